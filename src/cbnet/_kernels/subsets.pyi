@@ -1,0 +1,3 @@
+from array import array
+
+def supersets(wide: int, masks: array[int], alive: bytearray, out: array[int]) -> int: ...

@@ -1,0 +1,75 @@
+"""The `cbnet` command: which commands are there, and how does each end?
+
+Exit codes: 0 done (also when the answer is no), 1 it failed, 2 bad input (also when the rest went on).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from cbnet.cli.check import check
+from cbnet.cli.covers import covers
+from cbnet.cli.demo import demo
+from cbnet.cli.match import match
+from cbnet.cli.output import print_error
+from cbnet.errors import CbnetError, InputError
+
+# Typer carries a copy of click in newer versions and uses the real one in older: this finds either.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+app = typer.Typer(
+    name="cbnet",
+    help="A content-based network: messages go to whoever asked for their content.",
+    invoke_without_command=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (check, covers, match, demo):
+    app.command()(command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from cbnet import __version__
+
+        typer.echo(f"cbnet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run a command and exit with its code; no mistake of the user ends in a traceback."""
+    as_json = "--json" in sys.argv
+    try:
+        code = app(standalone_mode=False)
+    except _UsageError as error:
+        print_error(_usage_error(error), as_json)
+        code = 2
+    except InputError as error:
+        print_error(error, as_json)
+        code = 2
+    except CbnetError as error:
+        print_error(InputError(str(error)), as_json)
+        code = 1
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    sys.exit(code)
+
+
+def _usage_error(error: Any) -> InputError:
+    command = error.ctx.command_path if error.ctx else "cbnet"
+    return InputError(error.format_message().rstrip("."), hint=f"see `{command} --help`")

@@ -1,0 +1,41 @@
+"""`cbnet covers`: does one predicate make another redundant?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cbnet.cli.output import AsJson, print_json
+from cbnet.errors import CbnetError
+
+
+def covers(
+    wide: Annotated[
+        str, typer.Argument(metavar="A", help="The wide predicate, in quotes.", show_default=False)
+    ],
+    narrow: Annotated[str, typer.Argument(metavar="B", help="The narrow predicate.", show_default=False)],
+    json: AsJson = False,
+) -> None:
+    """Say whether every message that matches B also matches A; if not, show one that does not.
+
+    Example: cbnet covers 'severity > 2' 'severity > 3'
+    """
+    from cbnet.language import counterexample, parse
+    from cbnet.language import covers as relation
+    from cbnet.language.jsonform import message_to_json
+    from cbnet.matching.reference import match
+
+    a, b = parse(wide), parse(narrow)
+    answer = relation(a, b)
+    message = None if answer else counterexample(a, b)
+    if message is not None and match({"A": a, "B": b}, message) != ["B"]:
+        raise CbnetError(f"{message!r} was found as a counter-example and is none: please report this")
+    if json:
+        print_json({"covers": answer, "counterexample": None if message is None else message.to_dict()})
+        return
+    print("yes" if answer else "no")
+    if message is not None:
+        print(f"counter-example: {message_to_json(message)} matches B and not A")
+    elif not answer:
+        print("no one filter of A covers B; no counter-example was found: filters of A may cover it together")

@@ -1,0 +1,96 @@
+"""`cbnet demo`: what does a content-based network do, seen in one screen or two?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cbnet.language import Message
+    from cbnet.matching import Table
+
+_MAX_WIDTH = 118
+_GRID: dict[str, Any] = {
+    "title_style": "bold",
+    "title_justify": "left",
+    "header_style": "bold",
+    "expand": True,
+}
+
+
+def demo(json: AsJson = False) -> None:
+    """Tell a small story: who asked for what, what was said, who received it and why."""
+    from cbnet.cli.demo_story import MESSAGES, RECEIVERS
+    from cbnet.language import Message
+    from cbnet.matching import Table
+
+    table = Table.build(RECEIVERS)
+    messages = [Message.from_dict(members) for members in MESSAGES]
+    if json:
+        for number, message in enumerate(messages, 1):
+            print_json({"message": number, "content": message.to_dict(), "interfaces": table.match(message)})
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    show(table, messages, Console(highlight=False, width=min(console.width, _MAX_WIDTH)))
+
+
+def show(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Draw the story."""
+    console.print(
+        "\n[bold]cbnet[/]: nobody is addressed. Receivers say what they want, senders only publish.\n"
+    )
+    _show_receivers(table, messages, console)
+    _show_messages(table, messages, console)
+    _show_reasons(table, messages, console)
+    deliveries = sum(len(table.match(message)) for message in messages)
+    console.print(
+        f"[bold]{len(messages)}[/] messages, [bold]{len(table)}[/] receivers, [bold]{deliveries}[/] deliveries. "
+        "Ask your own: [cyan]cbnet check --help[/], [cyan]cbnet match --help[/]\n"
+    )
+
+
+def _show_receivers(table: Table[str], messages: list[Message], console: Console) -> None:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(title="Who wants what", **_GRID)
+    grid.add_column("receiver", style="cyan", no_wrap=True)
+    grid.add_column("predicate, its content-based address", ratio=1)
+    grid.add_column("received", justify="right")
+    for receiver in table:
+        received = sum(receiver in table.match(message) for message in messages)
+        grid.add_row(str(receiver), Text(str(table[receiver])), str(received))
+    console.print(grid, "")
+
+
+def _show_messages(table: Table[str], messages: list[Message], console: Console) -> None:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(title="Who received what", **_GRID)
+    grid.add_column("", justify="right", style="dim")
+    grid.add_column("message", ratio=3)
+    grid.add_column("went to", ratio=2, style="cyan")
+    for number, message in enumerate(messages, 1):
+        receivers = ", ".join(map(str, table.match(message)))
+        grid.add_row(str(number), Text(str(message)), receivers or Text("nobody", style="dim"))
+    console.print(grid, "")
+
+
+def _show_reasons(table: Table[str], messages: list[Message], console: Console) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from cbnet.cli.demo_story import QUESTIONS
+
+    console.print("[bold]Why?[/]")
+    for number, receiver in QUESTIONS:
+        explanation = table.explain(messages[number - 1], receiver)
+        style = "green" if explanation.matched else "yellow"
+        console.print(Padding(Text(f"message {number}, {explanation}", style=style), (0, 2)))
+    console.print()

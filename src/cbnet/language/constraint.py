@@ -1,0 +1,138 @@
+"""Constraint: what can be asked of one attribute? A name, an operator and a constant.
+
+A constraint holds only if the message has that attribute, with a value of the constant's type:
+`x != 5` does not hold for a message without x, nor for one where x is a string.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from cbnet.errors import ValueDomainError
+from cbnet.language.keyed import Keyed
+from cbnet.language.printing import print_name, print_value
+from cbnet.language.values import Kind, Value, canonical, checked_name, checked_value, kind, sort_key
+
+
+class Op(Enum):
+    """An operator; its value is how it is written."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    PREFIX = "^="
+    SUFFIX = "$="
+    SUBSTRING = "*="
+    EXISTS = "exists"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def rank(self) -> int:
+        """Return the operator's place in the order of constraints."""
+        return _RANK[self]
+
+
+_RANK = {op: rank for rank, op in enumerate(Op)}
+_ORDERING = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
+_PATTERNS = frozenset({Op.PREFIX, Op.SUFFIX, Op.SUBSTRING})
+
+# The meaning of the operators: operator -> test(value in the message, constant), both of one kind.
+_TESTS: dict[Op, Callable[[Any, Any], bool]] = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+    Op.PREFIX: str.startswith,
+    Op.SUFFIX: str.endswith,
+    Op.SUBSTRING: operator.contains,
+}
+
+
+def takes(op: Op, kind: Kind) -> bool:
+    """Return whether the operator compares values of this kind."""
+    if op in _PATTERNS:
+        return kind is Kind.STRING
+    return kind is not Kind.BOOL or op not in _ORDERING
+
+
+class Constraint(Keyed):
+    """An immutable test of one attribute, as in `price < 500` or `exists price`."""
+
+    __slots__ = ("kind", "name", "op", "value")
+    _family = "constraint"
+    name: str
+    op: Op
+    value: Value | None  # None for `exists`, and only there
+    kind: Kind | None
+
+    def __init__(self, name: str, op: Op | str, value: Value | None = None) -> None:
+        self._set(name=checked_name(name), op=_checked_op(op))
+        constant = self._checked_constant(value)
+        self._set(value=constant, kind=None if constant is None else kind(constant))
+
+    def _checked_constant(self, value: Value | None) -> Value | None:
+        if self.op is Op.EXISTS:
+            if value is not None:
+                raise ValueDomainError(
+                    f"`exists {self.name}` takes no value", hint=f"write `{self.name} = …`"
+                )
+            return None
+        if value is None:
+            raise ValueDomainError(
+                f"`{self.name} {self.op}` needs a value", hint="use the op `exists` for any value"
+            )
+        constant = canonical(checked_value(value, self.name))
+        if takes(self.op, kind(constant)):
+            return constant
+        problem, hint = refusal(self.op, constant)
+        raise ValueDomainError(problem, hint=hint)
+
+    def accepts(self, value: Value) -> bool:
+        """Return whether an attribute with this value satisfies the constraint."""
+        if self.op is Op.EXISTS:
+            return True
+        return kind(value) is self.kind and _TESTS[self.op](value, self.value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Constraint, (self.name, self.op.value, self.value)
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"exists {print_name(self.name)}"
+        return f"{print_name(self.name)} {self.op} {print_value(self.value)}"
+
+    def __repr__(self) -> str:
+        constant = "" if self.value is None else f", {self.value!r}"
+        return f"Constraint({self.name!r}, {self.op.value!r}{constant})"
+
+    def _make_key(self) -> tuple[Any, ...]:
+        return self.name, self.op.rank, () if self.value is None else sort_key(self.value)
+
+
+def refusal(op: Op, value: Value) -> tuple[str, str]:
+    """Return why `op` does not take `value`, and what to write instead."""
+    if op in _PATTERNS:
+        return (
+            f"`{op}` compares strings, not a {kind(value)}",
+            f'write the string "{print_value(value)}", or `=`',
+        )
+    return f"`{op}` compares numbers and strings, not a bool", "write `=` or `!=`"
+
+
+def _checked_op(op: Op | str) -> Op:
+    try:
+        return Op(op)
+    except ValueError:
+        raise ValueDomainError(
+            f"unknown operator {op!r}", hint="use one of " + " ".join(map(str, Op))
+        ) from None

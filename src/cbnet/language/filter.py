@@ -1,0 +1,69 @@
+"""Filter: which constraints and tags must all hold? And the descriptor, a filter of tags alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cbnet.language.constraint import Constraint
+from cbnet.language.keyed import Keyed, checked_members
+from cbnet.language.message import Message
+from cbnet.language.printing import print_tag
+from cbnet.language.values import checked_tags
+
+
+class Filter(Keyed):
+    """An immutable conjunction of constraints and required tags.
+
+    Several constraints may bear on one attribute; equal ones are merged. The order in which they
+    were given is kept for printing and plays no part in equality. The empty filter, written
+    `true`, matches every message.
+    """
+
+    __slots__ = ("constraints", "tags")
+    _family = "filter"
+    constraints: tuple[Constraint, ...]
+    tags: frozenset[str]
+
+    def __init__(self, constraints: Iterable[Constraint] = (), tags: Iterable[str] = ()) -> None:
+        merged = tuple(dict.fromkeys(checked_members(constraints, Constraint)))
+        self._set(constraints=merged, tags=checked_tags(tags))
+
+    def matches(self, message: Message) -> bool:
+        """Return whether the message satisfies every constraint and carries every tag."""
+        attributes = message.attributes
+        return self.tags <= message.tags and all(
+            constraint.name in attributes and constraint.accepts(attributes[constraint.name])
+            for constraint in self.constraints
+        )
+
+    def __and__(self, other: Filter) -> Filter:
+        """Return the filter of the messages that match both."""
+        return Filter(self.constraints + other.constraints, self.tags | other.tags)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Filter, (self.constraints, self.tags)
+
+    def __str__(self) -> str:
+        return " and ".join([*map(str, self.constraints), *map(print_tag, sorted(self.tags))]) or "true"
+
+    def __repr__(self) -> str:
+        return f"parse_filter({str(self)!r})"
+
+    def _make_key(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.constraints)), tuple(sorted(self.tags))
+
+
+class Descriptor(Filter):
+    """A set of tags: the filter of [2014 §2]. It equals the `Filter` that has the same tags."""
+
+    __slots__ = ()
+
+    def __init__(self, tags: Iterable[str]) -> None:
+        super().__init__((), tags)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Descriptor, (self.tags,)
+
+    def __repr__(self) -> str:
+        return f"Descriptor({sorted(self.tags)!r})"

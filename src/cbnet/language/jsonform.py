@@ -1,0 +1,198 @@
+"""JSON: how do messages and predicates look as JSON?
+
+A message is an object of scalars; its key "#" holds the list of tags:
+
+    {"dest": "MXP", "price": 600, "#": ["upgradeable"]}
+
+A predicate is a list of filters, a filter a list of constraints, a constraint an object with the
+columns of the predicate files: name, op, value. A tag has the op "#".
+
+    [[{"name": "dest", "op": "=", "value": "MXP"}, {"name": "vip", "op": "#"}], …]
+
+The members of a message are read one by one, so that every error knows its column, and nothing
+nested is ever entered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from cbnet.errors import InputError, MessageFormatError
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.filter import Filter
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.language.values import RESERVED_NAME, checked_name, checked_tags, checked_value
+
+_TAG = "#"
+_SPACE = re.compile(r"[ \t\r\n]*")
+_TAG_LIST = re.compile(r"\[[^\[\]{}\"]*(?:\"(?:[^\"\\]|\\.)*\"[^\[\]{}\"]*)*\]", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_WORD = re.compile(r"[-+.\w]+")
+_MAX_DIGITS = 400  # more digits than any finite float has
+
+
+def message_from_json(text: str) -> Message:
+    """Return the message that a JSON text says."""
+    return Message.from_dict(members_from_json(text))
+
+
+def members_from_json(text: str) -> dict[str, Any]:
+    """Return the members of a flat JSON object: checked scalars, and a list of tags under "#"."""
+    return _Members(text).read()
+
+
+def message_to_json(message: Message) -> str:
+    """Return the JSON text of a message."""
+    return json.dumps(message.to_dict(), ensure_ascii=False)
+
+
+def predicate_to_json(predicate: Predicate) -> str:
+    """Return the JSON text of a predicate."""
+    return json.dumps([_filter_members(filter) for filter in predicate.filters], ensure_ascii=False)
+
+
+def predicate_from_json(text: str) -> Predicate:
+    """Return the predicate that a JSON text says, in the form of `predicate_to_json`."""
+    try:
+        filters = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MessageFormatError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except (RecursionError, ValueError):
+        raise MessageFormatError("not the JSON of a predicate: too deep, or a number too long") from None
+    if not isinstance(filters, list) or not all(isinstance(filter, list) for filter in filters):
+        raise MessageFormatError(
+            "a predicate must be a list of lists of constraints", hint='write [[{"name": …}], …]'
+        )
+    return Predicate(_filter_from_members(members) for members in filters)
+
+
+def _filter_members(filter: Filter) -> list[dict[str, Any]]:
+    constraints = [_constraint_members(constraint) for constraint in filter.constraints]
+    return constraints + [{"name": tag, "op": _TAG} for tag in sorted(filter.tags)]
+
+
+def _constraint_members(constraint: Constraint) -> dict[str, Any]:
+    value = {} if constraint.op is Op.EXISTS else {"value": constraint.value}
+    return {"name": constraint.name, "op": constraint.op.value, **value}
+
+
+def _filter_from_members(members: list[Any]) -> Filter:
+    for member in members:
+        if not isinstance(member, dict) or not {"name", "op"} <= member.keys() <= {"name", "op", "value"}:
+            raise MessageFormatError(
+                f"not a constraint: {json.dumps(member)[:60]}", hint='write {"name": …, "op": …, "value": …}'
+            )
+    tags = [member["name"] for member in members if member["op"] == _TAG]
+    return Filter((Constraint(**member) for member in members if member["op"] != _TAG), tags)
+
+
+class _Members:
+    """Reads the members of one flat JSON object, from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def read(self) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        self._expect("{", "expected a JSON object", 'write {"name": value, …}')
+        more = not self._accept("}")
+        while more:
+            start = self._at
+            name = self._name()
+            if name in members:
+                raise self._error(
+                    f"the name {json.dumps(name, ensure_ascii=False)} stands twice", start, "keep one of them"
+                )
+            self._expect(":", "expected `:` after a name")
+            members[name] = self._member(name)
+            more = self._accept(",")
+            if not more:
+                self._expect("}", "expected `,` or `}`")
+        if self._at < len(self._text):
+            raise self._error("something stands after the object", self._at, "write one object to a line")
+        return members
+
+    def _name(self) -> str:
+        self._skip()
+        if self._text[self._at : self._at + 1] != '"':
+            raise self._error("expected a name in double quotes", self._at)
+        start = self._at
+        name = str(self._string())
+        return name if name == RESERVED_NAME else str(self._checked(start, checked_name, name))
+
+    def _member(self, name: str) -> Any:
+        self._skip()
+        start = self._at
+        if name == RESERVED_NAME:
+            return self._checked(start, checked_tags, self._tags())
+        return self._checked(start, checked_value, self._scalar(name), name)
+
+    def _scalar(self, name: str) -> Any:
+        first = self._text[self._at : self._at + 1]
+        if first == '"':
+            return self._string()
+        if first in ("{", "["):
+            what = "a nested object" if first == "{" else "a list"
+            raise self._error(f"{name}: {what} is not a value", self._at, 'flatten it; tags stand in "#"')
+        return self._word()
+
+    def _string(self) -> Any:
+        match = _STRING.match(self._text, self._at)
+        if match is None:
+            raise self._error("the quote is not closed", self._at, 'write `"` at the end of the string')
+        return self._decoded(match.group())
+
+    def _word(self) -> Any:
+        match = _WORD.match(self._text, self._at)
+        if match is None:
+            raise self._error("a value is missing", self._at, 'write a "string", a number, true or false')
+        if match.group().lstrip("-").isdigit() and len(match.group()) > _MAX_DIGITS:
+            self._at = match.end()
+            return 10**_MAX_DIGITS  # out of range, like what is written
+        return self._decoded(match.group())
+
+    def _tags(self) -> Any:
+        match = _TAG_LIST.match(self._text, self._at)
+        if match is None:
+            raise self._error("the tags must be a list of strings", self._at, 'write "#": ["a", "b"]')
+        return self._decoded(match.group())
+
+    def _decoded(self, token: str) -> Any:
+        try:
+            value = json.loads(token)
+        except json.JSONDecodeError as error:
+            raise self._error(f"not JSON: {error.msg}", self._at + error.pos) from None
+        self._at += len(token)
+        return value
+
+    def _checked(self, start: int, check: Any, *arguments: Any) -> Any:
+        try:
+            return check(*arguments)
+        except InputError as error:
+            raise self._error(error.problem, start, error.hint) from None
+
+    def _expect(self, char: str, problem: str, hint: str | None = None) -> None:
+        if not self._accept(char):
+            raise self._error(problem, self._at, hint)
+
+    def _accept(self, char: str) -> bool:
+        self._skip()
+        accepted = self._text[self._at : self._at + 1] == char
+        if accepted:
+            self._at += 1
+            self._skip()
+        return accepted
+
+    def _skip(self) -> None:
+        match = _SPACE.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+
+    def _error(self, problem: str, position: int, hint: str | None = None) -> MessageFormatError:
+        line = self._text.count("\n", 0, position) + 1
+        column = position - self._text.rfind("\n", 0, position)
+        return MessageFormatError(problem, hint=hint, line=line, column=column)

@@ -1,0 +1,81 @@
+"""Keyed: what makes a value of the language immutable, hashable and ordered? One key.
+
+Messages, constraints, filters and predicates each give a key; equality, order and hash follow
+from it. The key is made when it is first asked for: most messages are matched once and never
+compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import total_ordering
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+
+from cbnet.errors import ValueDomainError
+
+Member = TypeVar("Member")
+
+
+@total_ordering
+class Keyed:
+    """An immutable value that is compared by its key, with values of its own family only."""
+
+    __slots__ = ("_hash", "_key")
+    _family: ClassVar[str]
+    _key: tuple[Any, ...]
+    _hash: int
+
+    if TYPE_CHECKING:
+
+        def _make_key(self) -> tuple[Any, ...]:
+            """Return the key; each family has its own."""
+
+    def _set(self, **members: object) -> None:
+        """Set the members, once, while the value is being made."""
+        for name, member in members.items():
+            object.__setattr__(self, name, member)
+
+    def _get_key(self) -> tuple[Any, ...]:
+        try:
+            return self._key
+        except AttributeError:
+            self._set(_key=self._make_key())
+            return self._key
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed: make a new one")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed: make a new one")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Keyed) or self._family != other._family:
+            return NotImplemented
+        return self is other or self._get_key() == other._get_key()
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Keyed) or self._family != other._family:
+            return NotImplemented
+        return self._get_key() < other._get_key()
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._set(_hash=hash(self._get_key()))
+            return self._hash
+
+
+def checked_members(members: Iterable[Member], expected: type[Member]) -> Iterator[Member]:
+    """Yield the members of a conjunction or disjunction, each of the expected type."""
+    if isinstance(members, (str, Keyed)):
+        raise ValueDomainError(
+            f"expected a list of {expected.__name__}, not {members!r}",
+            hint="put it in a list, or use parse()",
+        )
+    for member in members:
+        if not isinstance(member, expected):
+            raise ValueDomainError(
+                f"expected a {expected.__name__}, not {member!r}", hint="use parse() for text"
+            )
+        yield member

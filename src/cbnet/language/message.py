@@ -1,0 +1,56 @@
+"""Message: what is forwarded by content? Attributes with values, and tags [2002 §2, 2014 §2]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from cbnet.language.keyed import Keyed
+from cbnet.language.printing import print_name, print_tag, print_value
+from cbnet.language.values import RESERVED_NAME, Value, checked_name, checked_tags, checked_value, sort_key
+
+
+class Message(Keyed):
+    """An immutable set of named, typed values, and a set of tags.
+
+    Values stay as they were given (a float stays a float); two messages are equal when their
+    values are equal in the language, so 1 and 1.0 are the same and 1 and True are not.
+    """
+
+    __slots__ = ("attributes", "tags")
+    _family = "message"
+    attributes: Mapping[str, Value]
+    tags: frozenset[str]
+
+    def __init__(self, attributes: Mapping[str, Value] | None = None, tags: Iterable[str] = ()) -> None:
+        checked = {
+            checked_name(name): checked_value(value, name) for name, value in (attributes or {}).items()
+        }
+        self._set(attributes=MappingProxyType(checked), tags=checked_tags(tags))
+
+    @classmethod
+    def from_dict(cls, members: Mapping[str, Any]) -> Message:
+        """Make a message from the members of its JSON form, where the key "#" holds the tags."""
+        attributes = {name: value for name, value in members.items() if name != RESERVED_NAME}
+        return cls(attributes, members.get(RESERVED_NAME, ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the members of the JSON form of this message."""
+        tags = {RESERVED_NAME: sorted(self.tags)} if self.tags else {}
+        return {**self.attributes, **tags}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message, (dict(self.attributes), self.tags)
+
+    def __str__(self) -> str:
+        attributes = (f"{print_name(name)} = {print_value(value)}" for name, value in self.attributes.items())
+        return ", ".join([*attributes, *map(print_tag, sorted(self.tags))])
+
+    def __repr__(self) -> str:
+        tags = f", tags={sorted(self.tags)!r}" if self.tags else ""
+        return f"Message({dict(self.attributes)!r}{tags})"
+
+    def _make_key(self) -> tuple[Any, ...]:
+        attributes = sorted((name, *sort_key(value)) for name, value in self.attributes.items())
+        return tuple(attributes), tuple(sorted(self.tags))

@@ -1,0 +1,129 @@
+"""Numbers: which numbers satisfy several constraints at once?
+
+The domain is what a message can hold: the 64-bit ints and the finite 64-bit floats, one ordered
+set. It is discrete, so every bound can be a closed one: `x > 5` is `x >= successor(5)`, with
+successor(5) = 5.000000000000001. A set of constraints leaves a closed interval without some
+points inside it, and that makes every question about it exact:
+
+    low ●────○───────○────────────● high        ○ excluded by `!=`, strictly inside
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from typing import cast
+
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.values import INT_MAX, INT_MIN, canonical
+
+Number = int | float
+LARGEST = sys.float_info.max
+
+
+def successor(number: Number) -> Number | None:
+    """Return the smallest number of the domain above `number`; None above the largest."""
+    above = float(number)
+    if above <= number:  # the nearest float may lie below or above an int
+        above = math.nextafter(above, math.inf)
+    whole = math.floor(number) + 1
+    candidates: list[Number] = [whole] if INT_MIN <= whole <= INT_MAX else []
+    if math.isfinite(above):
+        candidates.append(above)
+    return _canonical(min(candidates)) if candidates else None
+
+
+def predecessor(number: Number) -> Number | None:
+    """Return the largest number of the domain below `number`; None below the smallest."""
+    mirrored = successor(-number)  # -(2**63) has no twin among the ints, but it has one among the floats
+    return None if mirrored is None else _canonical(-mirrored)
+
+
+class NumberRange:
+    """The numbers that satisfy some constraints; `low` and `high` are members unless it is empty."""
+
+    __slots__ = ("excluded", "high", "low")
+
+    def __init__(self, constraints: Iterable[Constraint]) -> None:
+        self.low: Number | None = -LARGEST
+        self.high: Number | None = LARGEST
+        self.excluded: set[Number] = set()
+        for constraint in constraints:
+            self._restrict(constraint.op, cast(Number, constraint.value))
+        self._trim()
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no number satisfies the constraints."""
+        return self.low is None or self.high is None or self.low > self.high
+
+    def implies(self, constraint: Constraint) -> bool:
+        """Return whether all members, of which there is one, satisfy a constraint on numbers."""
+        assert self.low is not None
+        assert self.high is not None
+        value = cast(Number, constraint.value)
+        match constraint.op:
+            case Op.EQ:
+                return self.low == self.high == value
+            case Op.NE:
+                return value in self.excluded or not self.low <= value <= self.high
+            case Op.LT | Op.LE:
+                return constraint.accepts(self.high)
+            case _:
+                return constraint.accepts(self.low)
+
+    def witness(self) -> Number | None:
+        """Return a member, a whole number if there is one near; None if it is empty."""
+        if self.is_empty:
+            return None
+        assert self.low is not None
+        assert self.high is not None
+        start = min(max(self.low, 0), self.high)
+        near = [whole for whole in _whole_numbers_near(start, len(self.excluded) + 2) if self._holds(whole)]
+        between = [self.low * (1 - part) + self.high * part for part in (0.5, 0.25, 0.75)]
+        round_ones = [_canonical(round(number, digits)) for digits in (1, 2, 3) for number in between]
+        return next(candidate for candidate in (*near, *round_ones, self.low) if self._holds(candidate))
+
+    def _holds(self, number: Number) -> bool:
+        assert self.low is not None
+        assert self.high is not None
+        return self.low <= number <= self.high and number not in self.excluded
+
+    def _restrict(self, op: Op, value: Number) -> None:
+        if op is Op.NE:
+            self.excluded.add(value)
+        if op in (Op.EQ, Op.GE):
+            self._raise_low(value)
+        if op in (Op.EQ, Op.LE):
+            self._lower_high(value)
+        if op is Op.GT:
+            self._raise_low(successor(value))
+        if op is Op.LT:
+            self._lower_high(predecessor(value))
+
+    def _raise_low(self, bound: Number | None) -> None:
+        if self.low is not None:
+            self.low = None if bound is None else max(self.low, bound)
+
+    def _lower_high(self, bound: Number | None) -> None:
+        if self.high is not None:
+            self.high = None if bound is None else min(self.high, bound)
+
+    def _trim(self) -> None:
+        """Move the ends inwards until both are members."""
+        while not self.is_empty and self.low in self.excluded:
+            self._raise_low(successor(self.low))
+        while not self.is_empty and self.high in self.excluded:
+            self._lower_high(predecessor(self.high))
+
+
+def _canonical(number: Number) -> Number:
+    return cast(Number, canonical(number))
+
+
+def _whole_numbers_near(start: Number, count: int) -> list[int]:
+    """Return whole numbers at and around `start`, upwards first."""
+    whole = math.ceil(start)
+    numbers = [*range(whole, whole + count), *range(whole - 1, whole - count, -1)]
+    return [number for number in numbers if INT_MIN <= number <= INT_MAX]

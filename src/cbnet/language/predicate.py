@@ -1,0 +1,51 @@
+"""Predicate: which messages does a node want? A disjunction of filters, its content-based address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from cbnet.language.filter import Filter
+from cbnet.language.keyed import Keyed, checked_members
+from cbnet.language.message import Message
+
+
+class Predicate(Keyed):
+    """An immutable disjunction of filters.
+
+    Equal filters are merged; the order in which they were given is kept for printing and plays no
+    part in equality. The empty predicate, written `false`, matches no message.
+    """
+
+    __slots__ = ("filters",)
+    _family = "predicate"
+    filters: tuple[Filter, ...]
+
+    def __init__(self, filters: Iterable[Filter] = ()) -> None:
+        self._set(filters=tuple(dict.fromkeys(checked_members(filters, Filter))))
+
+    def matches(self, message: Message) -> bool:
+        """Return whether the message matches one of the filters."""
+        return any(filter.matches(message) for filter in self.filters)
+
+    def __or__(self, other: Predicate) -> Predicate:
+        """Return the predicate of the messages that match either."""
+        return Predicate(self.filters + other.filters)
+
+    def __iter__(self) -> Iterator[Filter]:
+        return iter(self.filters)
+
+    def __len__(self) -> int:
+        return len(self.filters)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Predicate, (self.filters,)
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.filters)) or "false"
+
+    def __repr__(self) -> str:
+        return f"parse({str(self)!r})"
+
+    def _make_key(self) -> tuple[Filter, ...]:
+        return tuple(sorted(self.filters))

@@ -1,0 +1,46 @@
+"""Printing: how are names, tags and constants written so that the parser reads them back?"""
+
+from __future__ import annotations
+
+import re
+
+from cbnet.language.values import Value
+
+KEYWORDS = frozenset({"and", "or", "not", "exists", "true", "false"})
+BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+
+def print_name(name: str) -> str:
+    """Return an attribute's name, in backquotes where it needs them."""
+    if BARE_NAME.fullmatch(name) and name not in KEYWORDS:
+        return name
+    return _quoted(name, "`")
+
+
+def print_tag(tag: str) -> str:
+    """Return a tag with its `#`, in quotes where it needs them."""
+    return f"#{tag}" if BARE_NAME.fullmatch(tag) else "#" + _quoted(tag, '"')
+
+
+def print_value(value: Value) -> str:
+    """Return a constant as the parser reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _quoted(value, '"') if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str, quote: str) -> str:
+    return quote + "".join(_escaped(char, quote) for char in text) + quote
+
+
+def _escaped(char: str, quote: str) -> str:
+    if char == quote:
+        return "\\" + quote
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    units = char.encode("utf-16-be")  # beyond U+FFFF: two units, written as JSON does
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

@@ -1,0 +1,134 @@
+"""Values: what may stand in an attribute or a constraint, and when are two of them the same?
+
+Three types: string, number, bool. Ints of 64 bits and finite 64-bit floats are one type, number,
+and compare exactly: 2**53 + 1 differs from float(2**53), 1 equals 1.0, -0.0 equals 0. A bool is
+not a number, although Python says so: hence `kind` stands beside the value in every key.
+Strings are sequences of Unicode code points without surrogates, ordered by code point, which is
+the order of their UTF-8 bytes; they are never normalised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import TypeAlias
+
+from cbnet.errors import ValueDomainError
+
+Value: TypeAlias = str | int | float | bool
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+RESERVED_NAME = "#"  # the key of the tags in a JSON message
+
+
+class Kind(IntEnum):
+    """The type of a value. Values of different kinds never match each other."""
+
+    BOOL = 0
+    NUMBER = 1
+    STRING = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def kind(value: Value) -> Kind:
+    """Return the type of a valid value."""
+    if isinstance(value, str):
+        return Kind.STRING
+    return Kind.BOOL if isinstance(value, bool) else Kind.NUMBER
+
+
+def sort_key(value: Value) -> tuple[Kind, Value]:
+    """Return a key that orders all values and keeps `true` apart from 1."""
+    return kind(value), value
+
+
+def checked_value(value: object, where: str) -> Value:
+    """Return `value` as a plain Python value, or say why no message may hold it."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return _checked_int(int(value), where)
+    if isinstance(value, float):
+        return _checked_float(float(value), where)
+    if isinstance(value, str):
+        return checked_text(value, where)
+    hint = (
+        "leave the attribute out to say that it is absent"
+        if value is None
+        else "use a string, an int, a float or a bool"
+    )
+    raise ValueDomainError(f"{where}: {_type_name(value)} is not a value", hint=hint)
+
+
+def checked_name(name: object) -> str:
+    """Return the name of an attribute, or say why it cannot be one."""
+    if not isinstance(name, str):
+        raise ValueDomainError(f"an attribute's name must be a string, not {_type_name(name)}")
+    if name == RESERVED_NAME:
+        raise ValueDomainError(
+            'the name "#" is reserved for the tags of a message', hint="choose another name"
+        )
+    return checked_text(name, "attribute name")
+
+
+def checked_tags(tags: object) -> frozenset[str]:
+    """Return a set of tags, or say why it cannot be one."""
+    if isinstance(tags, str) or not isinstance(tags, Iterable):  # a lone string is one tag out of its list
+        raise ValueDomainError("the tags must be a list of strings", hint='write ["a", "b"]')
+    return frozenset(_checked_tag(tag) for tag in tags)
+
+
+def _checked_tag(tag: object) -> str:
+    if not isinstance(tag, str):
+        raise ValueDomainError(f"a tag must be a string, not {_type_name(tag)}")
+    return checked_text(tag, "tag")
+
+
+def checked_text(text: str, where: str) -> str:
+    """Return `text` if it can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(text[error.start]):04X} at character {error.start + 1}"
+        raise ValueDomainError(
+            f"{where}: the string holds half of a surrogate pair ({half})",
+            hint="write the whole code point",
+        ) from None
+    return str.__str__(text)  # an enum member of type str would print its name
+
+
+def canonical(value: Value) -> Value:
+    """Return the one form of a constant: a float that is a 64-bit integer becomes that int."""
+    if isinstance(value, float) and value.is_integer() and INT_MIN <= value <= INT_MAX:
+        return int(value)
+    return value
+
+
+def _checked_int(value: int, where: str) -> int:
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    raise ValueDomainError(
+        f"{where}: the integer does not fit in 64 bits ({INT_MIN} to {INT_MAX})",
+        hint="write it with a decimal point to take the nearest float, or as a string",
+    )
+
+
+def _checked_float(value: float, where: str) -> float:
+    if math.isfinite(value):
+        return value
+    name = "NaN" if math.isnan(value) else "infinity"
+    raise ValueDomainError(
+        f"{where}: {name} is not a value", hint="leave the attribute out, or use a finite number"
+    )
+
+
+def _type_name(value: object) -> str:
+    """Return how a user would call the type of a value that is not one of ours."""
+    names = {
+        type(None): "null", dict: "a nested object", list: "a list", tuple: "a list",
+        bool: "a bool", int: "a number", float: "a number", str: "a string",
+    }  # fmt: skip
+    return names.get(type(value), f"a {type(value).__name__}")

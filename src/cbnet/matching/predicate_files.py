@@ -1,0 +1,141 @@
+"""Predicate files: which predicate does each interface have, according to a file?
+
+TOML: a table `[interfaces]`; each key holds the text of a predicate, or a list of texts.
+JSON Lines: an object {"interface": …, "predicate": text} a line; a repeated interface is or-ed.
+All the mistakes of a file are reported together, each at its line and column in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cbnet.errors import FileError, InputError, PredicateSyntaxError
+from cbnet.language.jsonform import members_from_json
+from cbnet.language.parser import parse
+from cbnet.language.predicate import Predicate
+from cbnet.matching.table import Interface, checked_interface
+
+
+def read_predicates(path: Path) -> dict[Interface, Predicate]:
+    """Return the predicates of a TOML or JSON Lines file by interface."""
+    readers = {".toml": _from_toml, ".jsonl": _from_json_lines}
+    if path.suffix not in readers:
+        raise InputError(f"unknown kind of file {path.suffix!r}", hint="use .toml or .jsonl", file=str(path))
+    predicates: dict[Interface, Predicate] = {}
+    errors: list[InputError] = []
+    for interface, found in readers[path.suffix](_text_of(path)):
+        if isinstance(found, InputError):
+            errors.append(found.at(file=str(path)))
+        else:
+            predicates[interface] = predicates.get(interface, Predicate()) | found
+    if errors:
+        raise FileError(str(path), errors)
+    return predicates
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8", hint="save the file as UTF-8", file=str(path), line=line) from None
+
+
+def _from_toml(source: str) -> Iterator[tuple[Interface, Predicate | InputError]]:
+    try:
+        document = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        yield "", _toml_error(str(error))
+        return
+    interfaces = document.get("interfaces")
+    if not isinstance(interfaces, dict):
+        yield (
+            "",
+            InputError("there is no table of interfaces", hint="begin it with a line [interfaces]", line=1),
+        )
+        return
+    for interface, said in interfaces.items():
+        key = _key_position(source, interface)
+        for text in said if isinstance(said, list) else [said]:
+            yield interface, _parsed(text, source, key)
+        if said == []:
+            yield interface, Predicate()
+
+
+def _toml_error(problem: str) -> InputError:
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", problem)
+    line, column = (int(place[1]), int(place[2])) if place else (None, None)
+    said = problem[: place.start()] if place else problem
+    hint = "write strings with double quotes inside in single quotes: 'dest = \"MXP\"'"
+    return InputError(f"not TOML: {said}", hint=hint, line=line, column=column)
+
+
+def _key_position(source: str, key: str) -> int:
+    """Return where the key stands in the table of interfaces; its start if the key is written otherwise."""
+    table = re.search(r"^\s*\[\s*interfaces\s*\]", source, re.MULTILINE)
+    start = table.end() if table else 0
+    spellings = "|".join(map(re.escape, (key, f'"{key}"', f"'{key}'", json.dumps(key))))
+    found = re.compile(rf"^[ \t]*({spellings})[ \t]*=", re.MULTILINE).search(source, start)
+    return found.start(1) if found else start
+
+
+def _from_json_lines(source: str) -> Iterator[tuple[Interface, Predicate | InputError]]:
+    start = 0
+    for number, line in enumerate(source.split("\n"), 1):
+        if line.strip():
+            try:
+                interface, text = _row(line)
+                yield interface, _parsed(text, source, start)
+            except InputError as error:
+                yield "", error.at(line=number)
+        start += len(line) + 1
+
+
+def _row(line: str) -> tuple[Interface, Any]:
+    members = members_from_json(line)
+    if members.keys() != {"interface", "predicate"}:
+        raise InputError(
+            "a row needs an interface and a predicate", hint='write {"interface": "a", "predicate": "x = 1"}'
+        )
+    return checked_interface(members["interface"]), members["predicate"]
+
+
+def _parsed(text: Any, source: str, start: int) -> Predicate | InputError:
+    """Return the predicate that `text` says, or its error, moved to its place in the file."""
+    if not isinstance(text, str):
+        return _moved(InputError("a predicate must be a string", hint="write it in quotes"), source, start)
+    try:
+        return parse(text)
+    except PredicateSyntaxError as error:
+        return _moved(error, source, _position_in(source, start, text, error.position))
+    except InputError as error:
+        return _moved(error, source, start)
+
+
+def _position_in(source: str, start: int, text: str, position: int) -> int:
+    """Return where a place of `text` stands in the source, which holds it as it is or with escapes."""
+    for spelled in (str, _escaped, _ascii_escaped):
+        found = source.find(spelled(text), start)
+        if found >= 0:
+            return found + len(spelled(text[:position]))
+    return start
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _ascii_escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _moved(error: InputError, source: str, position: int) -> InputError:
+    line = source.count("\n", 0, position) + 1
+    return error.at(line=line, column=position - source.rfind("\n", 0, position))
