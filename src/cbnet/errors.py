@@ -36,8 +36,8 @@ class InputError(CbnetError, ValueError):
         column: int | None = None,
     ) -> None:
         super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
+        self.problem = _one_line(problem)
+        self.hint = None if hint is None else _one_line(hint)
         self.file = file
         self.line = line
         self.column = column
@@ -125,6 +125,12 @@ class FileError(InputError):
 
     def __str__(self) -> str:
         return "\n".join([self.summary, *(str(error) for error in self.errors)])
+
+
+def _one_line(text: str, longest: int = 300) -> str:
+    """Return `text`, which may quote any input, short and without anything that breaks a line."""
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _printable(text: str) -> str:

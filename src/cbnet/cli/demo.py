@@ -40,21 +40,23 @@ def demo(json: AsJson = False) -> None:
 
 
 def show(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Draw the story."""
+    """Tell the whole story."""
     console.print(
         "\n[bold]cbnet[/]: nobody is addressed. Receivers say what they want, senders only publish.\n"
     )
-    _show_receivers(table, messages, console)
-    _show_messages(table, messages, console)
-    _show_reasons(table, messages, console)
+    show_receivers(table, messages, console)
+    show_messages(table, messages, console)
+    show_reasons(table, messages, console)
     deliveries = sum(len(table.match(message)) for message in messages)
     console.print(
-        f"[bold]{len(messages)}[/] messages, [bold]{len(table)}[/] receivers, [bold]{deliveries}[/] deliveries. "
+        f"[bold]{len(messages)}[/] messages, [bold]{len(table)}[/] receivers, "
+        f"[bold]{deliveries}[/] deliveries. "
         "Ask your own: [cyan]cbnet check --help[/], [cyan]cbnet match --help[/]\n"
     )
 
 
-def _show_receivers(table: Table[str], messages: list[Message], console: Console) -> None:
+def show_receivers(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Draw who wants what."""
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -68,7 +70,8 @@ def _show_receivers(table: Table[str], messages: list[Message], console: Console
     console.print(grid, "")
 
 
-def _show_messages(table: Table[str], messages: list[Message], console: Console) -> None:
+def show_messages(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Draw who received what."""
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -82,7 +85,8 @@ def _show_messages(table: Table[str], messages: list[Message], console: Console)
     console.print(grid, "")
 
 
-def _show_reasons(table: Table[str], messages: list[Message], console: Console) -> None:
+def show_reasons(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Say why, for the questions of the story."""
     from rich.padding import Padding
     from rich.text import Text
 

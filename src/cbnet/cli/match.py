@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -80,7 +80,7 @@ def _explanation_members(explanation: Explanation) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[IO[bytes]]:
+def _opened(name: str) -> Iterator[BinaryIO]:
     """Open a file, with a progress bar where a person waits for it, or standard input."""
     if name == "-":
         if sys.stdin.isatty():
@@ -101,7 +101,7 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
             yield file
 
 
-def _file(name: str) -> IO[bytes]:
+def _file(name: str) -> BinaryIO:
     try:
         return Path(name).open("rb")
     except OSError as error:

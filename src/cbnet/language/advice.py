@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbnet.language.lexer import Lexeme, Token
-from cbnet.language.printing import BARE_NAME
+from cbnet.language.printing import BARE_NAME, print_value
 
 _OPERATORS = {
     "==": "=", "===": "=", "!==": "!=", "<>": "!=", "=>": ">=", "=<": "<=", "~": "*=", "~=": "*=",
-    "=~": "*=", "^": "^=", "$": "$=", "*": "*=", "=^": "^=", "=$": "$=", "=*": "*=", "!": "!=", "<=>": "=", "**": "*=",
+    "=~": "*=", "^": "^=", "$": "$=", "*": "*=",
+    "=^": "^=", "=$": "$=", "=*": "*=", "!": "!=", "<=>": "=", "**": "*=",
 }  # fmt: skip
 _WORDS = {
-    "like": "*=", "ilike": "*=", "contains": "*=", "matches": "*=", "regexp": "*=", "rlike": "*=", "has": "*=",
+    "like": "*=", "ilike": "*=", "contains": "*=", "matches": "*=", "regexp": "*=", "rlike": "*=",
     "startswith": "^=", "starts": "^=", "starts_with": "^=", "beginswith": "^=", "prefix": "^=",
     "endswith": "$=", "ends": "$=", "ends_with": "$=", "suffix": "$=",
     "is": "=", "eq": "=", "equals": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
@@ -57,7 +58,8 @@ def value_advice(token: Token) -> str:
     if token.text.lower() in ("nan", "inf", "infinity"):
         return "NaN and infinity are not values"
     if token.lexeme in (Lexeme.NAME, Lexeme.KEYWORD):
-        return f'write "{token.meaning}" if it is a string; attributes cannot be compared with each other'
+        quoted = print_value(token.meaning)
+        return f"write {quoted} if it is a string; attributes cannot be compared with each other"
     if token.lexeme is Lexeme.OPERATOR:
         return f"write one operator only: {_ALL_OPERATORS}"
     return 'write a "string", a number, true or false'

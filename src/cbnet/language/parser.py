@@ -50,6 +50,8 @@ _Draft: TypeAlias = tuple[Constraint | str, ...]
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate that a text says."""
+    if not isinstance(text, str):
+        raise InputError(f"a predicate must be a string, not {text!r}", hint='write it as text: "x = 1"')
     if len(text) > limits.length:
         raise LimitError(
             "characters in a predicate", len(text), limits.length, hint="split it into several predicates"

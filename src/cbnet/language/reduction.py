@@ -56,7 +56,7 @@ def reduce_filter(filter: Filter) -> Filter | None:
 
 
 def _uncovered(filters: Sequence[Filter], covers: Callable[[Filter, Filter], bool]) -> list[Filter]:
-    """Return the filters that no other one covers; of filters that cover each other, the first.
+    """Return the filters that no other one covers; of filters that cover each other, a smallest.
 
     A filter can cover only filters that bear on all its names and tags, so most pairs are
     excluded by a 64-bit mask of those before `covers` is asked.
@@ -64,15 +64,20 @@ def _uncovered(filters: Sequence[Filter], covers: Callable[[Filter, Filter], boo
     masks = array("Q", map(_mask, filters))
     alive = bytearray(b"\1") * len(filters)
     narrower = array("I", bytes(4 * len(filters)))
-    for position, wide in enumerate(filters):
+    for position in sorted(range(len(filters)), key=lambda position: _size(filters[position])):
         if not alive[position]:
             continue
+        wide = filters[position]
         alive[position] = 0  # not its own candidate
         for candidate in narrower[: subsets.supersets(masks[position], masks, alive, narrower)]:
             if covers(wide, filters[candidate]):
                 alive[candidate] = 0
         alive[position] = 1
     return [filter for filter, is_alive in zip(filters, alive, strict=True) if is_alive]
+
+
+def _size(filter: Filter) -> int:
+    return len(filter.constraints) + len(filter.tags)
 
 
 def _mask(filter: Filter) -> int:

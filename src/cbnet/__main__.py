@@ -1,0 +1,5 @@
+"""`python -m cbnet` is the `cbnet` command."""
+
+from cbnet.cli.app import main
+
+main()

@@ -1,0 +1,33 @@
+import io
+import os
+import sys
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("cbnet", deadline=None, max_examples=300, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("cbnet")
+
+
+@dataclass
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def cbnet(monkeypatch, capsys):
+    """Run a command in this process, as the shell would."""
+    from cbnet.cli.app import main
+
+    def run(*arguments: str, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["cbnet", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return Outcome(ended.value.code or 0, captured.out, captured.err)
+
+    return run

@@ -1,0 +1,198 @@
+"""The covering relation against brute force: sound always, complete where it says so."""
+
+import random
+from itertools import combinations_with_replacement, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import constraints, filters, messages_near, predicates
+
+from cbnet.language import (
+    Constraint,
+    Filter,
+    Message,
+    Op,
+    Predicate,
+    counterexample,
+    covers,
+    overlaps,
+    parse_filter,
+    satisfiable,
+    witness,
+)
+from cbnet.language.numbers import predecessor, successor
+
+
+@given(predicates())
+def test_covering_is_reflexive(predicate):
+    assert covers(predicate, predicate)
+
+
+@given(filters(max_size=2), filters(max_size=3), filters(max_size=4))
+def test_covering_is_transitive(wide, middle, narrow):
+    # Conjunctions are covered by their parts, so the premises often hold.
+    middle, narrow = wide & middle, wide & middle & narrow
+    assert covers(wide, middle)
+    assert covers(middle, narrow)
+    assert covers(wide, narrow)
+
+
+@given(filters(), filters(), st.data())
+def test_a_yes_loses_no_message(wide, narrow, data):
+    message = data.draw(messages_near(wide, narrow))
+    if covers(wide, narrow) and narrow.matches(message):
+        assert wide.matches(message)
+
+
+@given(predicates(), predicates(), st.data())
+def test_a_yes_between_predicates_loses_no_message(wide, narrow, data):
+    message = data.draw(messages_near(*wide.filters, *narrow.filters))
+    if covers(wide, narrow) and narrow.matches(message):
+        assert wide.matches(message)
+
+
+@given(predicates(), predicates())
+def test_a_counterexample_is_one(wide, narrow):
+    message = counterexample(wide, narrow)
+    if message is not None:
+        assert narrow.matches(message)
+        assert not wide.matches(message)
+        assert not covers(wide, narrow)
+
+
+@given(filters(), filters())
+def test_a_no_between_filters_has_a_counterexample(wide, narrow):
+    if not covers(wide, narrow):
+        assert counterexample(wide, narrow) is not None
+
+
+@given(constraints(), constraints())
+def test_one_constraint_against_one_is_complete(wide, narrow):
+    assert covers(wide, narrow) == (counterexample(wide, narrow) is None)
+
+
+@given(filters(), filters(), st.data())
+def test_overlaps_agrees_with_a_witness(left, right, data):
+    both = witness(left & right)
+    assert overlaps(left, right) == (both is not None)
+    if both is None:
+        message = data.draw(messages_near(left, right))
+        assert not (left.matches(message) and right.matches(message))
+    else:
+        assert left.matches(both)
+        assert right.matches(both)
+
+
+@given(filters(), st.data())
+def test_a_filter_that_is_not_satisfiable_matches_nothing(filter, data):
+    if not satisfiable(filter):
+        assert not filter.matches(data.draw(messages_near(filter)))
+        assert covers("false", filter)
+
+
+# --- exhaustive over small domains -----------------------------------------------------------
+
+_NUMBER_OPS = [Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE]
+_ORDERED_STRING_OPS = [*_NUMBER_OPS, Op.PREFIX]
+_STRING_OPS = [*_ORDERED_STRING_OPS, Op.SUFFIX, Op.SUBSTRING]
+
+
+def _single(ops, constants):
+    return [Constraint("x", op, constant) for op, constant in product(ops, constants)] + [
+        Constraint("x", Op.EXISTS)
+    ]
+
+
+def _domain(constants):
+    """Return values at and around each constant, and some of other types."""
+    numbers = [n for c in constants if type(c) is not str for n in (predecessor(c), c, c + 0.5, successor(c))]
+    strings = ["".join(chars) for length in range(4) for chars in product("ab", repeat=length)]
+    strings += [s + extra for s in strings for extra in ("\0", "\0\0", "z", "\U0010ffff")]
+    return [*numbers, *strings, True, False]
+
+
+def _check_all(pairs, values):
+    """Check both answers of every pair by brute force; return how many were "no", and how many proved."""
+    messages = [Message({}), *(Message({"x": value}) for value in values)]
+    accepted = {}
+
+    def matches(filter):
+        if filter not in accepted:
+            accepted[filter] = frozenset(i for i, message in enumerate(messages) if filter.matches(message))
+        return accepted[filter]
+
+    refused = proved = 0
+    for wide, narrow in pairs:
+        if covers(wide, narrow):
+            assert matches(narrow) <= matches(wide), f"{wide} does not cover {narrow}"
+        else:
+            refused += 1
+            message = counterexample(wide, narrow)
+            proved += message is not None and narrow.matches(message) and not wide.matches(message)
+    return refused, proved
+
+
+def _conjunctions(single, length):
+    return [Filter(chosen) for chosen in combinations_with_replacement(single, length)]
+
+
+_NUMBERS = _single(_NUMBER_OPS, [0, 1, 2])
+_ORDERED_STRINGS = _single(_ORDERED_STRING_OPS, ["", "a", "ab", "b"])
+_BOOLS = _single([Op.EQ, Op.NE], [True, False])
+_ALL_STRINGS = _single(_STRING_OPS, ["", "a", "b", "ab", "ba", "aa"])
+_MIXED = _single(_NUMBER_OPS, [1]) + _single(_STRING_OPS, ["a"]) + _single([Op.EQ, Op.NE], [True])
+
+
+@pytest.mark.parametrize(
+    ("name", "single", "wide_length", "narrow_length", "sample"),
+    [
+        ("numbers, 1 or 2 against 1 to 3 constraints", _NUMBERS, 2, 3, 60_000),
+        ("bools, all", _BOOLS, 2, 2, None),
+        ("ordered strings, 1 or 2 against 1 or 2", _ORDERED_STRINGS, 2, 2, 60_000),
+        ("types mixed, 1 against 1 or 2", _MIXED, 1, 2, None),
+        ("all string operators, 1 against 1, all", _ALL_STRINGS, 1, 1, None),
+        ("all string operators, 1 or 2 against 1 or 2", _ALL_STRINGS, 2, 2, 30_000),
+        ("all string operators, 1 against 3", _ALL_STRINGS, 1, 3, 10_000),
+    ],
+)
+def test_small_domains_agree_with_brute_force(name, single, wide_length, narrow_length, sample, capsys):
+    wides, narrows = _conjunctions(single, wide_length), _conjunctions(single, narrow_length)
+    source = random.Random(1)
+    pairs = [(source.choice(wides), source.choice(narrows)) for _ in range(sample or 0)]
+    pairs = pairs or list(product(wides, narrows))
+    refused, proved = _check_all(pairs, _domain([0, 1, 2]))
+    with capsys.disabled():
+        print(
+            f"\ncovering, {name}: {len(pairs):,} pairs, {refused:,} answered no, {proved / refused:.2%} of them proved"
+        )
+    assert proved == refused
+
+
+@pytest.mark.parametrize("single", [_NUMBERS, _MIXED, _conjunctions(_NUMBERS, 2)[::3], _ALL_STRINGS])
+def test_covering_is_transitive_over_all_triples(single):
+    below = {wide: {narrow for narrow in single if covers(wide, narrow)} for wide in single}
+    for wide in single:
+        for middle in below[wide]:
+            assert below[middle] <= below[wide]
+
+
+def test_constraints_on_one_attribute_are_taken_together():
+    assert covers("x = 6", "x >= 6 and x <= 6")
+    assert not covers("x = 6", "x > 5 and x < 7")
+    assert not satisfiable(parse_filter("x < 3 and x > 5"))
+
+
+def test_a_search_that_is_given_up_never_says_yes():
+    # Suffixes with different periods: their joint states are too many for the budget.
+    narrow = Filter([Constraint("x", Op.SUBSTRING, "a" * n + "b" + "a" * n) for n in range(40, 60)])
+    assert not covers(Constraint("x", Op.SUBSTRING, "c"), narrow)
+    assert satisfiable(narrow)
+    assert overlaps(narrow, narrow)
+
+
+@pytest.mark.parametrize(("filters", "found"), [(900, True), (3_000, False)])
+def test_many_wide_filters_are_searched_up_to_the_budget(filters, found):
+    wide = Predicate(Filter([Constraint("x", Op.EQ, n)]) for n in range(filters))
+    message = counterexample(wide, "x >= 0 and x < 100000")
+    assert (message is not None) == found

@@ -1,0 +1,172 @@
+import json
+import random
+import string
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import any_messages, any_predicates, predicates
+
+from cbnet.errors import InputError, LimitError, PredicateSyntaxError
+from cbnet.language import Limits, parse
+from cbnet.language.jsonform import message_from_json, message_to_json, predicate_from_json, predicate_to_json
+
+
+@given(any_predicates | predicates())
+def test_parsing_what_is_printed_gives_the_same_predicate(predicate):
+    assert parse(str(predicate)) == predicate
+    assert str(parse(str(predicate))) == str(predicate)
+
+
+@given(any_predicates)
+def test_a_repr_can_be_evaluated(predicate):
+    assert eval(repr(predicate), {"parse": parse}) == predicate
+
+
+@given(any_predicates)
+def test_predicates_survive_json(predicate):
+    assert predicate_from_json(predicate_to_json(predicate)) == predicate
+
+
+@given(any_messages)
+def test_messages_survive_json(message):
+    text = message_to_json(message)
+    assert message_from_json(text) == message
+    assert json.loads(text) == message.to_dict()
+
+
+_FRAGMENTS = [
+    "x",
+    "=",
+    "==",
+    "!=",
+    "<",
+    ">=",
+    "^=",
+    "$=",
+    "*=",
+    "and",
+    "or",
+    "not",
+    "exists",
+    "true",
+    "(",
+    ")",
+    "#a",
+]
+_FRAGMENTS += [
+    '"a"',
+    '"',
+    "`",
+    "`a b`",
+    "5",
+    "-1.5e3",
+    "1e999",
+    "99999999999999999999",
+    "\\",
+    "\\ud800",
+    "'",
+    ",",
+    "é",
+]
+_FRAGMENTS += [
+    " ",
+    "\n",
+    "\0",
+    "#",
+    '#"',
+    "&&",
+    "|",
+    "like",
+    "in",
+    "between",
+    "AND",
+    "null",
+    "日本",
+    "\ud800",
+    "0x1",
+]
+
+
+def _check_total(text):
+    """Parse; whatever happens, it is a predicate or a clear error inside the text."""
+    try:
+        predicate = parse(text)
+    except InputError as error:
+        assert error.problem
+        assert error.summary.isprintable()
+        assert len(error.summary) < 800
+        assert 1 <= error.line <= text.count("\n") + 1
+        if isinstance(error, PredicateSyntaxError):
+            assert 0 <= error.position <= len(text)
+            assert error.excerpt().count("\n") == 1
+    else:
+        assert parse(str(predicate)) == predicate
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from(_FRAGMENTS), max_size=20).map("".join))
+@example('x = "\\')
+@example('#"')
+@example("(")
+def test_random_text_gives_a_predicate_or_an_error_inside_the_text(text):
+    _check_total(text)
+
+
+@given(st.lists(st.sampled_from(_FRAGMENTS), max_size=14).map(" ".join))
+def test_random_words_give_a_predicate_or_an_error_inside_the_text(text):
+    _check_total(text)
+
+
+def test_mutated_predicates_give_a_predicate_or_an_error_inside_the_text():
+    random_source = random.Random(7)
+    original = '(dest = "MXP\\n" and price < 500 or `air line` ^= "U\\u0041") and #upgradeable and exists x or y != -1e9'
+    for _ in range(20_000):
+        chars = list(original)
+        for _ in range(random_source.randint(1, 4)):
+            place = random_source.randrange(len(chars))
+            chars[place : place + random_source.randint(0, 2)] = random_source.choice(string.printable)
+        _check_total("".join(chars))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 500_000,
+        "x = 1 and " * 90_000 + "x = 1",
+        " or ".join(["#a"] * 150_000),
+        " and ".join(["(a = 1 or b = 2)"] * 45_000),
+        " and ".join([f"({' or '.join(['a = 1'] * 100)})"] * 2),
+        "x = " + "9" * 900_000,
+        'x = "' + "\\u0041" * 150_000 + '"',
+        'x = "' + '\\"' * 400_000,
+        "x = 1e" + "9" * 900_000,
+        "#" * 900_000,
+        "((((((a = 1 or b = 2) and c = 3) or d = 4) and e = 5) or f = 6) and g = 7)" + " " * 900_000,
+        ("(" * 99 + "x = 1" + ")" * 99 + " or ") * 4_000 + "true",
+        "x = 1" + "0" * 10_000 + ".5",
+    ],
+)
+def test_no_text_within_the_limits_is_slow_to_parse(text):
+    assert len(text) <= Limits().length
+    start = time.process_time()
+    _check_total(text)
+    assert time.process_time() - start < 10
+
+
+def test_limits_are_errors_that_carry_their_numbers():
+    with pytest.raises(LimitError) as too_many:
+        parse(" and ".join(f"({' or '.join(f'{name} = {n}' for n in range(101))})" for name in "ab"))
+    assert (too_many.value.count, too_many.value.limit) == (101 * 101, 10_000)
+    with pytest.raises(LimitError) as too_large:
+        parse(" and ".join(["(a = 1 or b = 2)"] * 13))
+    assert (too_large.value.count, too_large.value.limit) == (2**13 * 13, 100_000)
+    with pytest.raises(LimitError) as too_long:
+        parse(" " * 1_000_001)
+    assert (too_long.value.count, too_long.value.limit) == (1_000_001, 1_000_000)
+    with pytest.raises(LimitError) as too_deep:
+        parse("(" * 101 + "x = 1" + ")" * 101)
+    assert (too_deep.value.count, too_deep.value.limit, too_deep.value.column) == (101, 100, 101)
+    assert len(parse("a = 1 or b = 2 or c = 3", Limits(filters=3))) == 3
+    with pytest.raises(LimitError):
+        parse("a = 1 or b = 2 or c = 3", Limits(filters=2))

@@ -1,0 +1,172 @@
+import json
+
+import pytest
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_check_shows_the_reduction_and_the_size(cbnet):
+    outcome = cbnet("check", "(x > 10 and y = 100) or (y > 0)")
+    assert outcome.code == 0
+    assert outcome.out.splitlines() == [
+        "predicate  x > 10 and y = 100 or y > 0", "reduced    y > 0", "size       3, reduced 1",
+    ]  # fmt: skip
+
+
+def test_check_as_json(cbnet):
+    text = 'alert = "congestion" and severity > 2 or alert = "accident"'
+    assert rows(cbnet("check", text, "--json").out) == [{"predicate": text, "reduced": text, "size": 3}]
+
+
+def test_check_shows_the_error_with_its_caret(cbnet):
+    outcome = cbnet("check", "price == 5")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "error: 1:7: unknown operator `==`; write `=`\n  price == 5\n        ^^\n"
+
+
+def test_check_shows_the_error_as_json(cbnet):
+    outcome = cbnet("check", "price == 5", "--json")
+    assert (outcome.code, outcome.err) == (2, "")
+    assert rows(outcome.out) == [
+        {"error": "unknown operator `==`", "line": 1, "column": 7, "hint": "write `=`"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "answer"),
+    [
+        ("severity > 2", "severity > 3", True),
+        ("severity > 3", "severity > 2", False),
+        ("x > 10 and y = 100 or y > 0", "y = 100", True),
+    ],
+)
+def test_covers_says_yes_or_no(cbnet, wide, narrow, answer):
+    outcome = cbnet("covers", wide, narrow)
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[0] == ("yes" if answer else "no")
+    (row,) = rows(cbnet("covers", wide, narrow, "--json").out)
+    assert row["covers"] == answer
+    assert (row["counterexample"] is None) == answer
+
+
+def test_covers_shows_a_counterexample(cbnet):
+    # the only whole number above 2 and not above 3
+    assert rows(cbnet("covers", "severity > 3", "severity > 2", "--json").out)[0]["counterexample"] == {
+        "severity": 3
+    }
+    assert '{"severity": 3} matches B and not A' in cbnet("covers", "severity > 3", "severity > 2").out
+
+
+def test_covers_says_when_filters_may_cover_together(cbnet):
+    outcome = cbnet("covers", "x < 5 or x >= 5", "x != 9")
+    assert outcome.out.startswith("no\n")
+    assert "together" in outcome.out
+
+
+@pytest.fixture
+def files(tmp_path):
+    table = tmp_path / "predicates.toml"
+    table.write_text("[interfaces]\nmilan = 'dest = \"MXP\" and price < 500'\nsale = '#sale'\n")
+    messages = tmp_path / "messages.jsonl"
+    messages.write_text(
+        '{"dest": "MXP", "price": 100, "#": ["sale"]}\n\nnonsense\n{"dest": "MXP", "price": 600}\n'
+    )
+    return table, messages
+
+
+def test_match_prints_a_line_per_message_and_goes_on_after_a_bad_line(cbnet, files):
+    table, messages = files
+    outcome = cbnet("match", "--table", table, "--messages", messages)
+    assert outcome.code == 2
+    assert outcome.out.splitlines() == ["1: milan, sale", "4: (none)"]
+    assert f"error: {messages}:3:1: expected a JSON object" in outcome.err
+    assert outcome.err.endswith("2 messages, 2 deliveries, 1 bad lines\n")
+
+
+def test_match_as_json_from_standard_input(cbnet, files):
+    table, messages = files
+    outcome = cbnet("match", "--table", table, "--json", stdin=messages.read_bytes())
+    assert (outcome.code, outcome.err) == (2, "")
+    first, bad, last = rows(outcome.out)
+    assert first == {"message": 1, "interfaces": ["milan", "sale"]}
+    assert bad.keys() == {"error", "line", "column", "hint"}
+    assert (bad["line"], bad["column"]) == (3, 1)
+    assert last == {"message": 4, "interfaces": []}
+
+
+def test_match_explains_every_interface(cbnet, files):
+    table, messages = files
+    outcome = cbnet("match", "--table", table, "--messages", messages, "--explain")
+    assert '    milan: matched by dest = "MXP" and price < 500' in outcome.out
+    assert "price < 500 fails: price is 600" in outcome.out
+    (row, _) = [row for row in rows(cbnet("match", "--table", table, "--messages", messages, "--explain", "--json").out)
+                if "message" in row]  # fmt: skip
+    assert [reason["interface"] for reason in row["explain"]] == ["milan", "sale"]
+    assert row["explain"][1] == {"interface": "sale", "filter": "#sale", "closest": []}
+
+
+def test_match_of_good_input_ends_with_zero(cbnet, files):
+    assert cbnet("match", "--table", files[0], stdin=b'{"x": 1}\n').code == 0
+    assert cbnet("match", "--table", files[0], stdin=b"").code == 0
+
+
+def test_match_reports_all_mistakes_of_the_table(cbnet, tmp_path):
+    table = tmp_path / "p.toml"
+    table.write_text("[interfaces]\na = 'x == 1'\nb = 'x ='\n")
+    outcome = cbnet("match", "--table", table, "--json", stdin=b"")
+    assert outcome.code == 2
+    assert [(row["line"], row["column"]) for row in rows(outcome.out)] == [(2, 8), (3, 9)]
+
+
+def test_demo_tells_who_received_what_and_why(cbnet):
+    outcome = cbnet("demo")
+    assert outcome.code == 0
+    for said in (
+        "Who wants what",
+        "Who received what",
+        "price < 500 fails: price is 600",
+        "30 messages, 8 receivers",
+    ):
+        assert said in outcome.out
+    assert len(rows(cbnet("demo", "--json").out)) == 30
+
+
+def test_every_receiver_and_nobody_occur_in_the_demo(cbnet):
+    told = [row["interfaces"] for row in rows(cbnet("demo", "--json").out)]
+    assert len({receiver for receivers in told for receiver in receivers}) == 8
+    assert [] in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["check"], "Missing argument 'TEXT'"),
+        (["nonsense"], "No such command"),
+        (["match"], "Missing option '--table'"),
+        (["match", "--nonsense"], "No such option"),
+        (["match", "--table", "none.toml"], "none.toml: cannot read: No such file"),
+        (["match", "--table", "none.xml"], "unknown kind of file"),
+        (["covers", "x = 1"], "Missing argument 'B'"),
+        (["covers", "x = 1", "x = "], "a value is missing"),
+    ],
+)
+def test_bad_use_gets_one_clear_line_and_exit_code_2(cbnet, arguments, problem):
+    outcome = cbnet(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err.splitlines()[0]
+    as_json = cbnet(*arguments, "--json")
+    assert (as_json.code, as_json.err) == (2, "")
+    assert problem in rows(as_json.out)[0]["error"].replace("none.xml: ", "")
+
+
+def test_without_a_command_the_help_is_shown(cbnet):
+    outcome = cbnet()
+    assert outcome.code == 0
+    assert "covers" in outcome.out
+
+
+def test_a_message_file_that_is_missing_is_named(cbnet, files):
+    outcome = cbnet("match", "--table", files[0], "--messages", "none.jsonl")
+    assert (outcome.code, outcome.err) == (2, "error: none.jsonl: cannot read: No such file or directory\n")

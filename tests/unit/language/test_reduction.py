@@ -1,0 +1,49 @@
+import pytest
+
+from cbnet import disjunction_advantage, reduce, size
+from cbnet.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "full", "pairwise"),
+    [
+        ("(x > 10 and y = 100) or (y > 0)", "y > 0", "y > 0"),  # [2006 §4.2]
+        ("severity > 2 or severity > 3", "severity > 2", "severity > 2"),  # [2006 §2.4]
+        ("x > 3 and x > 5", "x > 5", "x > 5"),
+        ("x < 3 and x > 5", "false", "x < 3 and x > 5"),
+        ("x < 3 and x > 5 or y = 1", "y = 1", "x < 3 and x > 5 or y = 1"),
+        # x >= 6 and x <= 6 is x = 6, which implies both others; one by one, <= 6 implies < 7 and >= 6 implies != 5
+        ("x >= 6 and x <= 6 and x < 7 and x != 5", "x >= 6 and x <= 6", "x >= 6 and x <= 6"),
+        # the two filters are equal, and the smaller is kept; one by one, the bounds cover x = 6, but not the reverse
+        ("x >= 6 and x <= 6 or x = 6", "x = 6", "x >= 6 and x <= 6"),
+        ("exists x or x = 1", "exists x", "exists x"),
+        ("#a or #a and #b or #b and #c", "#a or #b and #c", "#a or #b and #c"),
+        ("true or x = 1", "true", "true"),
+        ("false", "false", "false"),
+        ('s ^= "ab" and s *= "b" or s ^= "a"', 's ^= "a"', 's ^= "a"'),
+        ('s $= "b" and s = "ab"', 's = "ab"', 's = "ab"'),
+        ("x != true or x = false", "x != true", "x != true"),
+    ],
+)
+def test_reduction_by_both_rules(text, full, pairwise):
+    assert str(reduce(text)) == full
+    assert str(reduce(text, "pairwise")) == pairwise
+
+
+def test_unknown_rules_are_refused():
+    with pytest.raises(InputError, match="unknown rules"):
+        reduce("x = 1", "magic")
+
+
+def test_size_counts_constraints_and_tags():
+    assert size('alert = "congestion" and severity > 2 or alert = "accident"') == 3  # [2006 §4.2]
+    assert size("x = 1 and x = 1 and #a") == 2
+    assert size("true") == size("false") == 0
+
+
+def test_the_disjunction_advantage_is_over_the_original_sizes():
+    assert disjunction_advantage(["severity > 2", "severity > 3"]) == 0.5  # [2006 §2.4]
+    assert disjunction_advantage(["x = 1", "y = 1"]) == 1
+    assert disjunction_advantage(["x > 3 and x > 5 and y = 1", "z = 1"]) == 3 / 4
+    assert disjunction_advantage([]) == disjunction_advantage(["true", "false"]) == 1
+    assert disjunction_advantage(["x = 1", "true"]) == 0

@@ -1,0 +1,114 @@
+import enum
+
+import pytest
+
+from cbnet import Constraint, Descriptor, Filter, Message, Predicate, parse, parse_filter
+from cbnet.errors import ValueDomainError
+
+
+@pytest.mark.parametrize(
+    "value", [2**63, -(2**63) - 1, float("nan"), float("inf"), None, [1], {"a": 1}, b"x", 1j, "\ud800"]
+)
+def test_what_no_message_may_hold_is_refused(value):
+    with pytest.raises(ValueDomainError):
+        Message({"x": value})
+    with pytest.raises(ValueDomainError):
+        Constraint("x", "=", value)
+
+
+@pytest.mark.parametrize(
+    "value", [2**63 - 1, -(2**63), 1.7976931348623157e308, 5e-324, "", "\0", "\U0010ffff", True]
+)
+def test_the_ends_of_the_domain_are_values(value):
+    assert parse_filter(str(Constraint("x", "=", value))).matches(Message({"x": value}))
+
+
+@pytest.mark.parametrize("name", ["#", 5, None, "\ud800"])
+def test_what_cannot_name_an_attribute_is_refused(name):
+    with pytest.raises(ValueDomainError):
+        Message({name: 1})
+
+
+@pytest.mark.parametrize("tags", ["vip", [5], 5, ["\ud800"], [None]])
+def test_what_cannot_be_tags_is_refused(tags):
+    with pytest.raises(ValueDomainError):
+        Message({}, tags)
+    with pytest.raises(ValueDomainError):
+        Filter([], tags)
+    with pytest.raises(ValueDomainError):
+        Message.from_dict({"#": tags})
+
+
+def test_members_of_the_wrong_type_are_refused_at_once():
+    with pytest.raises(ValueDomainError, match="use parse"):
+        Filter(["x = 1"])
+    with pytest.raises(ValueDomainError):
+        Predicate("x = 1")
+    with pytest.raises(ValueDomainError):
+        Predicate([Constraint("x", "=", 1)])
+
+
+def test_operators_refuse_values_they_do_not_compare():
+    for op, value in [("<", True), (">=", False), ("^=", 5), ("$=", True), ("*=", 1.5)]:
+        with pytest.raises(ValueDomainError):
+            Constraint("x", op, value)
+    with pytest.raises(ValueDomainError, match="takes no value"):
+        Constraint("x", "exists", 5)
+    with pytest.raises(ValueDomainError, match="unknown operator"):
+        Constraint("x", "==", 5)
+    with pytest.raises(ValueDomainError, match="needs a value"):
+        Constraint("x", "=")
+
+
+def test_subclasses_of_plain_types_become_plain_values():
+    class Colour(str, enum.Enum):  # noqa: UP042 - StrEnum would print its value anyway
+        RED = "red"
+
+    class Level(enum.IntEnum):
+        HIGH = 3
+
+    message = Message({"colour": Colour.RED, "level": Level.HIGH})
+    assert [type(value) for value in message.attributes.values()] == [str, int]
+    assert message == Message({"colour": "red", "level": 3})
+
+
+def test_a_message_keeps_its_floats_and_a_constraint_takes_their_one_form():
+    assert type(Message({"x": 1.0}).attributes["x"]) is float
+    assert str(Constraint("x", "=", 1000.0)) == "x = 1000"
+    assert str(Constraint("x", "=", -0.0)) == "x = 0"
+    assert str(Constraint("x", "=", 2.0**63)) == "x = 9.223372036854776e+18"
+
+
+def test_bools_and_numbers_stay_apart_in_sets():
+    assert len({Constraint("x", "=", True), Constraint("x", "=", 1), Constraint("x", "=", 1.0)}) == 2
+    assert len({Message({"x": False}), Message({"x": 0}), Message({"x": -0.0})}) == 2
+
+
+def test_equality_ignores_the_order_in_which_things_were_given():
+    assert parse("a = 1 and b = 2 or #t") == parse("#t or b = 2 and a = 1 and b = 2")
+    assert Message({"a": 1, "b": 2}) == Message({"b": 2, "a": 1})
+    assert str(parse("b = 2 and a = 1")) == "b = 2 and a = 1"
+
+
+def test_a_descriptor_is_a_filter_of_tags():
+    assert Descriptor(["b", "a"]) == Filter(tags=["a", "b"]) == parse_filter("#a and #b")
+    assert repr(Descriptor(["b", "a"])) == "Descriptor(['a', 'b'])"
+    assert Descriptor(["a"]).matches(Message({}, ["a", "b"]))
+    assert not Descriptor(["a", "c"]).matches(Message({}, ["a", "b"]))
+
+
+def test_values_of_different_kinds_have_no_order_between_them():
+    with pytest.raises(TypeError):
+        assert Message({}) < Filter()
+    assert Message({}) != Filter()
+    assert sorted([parse("x = 2"), parse("x = 1"), parse("x = true")]) == [
+        parse("x = true"),
+        parse("x = 1"),
+        parse("x = 2"),
+    ]
+
+
+def test_parse_filter_takes_one_filter():
+    assert parse_filter("true") == Filter()
+    with pytest.raises(ValueError, match="expected one filter, not 2"):
+        parse_filter("a = 1 or b = 2")

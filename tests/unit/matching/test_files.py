@@ -1,0 +1,95 @@
+import pytest
+
+from cbnet import Message, parse
+from cbnet.errors import FileError, InputError
+from cbnet.matching.message_files import read_messages
+from cbnet.matching.predicate_files import read_predicates
+
+
+def written(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_toml_holds_texts_and_lists_of_texts(tmp_path):
+    path = written(
+        tmp_path, "p.toml", "[interfaces]\nmilan = 'dest = \"MXP\"'\n'a b' = ['x = 1', '#sale']\nnone = []\n"
+    )
+    assert read_predicates(path) == {
+        "milan": parse('dest = "MXP"'), "a b": parse("x = 1 or #sale"), "none": parse("false"),
+    }  # fmt: skip
+
+
+def test_json_lines_or_repeated_interfaces_and_keep_numbers(tmp_path):
+    rows = '{"interface": 1, "predicate": "x = 1"}\n\n{"interface": "a", "predicate": "y = 1"}\r\n'
+    rows += '{"interface": 1, "predicate": "z = 1"}\n'
+    assert read_predicates(written(tmp_path, "p.jsonl", rows)) == {
+        1: parse("x = 1 or z = 1"),
+        "a": parse("y = 1"),
+    }
+
+
+def places(path):
+    with pytest.raises(FileError) as error:
+        read_predicates(path)
+    assert all(mistake.file == str(path) for mistake in error.value.errors)
+    return [(mistake.line, mistake.column) for mistake in error.value.errors]
+
+
+def test_all_mistakes_of_a_toml_file_are_reported_at_their_places(tmp_path):
+    text = "\n".join(
+        [
+            "[interfaces]",
+            "good = 'x = 1'",
+            "literal = 'x == 1'",  # ==  at 14
+            'basic = "dest == \\"MXP\\""',  # == at 15
+            "multi = '''",
+            "x = 1 or",
+            "  y =< 3'''",  # =< at 5
+            "number = 5",
+            "list = ['x = 1', 'y = ']",  # the end of the second text, at 23
+        ]
+    )
+    assert places(written(tmp_path, "p.toml", text)) == [(3, 14), (4, 15), (7, 5), (8, 1), (9, 23)]
+
+
+def test_all_mistakes_of_json_lines_are_reported_at_their_places(tmp_path):
+    rows = [
+        '{"interface": "a", "predicate": "dest = \\"MXP\\" and x == 1"}',  # == at 55
+        '{"interface": "b"}',
+        "[]",
+        '{"interface": true, "predicate": "x = 1"}',
+        '{"interface": "c", "predicate": 5}',
+        '{"interface": "d", "predicate": "caf\\u00e9 = 1"}',  # the escape of é at 37
+    ]
+    path = written(tmp_path, "p.jsonl", "\n".join(rows))
+    assert places(path) == [(1, 55), (2, None), (3, 1), (4, None), (5, 1), (6, 37)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("p.toml", "[interfaces\n", "not TOML"),
+        ("p.toml", "x = 1\n", "no table of interfaces"),
+        ("p.toml", b"\xff", "not UTF-8"),
+        ("p.txt", "", "unknown kind of file"),
+    ],
+)
+def test_files_that_cannot_be_read_say_why(tmp_path, name, content, problem):
+    with pytest.raises(InputError) as error:
+        read_predicates(written(tmp_path, name, content))
+    assert problem in str(error.value)
+
+
+def test_a_missing_file_says_so(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_predicates(tmp_path / "none.toml")
+
+
+def test_a_bad_line_of_messages_does_not_stop_the_rest():
+    lines = [b'\xef\xbb\xbf{"x": 1}\r\n', b"\n", b'{"x": \xff}\n', b"nonsense\n", b'{"x": 2}']
+    rows = list(read_messages(lines))
+    assert [number for number, _ in rows] == [1, 3, 4, 5]
+    assert (rows[0][1], rows[3][1]) == (Message({"x": 1}), Message({"x": 2}))
+    assert [(error.line, error.column) for _, error in rows[1:3]] == [(3, 7), (4, 1)]

@@ -1,0 +1,76 @@
+import pytest
+
+from cbnet import Constraint, Filter, InputError, Message, Table, parse, size
+
+# [2001 Figure 4] (2003 Figure 3): three interfaces, seven filters.
+FIGURE_4 = {
+    "I1": 'dest = "Milano" and price < 500 or stock = "DYS" and quantity > 1000 and price < 500',
+    "I2": 'airline = "UA" and orig = "Denver" and dest = "Milano" or dest = "New York" and price < 200 '
+    'or orig = "Denver" or airline = "UA" and upgradeable = true',
+    "I3": 'stock = "MSFT" and price < 200',
+}
+
+
+def test_the_filters_of_figure_4_have_the_papers_sizes():
+    table = Table.build(FIGURE_4)
+    sizes = [size(filter) for interface in table for filter in table[interface]]
+    assert sizes == [2, 3, 3, 2, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("message", "interfaces"),
+    [
+        ({"dest": "Milano", "price": 450}, ["I1"]),  # f1.1
+        ({"dest": "Milano", "price": 500}, []),  # 500 is not below 500
+        ({"stock": "DYS", "quantity": 1001, "price": 499}, ["I1"]),  # f1.2
+        ({"stock": "DYS", "quantity": 1000, "price": 499}, []),
+        (
+            {"airline": "UA", "orig": "Denver", "dest": "Milano", "price": 300},
+            ["I1", "I2"],
+        ),  # f1.1, f2.1 and f2.3
+        ({"dest": "New York", "price": 199}, ["I2"]),  # f2.2
+        ({"dest": "New York", "price": 200, "orig": "Chicago"}, []),
+        ({"orig": "Denver"}, ["I2"]),  # f2.3
+        ({"airline": "UA", "upgradeable": True}, ["I2"]),  # f2.4
+        ({"airline": "UA", "upgradeable": False}, []),
+        ({"airline": "UA", "upgradeable": 1}, []),  # a number is not a bool
+        ({"stock": "MSFT", "price": 199}, ["I3"]),  # f3.1
+        ({"stock": "MSFT", "price": 199, "orig": "Denver", "dest": "Milano"}, ["I1", "I2", "I3"]),
+        ({}, []),
+    ],
+)
+def test_messages_on_figure_4_go_where_a_reader_would_send_them(message, interfaces):
+    assert Table.build(FIGURE_4).match(message) == interfaces
+
+
+def test_the_example_of_2002_does_not_match_although_the_paper_says_so():
+    table = Table.build({"f": 'dest = "MXP" and price < 500'})
+    message = {"carrier": "UA", "dest": "MXP", "price": 600, "upgradeable": True}
+    assert table.match(message) == []
+    assert "price < 500 fails: price is 600" in str(table.explain(message, "f"))
+
+
+def test_a_table_takes_predicates_in_every_form():
+    constraint = Constraint("x", "=", 1)
+    table = Table.build(
+        {1: "x = 1", 2: parse("x = 1"), 3: Filter([constraint]), "four": constraint, 5: "x = 2"}
+    )
+    assert table.match(Message({"x": 1})) == [1, 2, 3, "four"]
+    assert (len(table), list(table)) == (5, [1, 2, 3, "four", 5])
+    assert repr(table) == "<Table of 5 interfaces, 5 filters>"
+
+
+def test_a_wrong_text_names_its_interface():
+    with pytest.raises(InputError, match="interface 'b':1:3: unknown operator"):
+        Table.build({"a": "x = 1", "b": "x == 1"})
+
+
+@pytest.mark.parametrize("interface", [True, 1.5, None, 2**63, "\ud800"])
+def test_what_cannot_be_an_interface_is_refused(interface):
+    with pytest.raises(InputError):
+        Table.build({interface: "true"})
+
+
+def test_an_unknown_interface_is_named():
+    with pytest.raises(InputError, match="no interface 'b' in the table; it has 'a'"):
+        Table.build({"a": "true"}).explain({}, "b")

@@ -1,0 +1,46 @@
+import pytest
+
+from cbnet import CbnetError, InputError, parse
+from cbnet.errors import FileError, LimitError, PredicateSyntaxError
+
+
+def test_input_errors_are_value_errors_of_one_root():
+    for error in (PredicateSyntaxError, LimitError, FileError):
+        assert issubclass(error, InputError)
+    assert issubclass(InputError, ValueError)
+    assert issubclass(InputError, CbnetError)
+
+
+def _error(text):
+    with pytest.raises(PredicateSyntaxError) as error:
+        parse(text)
+    return error.value
+
+
+def test_the_caret_stands_under_the_place():
+    assert str(_error("price == 5")) == "1:7: unknown operator `==`; write `=`\nprice == 5\n      ^^"
+
+
+def test_the_caret_counts_wide_characters_as_two_columns():
+    # x = "日本" and  is 14 characters, two of which take two columns
+    assert _error('x = "日本" and y == 3').excerpt() == 'x = "日本" and y == 3\n' + " " * 17 + "^^"
+
+
+def test_only_the_wrong_line_is_shown():
+    error = _error("x = 1 or\n  y =< 3\n or z = 4")
+    assert (error.line, error.column) == (2, 5)
+    assert error.excerpt() == "  y =< 3\n    ^^"
+
+
+def test_a_long_line_is_cut_around_the_place():
+    error = _error("a = 1 and " * 50 + "b == 2" + " and c = 3" * 50)
+    text, caret = error.excerpt().split("\n")
+    assert len(text) < 80
+    assert text.startswith("…")
+    assert text.endswith("…")
+    assert text[caret.index("^") :].startswith("==")
+
+
+def test_errors_quote_input_in_one_line():
+    assert _error("x = `a\\nb`").summary.isprintable()
+    assert len(_error("x " + "=" * 10_000 + " 5").summary) < 500

@@ -1,0 +1,51 @@
+import subprocess
+import sys
+import time
+
+import cbnet
+
+
+def _loaded_after(statement):
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_cbnet_loads_no_heavy_module():
+    heavy = {
+        "numpy",
+        "pyarrow",
+        "scipy",
+        "pandas",
+        "pyspark",
+        "networkx",
+        "altair",
+        "vl_convert",
+        "asyncio",
+        "rich",
+    }
+    for name in ("numpy", "pyarrow", "scipy", "pyspark", "altair"):
+        assert name in _loaded_after(f"import {name}")  # it is installed, so the check below can fail
+    assert not _loaded_after("import cbnet") & heavy
+
+
+def test_help_is_instant():
+    best = 10.0
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "cbnet", "--help"], capture_output=True, text=True, check=True
+        )
+        best = min(best, time.perf_counter() - start)
+    assert "match" in done.stdout
+    assert best < 0.5
+
+
+def test_every_public_name_exists():
+    assert all(hasattr(cbnet, name) for name in cbnet.__all__)
+
+
+def test_the_version_is_the_installed_one(cbnet):
+    from importlib.metadata import version
+
+    assert cbnet("--version").out == f"cbnet {version('cbnet')}\n"
