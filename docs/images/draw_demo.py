@@ -18,5 +18,6 @@ show_receivers(table, messages, console)
 show_messages(table, messages[:6], console)
 show_reasons(table, messages, console)
 picture = console.export_svg(title="cbnet demo", theme=MONOKAI)
+picture = re.sub(r"<!--.*?-->\s*", "", picture, flags=re.DOTALL)
 picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)  # no fonts from elsewhere
 (Path(__file__).parent / "demo.svg").write_text(picture.replace("Fira Code", "DejaVu Sans Mono"))
