@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 
 class CbnetError(Exception):
@@ -62,6 +63,13 @@ class InputError(CbnetError, ValueError):
         self.line = line or self.line
         self.column = column or self.column
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (
+            type(self),
+            self.args,
+            self.__dict__,
+        )
 
     def __str__(self) -> str:
         return self.summary
@@ -125,6 +133,12 @@ class FileError(InputError):
 
     def __str__(self) -> str:
         return "\n".join([self.summary, *(str(error) for error in self.errors)])
+
+
+def _unpickled(kind: type[InputError], arguments: tuple[Any, ...], members: dict[str, Any]) -> InputError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(members)
+    return error
 
 
 def _one_line(text: str, longest: int = 300) -> str:

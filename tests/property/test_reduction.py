@@ -5,6 +5,7 @@ from strategies import messages_near, predicates
 
 from cbnet._kernels import subsets
 from cbnet.language import Predicate, covers, disjunction_advantage, reduce, satisfiable, size
+from cbnet.language.reduction import plain_supersets
 
 both_rules = pytest.mark.parametrize("rules", ["full", "pairwise"])
 
@@ -79,5 +80,5 @@ def test_the_kernel_finds_the_supersets_that_its_definition_names(wide, rows):
     masks = array("Q", [mask for mask, _ in rows])
     alive = bytearray(is_alive for _, is_alive in rows)
     out = array("I", [0] * len(rows))
-    expected = [place for place, (mask, is_alive) in enumerate(rows) if is_alive and wide & mask == wide]
+    expected = plain_supersets(wide, masks, alive)
     assert list(out[: subsets.supersets(wide, masks, alive, out)]) == expected

@@ -44,3 +44,12 @@ def test_a_long_line_is_cut_around_the_place():
 def test_errors_quote_input_in_one_line():
     assert _error("x = `a\\nb`").summary.isprintable()
     assert len(_error("x " + "=" * 10_000 + " 5").summary) < 500
+
+
+def test_errors_can_be_pickled():
+    import pickle
+
+    for error in (_error("x == 1"), LimitError("things", 5, 3), FileError("f", [InputError("p", line=3)])):
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error)
+        assert str(copy) == str(error)

@@ -54,8 +54,10 @@ def _root(
 def main() -> None:
     """Run a command and exit with its code; no mistake of the user ends in a traceback."""
     as_json = "--json" in sys.argv
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except _UsageError as error:
         print_error(_usage_error(error), as_json)
         code = 2
@@ -64,6 +66,10 @@ def main() -> None:
         code = 2
     except CbnetError as error:
         print_error(InputError(str(error)), as_json)
+        code = 1
+    except OSError as error:  # the disk is full, or the reader of our output has gone
+        print_error(InputError(f"cannot write: {error.strerror}"), as_json=False)
+        sys.stdout = None
         code = 1
     except (KeyboardInterrupt, typer.Abort):
         code = 130

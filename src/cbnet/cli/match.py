@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from cbnet.cli.output import AsJson, print_error, print_json, print_remark
+from cbnet.cli.output import AsJson, counted, print_error, print_json, print_remark, shown
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,24 +49,23 @@ def match(
             interfaces = forwarding.match(message)
             matched += 1
             delivered += len(interfaces)
-            explanations = (
-                [forwarding.explain(message, interface) for interface in forwarding] if explain else []
-            )
+            explanations = list(map(partial(forwarding.explain, message), forwarding)) if explain else None
             (_print_row if json else _print_line)(number, interfaces, explanations)
     if not json:
-        print_remark(f"{matched} messages, {delivered} deliveries, {bad} bad lines")
+        remarks = (counted(matched, "message"), counted(delivered, "delivery"), counted(bad, "bad line"))
+        print_remark(", ".join(remarks))
     raise typer.Exit(2 if bad else 0)
 
 
-def _print_line(number: int, interfaces: list[Any], explanations: list[Explanation]) -> None:
-    print(f"{number}: {', '.join(map(str, interfaces)) or '(none)'}")
-    for explanation in explanations:
+def _print_line(number: int, interfaces: list[Any], explanations: list[Explanation] | None) -> None:
+    print(f"{number}: {', '.join(map(shown, interfaces)) or '(none)'}")
+    for explanation in explanations or ():
         print("\n".join(f"    {line}" for line in str(explanation).split("\n")))
 
 
-def _print_row(number: int, interfaces: list[Any], explanations: list[Explanation]) -> None:
+def _print_row(number: int, interfaces: list[Any], explanations: list[Explanation] | None) -> None:
     row: dict[str, Any] = {"message": number, "interfaces": interfaces}
-    if explanations:
+    if explanations is not None:
         row["explain"] = [_explanation_members(explanation) for explanation in explanations]
     print_json(row)
 

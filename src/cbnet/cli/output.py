@@ -7,6 +7,7 @@ stdout and errors, progress and remarks to stderr.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Annotated, Any
 
@@ -39,3 +40,15 @@ def print_error(error: InputError, as_json: bool) -> None:
         print_remark(f"error: {error.summary}")
         if isinstance(error, PredicateSyntaxError):
             print_remark("\n".join(f"  {line}" for line in error.excerpt().split("\n")))
+
+
+def shown(interface: str | int) -> str:
+    """Return an interface as it stands in a list; one that would be misread stands in quotes."""
+    plain = isinstance(interface, int) or re.fullmatch(r"[^\W\d][\w.:/@+-]*", interface)
+    return str(interface) if plain else json.dumps(interface, ensure_ascii=False)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: 1 message, 2 messages, 3 deliveries."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"

@@ -77,6 +77,8 @@ def name_advice(tokens: Sequence[Token]) -> str:
         return f"write the name first: `{tokens[2].text} {_MIRRORED[tokens[1].text]} {token.text}`"
     if token.lexeme is Lexeme.VALUE and isinstance(token.meaning, str):
         return f"write {_as_name(token.meaning)} for a name; only strings stand in double quotes"
+    if token.lexeme is Lexeme.OPEN:
+        return "write `exists name`, without parentheses"
     if token.lexeme is Lexeme.KEYWORD:
         return f"`{token.text}` is a keyword: write it in backquotes to use it as a name"
     return "write a constraint such as `price < 500`, `exists price` or `#tag`"

@@ -29,7 +29,7 @@ def as_predicate(said: PredicateLike) -> Predicate:
         return said
     if isinstance(said, str):
         return parse(said)
-    return Predicate([said if isinstance(said, Filter) else Filter([said])])
+    return Predicate([said]) if isinstance(said, Filter) else Predicate([Filter([said])])
 
 
 class Analysis:
@@ -61,9 +61,9 @@ def covers(wide: PredicateLike, narrow: PredicateLike) -> bool:
     )
 
 
-def satisfiable(filter: Filter) -> bool:
-    """Return whether a message can match the filter; False is proved, True may be a doubt."""
-    return Analysis(filter).is_satisfiable
+def satisfiable(said: PredicateLike) -> bool:
+    """Return whether a message can match; False is proved, True may be a doubt."""
+    return any(Analysis(filter).is_satisfiable for filter in as_predicate(said).filters)
 
 
 def overlaps(left: PredicateLike, right: PredicateLike) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cbnet.language.constraint import Constraint
@@ -29,16 +29,19 @@ class Filter(Keyed):
         merged = tuple(dict.fromkeys(checked_members(constraints, Constraint)))
         self._set(constraints=merged, tags=checked_tags(tags))
 
-    def matches(self, message: Message) -> bool:
+    def matches(self, message: Message | Mapping[str, Any]) -> bool:
         """Return whether the message satisfies every constraint and carries every tag."""
+        message = Message.of(message)
         attributes = message.attributes
         return self.tags <= message.tags and all(
             constraint.name in attributes and constraint.accepts(attributes[constraint.name])
             for constraint in self.constraints
         )
 
-    def __and__(self, other: Filter) -> Filter:
+    def __and__(self, other: object) -> Filter:
         """Return the filter of the messages that match both."""
+        if not isinstance(other, Filter):
+            return NotImplemented
         return Filter(self.constraints + other.constraints, self.tags | other.tags)
 
     def __reduce__(self) -> tuple[Any, ...]:

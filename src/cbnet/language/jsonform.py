@@ -27,6 +27,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.values import RESERVED_NAME, checked_name, checked_tags, checked_value
 
 _TAG = "#"
+_SCALARS = 'write a "string", a number as in 0.5, true or false'
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TAG_LIST = re.compile(r"\[[^\[\]{}\"]*(?:\"(?:[^\"\\]|\\.)*\"[^\[\]{}\"]*)*\]", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -57,9 +58,11 @@ def predicate_to_json(predicate: Predicate) -> str:
 def predicate_from_json(text: str) -> Predicate:
     """Return the predicate that a JSON text says, in the form of `predicate_to_json`."""
     try:
-        filters = json.loads(text)
+        filters = json.loads(text, object_pairs_hook=_once_each)
     except json.JSONDecodeError as error:
         raise MessageFormatError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except MessageFormatError:
+        raise
     except (RecursionError, ValueError):
         raise MessageFormatError("not the JSON of a predicate: too deep, or a number too long") from None
     if not isinstance(filters, list) or not all(isinstance(filter, list) for filter in filters):
@@ -85,8 +88,17 @@ def _filter_from_members(members: list[Any]) -> Filter:
             raise MessageFormatError(
                 f"not a constraint: {json.dumps(member)[:60]}", hint='write {"name": …, "op": …, "value": …}'
             )
+        if member["op"] == _TAG and "value" in member:
+            raise MessageFormatError("a tag has no value", hint='write {"name": "the tag", "op": "#"}')
     tags = [member["name"] for member in members if member["op"] == _TAG]
     return Filter((Constraint(**member) for member in members if member["op"] != _TAG), tags)
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise MessageFormatError("a key stands twice in one object", hint="keep one of them")
+    return members
 
 
 class _Members:
@@ -137,7 +149,7 @@ class _Members:
             return self._string()
         if first in ("{", "["):
             what = "a nested object" if first == "{" else "a list"
-            raise self._error(f"{name}: {what} is not a value", self._at, 'flatten it; tags stand in "#"')
+            raise self._error(f"{name}: {what} is not a value", self._at, _SCALARS)
         return self._word()
 
     def _string(self) -> Any:
@@ -149,7 +161,7 @@ class _Members:
     def _word(self) -> Any:
         match = _WORD.match(self._text, self._at)
         if match is None:
-            raise self._error("a value is missing", self._at, 'write a "string", a number, true or false')
+            raise self._error("a value is missing", self._at, _SCALARS)
         if match.group().lstrip("-").isdigit() and len(match.group()) > _MAX_DIGITS:
             self._at = match.end()
             return 10**_MAX_DIGITS  # out of range, like what is written
@@ -165,7 +177,7 @@ class _Members:
         try:
             value = json.loads(token)
         except json.JSONDecodeError as error:
-            raise self._error(f"not JSON: {error.msg}", self._at + error.pos) from None
+            raise self._error(f"not JSON: {error.msg}", self._at + error.pos, _SCALARS) from None
         self._at += len(token)
         return value
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from cbnet.errors import ValueDomainError
 from cbnet.language.keyed import Keyed
 from cbnet.language.printing import print_name, print_tag, print_value
 from cbnet.language.values import RESERVED_NAME, Value, checked_name, checked_tags, checked_value, sort_key
@@ -24,10 +25,21 @@ class Message(Keyed):
     tags: frozenset[str]
 
     def __init__(self, attributes: Mapping[str, Value] | None = None, tags: Iterable[str] = ()) -> None:
+        if not isinstance(attributes, Mapping | None):
+            raise ValueDomainError("the attributes must be a mapping", hint='write {"name": value}')
         checked = {
             checked_name(name): checked_value(value, name) for name, value in (attributes or {}).items()
         }
         self._set(attributes=MappingProxyType(checked), tags=checked_tags(tags))
+
+    @classmethod
+    def of(cls, said: object) -> Message:
+        """Return a message given as one, or as the members of its JSON form."""
+        if isinstance(said, Message):
+            return said
+        if isinstance(said, Mapping):
+            return cls.from_dict(said)
+        raise ValueDomainError(f"{said!r} is not a message", hint="use a Message or a dict")
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> Message:

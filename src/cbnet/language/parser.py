@@ -89,9 +89,12 @@ class _Parser:
 
     def _predicate(self) -> list[_Draft]:
         drafts = self._conjunction()
+        size = sum(map(len, drafts))
         while self._accept("or"):
-            drafts += self._conjunction()
-            self._check_size(self._peek(), len(drafts), 0)
+            more = self._conjunction()
+            drafts += more
+            size += sum(map(len, more))
+            self._check_size(self._peek(), len(drafts), size)
         return drafts
 
     def _conjunction(self) -> list[_Draft]:

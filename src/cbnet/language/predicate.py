@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cbnet.language.filter import Filter
@@ -24,12 +24,15 @@ class Predicate(Keyed):
     def __init__(self, filters: Iterable[Filter] = ()) -> None:
         self._set(filters=tuple(dict.fromkeys(checked_members(filters, Filter))))
 
-    def matches(self, message: Message) -> bool:
+    def matches(self, message: Message | Mapping[str, Any]) -> bool:
         """Return whether the message matches one of the filters."""
+        message = Message.of(message)
         return any(filter.matches(message) for filter in self.filters)
 
-    def __or__(self, other: Predicate) -> Predicate:
+    def __or__(self, other: object) -> Predicate:
         """Return the predicate of the messages that match either."""
+        if not isinstance(other, Predicate):
+            return NotImplemented
         return Predicate(self.filters + other.filters)
 
     def __iter__(self) -> Iterator[Filter]:

@@ -4,8 +4,8 @@
 can match, and the filters that another one covers. The messages that match stay the same.
 
 `rules="pairwise"` is the algorithm of [2006 §4.2], for comparison: it sets one constraint against
-one, so it does not see that `x >= 6 and x <= 6` implies `x < 7 and x != 5` together, nor that
-`x < 3 and x > 5` is empty.
+one, so it does not see that `x = 6` covers `x >= 6 and x <= 6`, nor that `x < 3 and x > 5` is
+empty. The full rules begin with it and never keep more.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ def reduce(predicate: PredicateLike, rules: Rules = "full") -> Predicate:
 
 def reduce_filter(filter: Filter) -> Filter | None:
     """Return the filter without the constraints that its others imply; None if nothing matches it."""
-    if not Analysis(filter).is_satisfiable:
-        return None
-    kept = list(filter.constraints)
+    kept = list(_pairwise_reduced(filter).constraints)
     position = 0
     while position < len(kept):
         constraint = kept[position]
@@ -52,7 +50,8 @@ def reduce_filter(filter: Filter) -> Filter | None:
             position = 0  # with less to search, a question that was given up may now be answered
         else:
             position += 1
-    return filter if len(kept) == len(filter.constraints) else Filter(kept, filter.tags)
+    reduced = Filter(kept, filter.tags)
+    return reduced if Analysis(reduced).is_satisfiable else None
 
 
 def _uncovered(filters: Sequence[Filter], covers: Callable[[Filter, Filter], bool]) -> list[Filter]:
@@ -74,6 +73,11 @@ def _uncovered(filters: Sequence[Filter], covers: Callable[[Filter, Filter], boo
                 alive[candidate] = 0
         alive[position] = 1
     return [filter for filter, is_alive in zip(filters, alive, strict=True) if is_alive]
+
+
+def plain_supersets(wide: int, masks: Sequence[int], alive: Sequence[int]) -> list[int]:
+    """Return what the kernel `subsets.supersets` writes: its specification."""
+    return [place for place, mask in enumerate(masks) if alive[place] and wide & ~mask == 0]
 
 
 def _size(filter: Filter) -> int:

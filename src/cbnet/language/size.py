@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
+from cbnet.errors import InputError
 from cbnet.language.covering import PredicateLike, as_predicate
 from cbnet.language.predicate import Predicate
 from cbnet.language.reduction import Rules, reduce
@@ -20,6 +21,8 @@ def disjunction_advantage(predicates: Iterable[PredicateLike], rules: Rules = "f
 
     It is 1 when there is nothing to combine, that is when the original sizes are 0.
     """
+    if isinstance(predicates, str):
+        raise InputError("expected a list of predicates", hint="put the text in a list")
     originals = [as_predicate(predicate) for predicate in predicates]
     together = Predicate(chain.from_iterable(original.filters for original in originals))
     total = sum(map(size, originals))

@@ -131,4 +131,5 @@ def _type_name(value: object) -> str:
         type(None): "null", dict: "a nested object", list: "a list", tuple: "a list",
         bool: "a bool", int: "a number", float: "a number", str: "a string",
     }  # fmt: skip
-    return names.get(type(value), f"a {type(value).__name__}")
+    full_name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return names.get(type(value), f"a {full_name.removeprefix('builtins.')}")

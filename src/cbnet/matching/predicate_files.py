@@ -61,6 +61,11 @@ def _from_toml(source: str) -> Iterator[tuple[Interface, Predicate | InputError]
             InputError("there is no table of interfaces", hint="begin it with a line [interfaces]", line=1),
         )
         return
+    for unknown in document.keys() - {"interfaces"}:
+        yield (
+            "",
+            InputError(f"unknown key {unknown!r} beside [interfaces]", hint="remove it", line=1),
+        )
     for interface, said in interfaces.items():
         key = _key_position(source, interface)
         for text in said if isinstance(said, list) else [said]:
@@ -73,7 +78,8 @@ def _toml_error(problem: str) -> InputError:
     place = re.search(r" \(at line (\d+), column (\d+)\)$", problem)
     line, column = (int(place[1]), int(place[2])) if place else (None, None)
     said = problem[: place.start()] if place else problem
-    hint = "write strings with double quotes inside in single quotes: 'dest = \"MXP\"'"
+    is_quoting = "Expected newline" in problem or "Unescaped" in problem
+    hint = "put a string that holds double quotes in single ones: 'dest = \"MXP\"'" if is_quoting else None
     return InputError(f"not TOML: {said}", hint=hint, line=line, column=column)
 
 
@@ -109,6 +115,8 @@ def _row(line: str) -> tuple[Interface, Any]:
 
 def _parsed(text: Any, source: str, start: int) -> Predicate | InputError:
     """Return the predicate that `text` says, or its error, moved to its place in the file."""
+    if isinstance(text, dict):
+        return InputError("an interface's name with a dot needs quotes", hint='write "a.b" = …', line=1)
     if not isinstance(text, str):
         return _moved(InputError("a predicate must be a string", hint="write it in quotes"), source, start)
     try:

@@ -7,6 +7,7 @@ print(table.explain({"dest": "MXP"}, "milan"))     # why not?
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -31,6 +32,8 @@ class Table(Generic[Key]):
     @classmethod
     def build(cls, predicates: Mapping[Key, PredicateLike]) -> Table[Key]:
         """Make a table from the predicate, or the text of it, of each interface."""
+        if not isinstance(predicates, Mapping):
+            raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
         return cls({key: _predicate(checked_interface(key), said) for key, said in predicates.items()})
 
     def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
@@ -38,11 +41,11 @@ class Table(Generic[Key]):
 
         A mapping is taken as the JSON form of a message: its key "#" holds the tags.
         """
-        return reference.match(self._predicates, _message(message))
+        return reference.match(self._predicates, Message.of(message))
 
     def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
         """Say why the message goes to the interface, or what kept it from going there."""
-        return explain(_message(message), interface, self[interface])
+        return explain(Message.of(message), interface, self[interface])
 
     def __getitem__(self, interface: Key) -> Predicate:
         try:
@@ -61,7 +64,7 @@ class Table(Generic[Key]):
 
     def __repr__(self) -> str:
         filters = sum(map(len, self._predicates.values()))
-        return f"<Table of {len(self)} interfaces, {filters} filters>"
+        return f"<Table: interfaces {len(self)}, filters {filters}>"
 
 
 def checked_interface(interface: object) -> Interface:
@@ -70,7 +73,8 @@ def checked_interface(interface: object) -> Interface:
         return checked_text(interface, "interface")
     if isinstance(interface, int) and not isinstance(interface, bool) and INT_MIN <= interface <= INT_MAX:
         return interface
-    raise ValueDomainError(f"{interface!r} cannot be an interface", hint="use a string or a 64-bit int")
+    written = json.dumps(interface, default=repr)
+    raise ValueDomainError(f"{written} cannot be an interface", hint="use a string or a 64-bit int")
 
 
 def _predicate(interface: Interface, said: PredicateLike) -> Predicate:
@@ -78,7 +82,3 @@ def _predicate(interface: Interface, said: PredicateLike) -> Predicate:
         return as_predicate(said)
     except InputError as error:
         raise error.at(file=f"interface {interface!r}") from None
-
-
-def _message(message: Message | Mapping[str, Any]) -> Message:
-    return message if isinstance(message, Message) else Message.from_dict(message)

@@ -82,7 +82,7 @@ def test_match_prints_a_line_per_message_and_goes_on_after_a_bad_line(cbnet, fil
     assert outcome.code == 2
     assert outcome.out.splitlines() == ["1: milan, sale", "4: (none)"]
     assert f"error: {messages}:3:1: expected a JSON object" in outcome.err
-    assert outcome.err.endswith("2 messages, 2 deliveries, 1 bad lines\n")
+    assert outcome.err.endswith("2 messages, 2 deliveries, 1 bad line\n")
 
 
 def test_match_as_json_from_standard_input(cbnet, files):
@@ -170,3 +170,27 @@ def test_without_a_command_the_help_is_shown(cbnet):
 def test_a_message_file_that_is_missing_is_named(cbnet, files):
     outcome = cbnet("match", "--table", files[0], "--messages", "none.jsonl")
     assert (outcome.code, outcome.err) == (2, "error: none.jsonl: cannot read: No such file or directory\n")
+
+
+def test_a_full_disk_and_a_narrow_encoding_end_without_a_traceback():
+    import os
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    command = [sys.executable, "-m", "cbnet", "check", 'x = "é"']
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "error: cannot write: No space left on device\n")
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+def test_interfaces_that_would_be_misread_are_quoted(cbnet, tmp_path):
+    table = tmp_path / "p.jsonl"
+    lines = [f'{{"interface": {name}, "predicate": "true"}}' for name in ("7", '"7"', '"a, b"', '""')]
+    table.write_text("\n".join(lines))
+    assert cbnet("match", "--table", table, stdin=b"{}").out == '1: 7, "7", "a, b", ""\n'

@@ -47,3 +47,18 @@ def test_the_disjunction_advantage_is_over_the_original_sizes():
     assert disjunction_advantage(["x > 3 and x > 5 and y = 1", "z = 1"]) == 3 / 4
     assert disjunction_advantage([]) == disjunction_advantage(["true", "false"]) == 1
     assert disjunction_advantage(["x = 1", "true"]) == 0
+
+
+def test_a_filter_that_is_proved_empty_only_after_dropping_disappears():
+    # Too many patterns to search at once; without the redundant ones the two suffixes exclude each other.
+    text = " and ".join([f's *= "{char * 5}"' for char in "abcdef"] + ['s $= "p"', 's $= "q"', 's *= "z"'])
+    reduced = reduce("y = 1 or " + text)
+    assert reduced == reduce(reduced)
+
+
+def test_full_reduction_keeps_no_more_than_pairwise():
+    assert (
+        str(reduce("x = 6 and x >= 6 and x <= 6"))
+        == str(reduce("x = 6 and x >= 6 and x <= 6", "pairwise"))
+        == "x = 6"
+    )

@@ -112,3 +112,21 @@ def test_parse_filter_takes_one_filter():
     assert parse_filter("true") == Filter()
     with pytest.raises(ValueError, match="expected one filter, not 2"):
         parse_filter("a = 1 or b = 2")
+
+
+def test_wrong_arguments_get_a_clear_error():
+    import cbnet
+
+    for wrong in (
+        lambda: Message([1]),
+        lambda: parse("x = 1").matches("x"),
+        lambda: cbnet.Table.build(["x = 1"]),
+        lambda: cbnet.Table.build({"a": "x = 1"}).match('{"x": 1}'),
+        lambda: cbnet.disjunction_advantage("x = 1"),
+    ):
+        with pytest.raises(cbnet.InputError):
+            wrong()
+    with pytest.raises(TypeError):
+        parse("x = 1") | parse_filter("y = 1")
+    assert parse("x = 1").matches({"x": 1})
+    assert cbnet.satisfiable("x > 1")

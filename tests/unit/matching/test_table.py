@@ -57,7 +57,7 @@ def test_a_table_takes_predicates_in_every_form():
     )
     assert table.match(Message({"x": 1})) == [1, 2, 3, "four"]
     assert (len(table), list(table)) == (5, [1, 2, 3, "four", 5])
-    assert repr(table) == "<Table of 5 interfaces, 5 filters>"
+    assert repr(table) == "<Table: interfaces 5, filters 5>"
 
 
 def test_a_wrong_text_names_its_interface():
