@@ -46,9 +46,7 @@ def near(value):
     if kind(value) is Kind.BOOL:
         return [True, False]
     if kind(value) is Kind.NUMBER:
-        return [
-            n for n in (predecessor(value), value, successor(value), -value) if n is not None and _fits(n)
-        ]
+        return [n for n in (predecessor(value), value, successor(value), -value) if n is not None and _fits(n)]
     return [
         value,
         value + "\0",
@@ -75,7 +73,5 @@ def messages_near(*filters):
                 pool.extend(near(constraint.value))
     attributes = st.fixed_dictionaries({name: st.sampled_from(pool) for name, pool in pools.items()})
     tags = sorted(frozenset().union(*(filter.tags for filter in filters)))
-    present = attributes.map(
-        lambda chosen: {name: value for name, value in chosen.items() if value is not None}
-    )
+    present = attributes.map(lambda chosen: {name: value for name, value in chosen.items() if value is not None})
     return st.builds(Message, present, st.sets(st.sampled_from(tags)) if tags else st.just(()))

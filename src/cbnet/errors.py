@@ -6,6 +6,7 @@
         ├── ValueDomainError              a name or value that no message may hold
         ├── MessageFormatError            the JSON form of a message or of a predicate
         ├── LimitError                    larger than a stated limit
+        ├── TableFileError                a compiled table that is not whole, not one, or not of this version
         └── FileError                     all the mistakes of one file, together
 
 An `InputError` says what is wrong (`problem`), where (`file`, `line`, `column`, counted from 1,
@@ -55,9 +56,7 @@ class InputError(CbnetError, ValueError):
         line = f"{self.place}: {self.problem}" if self.place else self.problem
         return f"{line}; {self.hint}" if self.hint else line
 
-    def at(
-        self, *, file: str | None = None, line: int | None = None, column: int | None = None
-    ) -> InputError:
+    def at(self, *, file: str | None = None, line: int | None = None, column: int | None = None) -> InputError:
         """Return this error, moved to its place in a larger text."""
         self.file = file or self.file
         self.line = line or self.line
@@ -78,13 +77,9 @@ class InputError(CbnetError, ValueError):
 class PredicateSyntaxError(InputError):
     """The text of a predicate is not in the language."""
 
-    def __init__(
-        self, problem: str, text: str, position: int, *, length: int = 1, hint: str | None = None
-    ) -> None:
+    def __init__(self, problem: str, text: str, position: int, *, length: int = 1, hint: str | None = None) -> None:
         start = text.rfind("\n", 0, position) + 1
-        super().__init__(
-            problem, hint=hint, line=text.count("\n", 0, position) + 1, column=position - start + 1
-        )
+        super().__init__(problem, hint=hint, line=text.count("\n", 0, position) + 1, column=position - start + 1)
         self.text = text
         self.position = position
         self.length = length
@@ -123,6 +118,10 @@ class LimitError(InputError):
         self.limit = limit
 
 
+class TableFileError(InputError):
+    """A file that cannot be used as a compiled table."""
+
+
 class FileError(InputError):
     """All the mistakes of one file, in the order of the file."""
 
@@ -150,8 +149,7 @@ def _one_line(text: str, longest: int = 300) -> str:
 def _printable(text: str) -> str:
     """Return `text` with one visible character for each that a terminal would not show as one."""
     return "".join(
-        char if char.isprintable() else ("·" if char.isspace() else "\N{REPLACEMENT CHARACTER}")
-        for char in text
+        char if char.isprintable() else ("·" if char.isspace() else "\N{REPLACEMENT CHARACTER}") for char in text
     )
 
 

@@ -20,9 +20,7 @@ def blocks(document, language):
 
 def with_blocks(language):
     documents = [document for document in DOCUMENTS if blocks(document, language)]
-    return pytest.mark.parametrize(
-        "document", documents, ids=lambda document: str(document.relative_to(ROOT))
-    )
+    return pytest.mark.parametrize("document", documents, ids=lambda document: str(document.relative_to(ROOT)))
 
 
 @with_blocks("pycon")

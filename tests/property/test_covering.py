@@ -99,9 +99,7 @@ _STRING_OPS = [*_ORDERED_STRING_OPS, Op.SUFFIX, Op.SUBSTRING]
 
 
 def _single(ops, constants):
-    return [Constraint("x", op, constant) for op, constant in product(ops, constants)] + [
-        Constraint("x", Op.EXISTS)
-    ]
+    return [Constraint("x", op, constant) for op, constant in product(ops, constants)] + [Constraint("x", Op.EXISTS)]
 
 
 def _domain(constants):

@@ -120,7 +120,9 @@ def test_random_words_give_a_predicate_or_an_error_inside_the_text(text):
 
 def test_mutated_predicates_give_a_predicate_or_an_error_inside_the_text():
     random_source = random.Random(7)
-    original = '(dest = "MXP\\n" and price < 500 or `air line` ^= "U\\u0041") and #upgradeable and exists x or y != -1e9'
+    original = (
+        '(dest = "MXP\\n" and price < 500 or `air line` ^= "U\\u0041") and #upgradeable and exists x or y != -1e9'
+    )
     for _ in range(20_000):
         chars = list(original)
         for _ in range(random_source.randint(1, 4)):

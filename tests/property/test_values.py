@@ -39,9 +39,7 @@ def same(left, right):
 @example(-0.0, 0)
 @example(2**53 + 1, float(2**53))
 @example("1", 1)
-def test_values_are_the_same_in_messages_constraints_and_sets_when_they_are_equal_in_the_language(
-    left, right
-):
+def test_values_are_the_same_in_messages_constraints_and_sets_when_they_are_equal_in_the_language(left, right):
     expected = same(left, right)
     assert (Message({"x": left}) == Message({"x": right})) == expected
     assert (Constraint("x", "=", left) == Constraint("x", "=", right)) == expected

@@ -33,9 +33,7 @@ def test_help_is_instant():
     best = 10.0
     for _ in range(3):
         start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "cbnet", "--help"], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-m", "cbnet", "--help"], capture_output=True, text=True, check=True)
         best = min(best, time.perf_counter() - start)
     assert "match" in done.stdout
     assert best < 0.5

@@ -11,9 +11,7 @@ from cbnet.errors import CbnetError
 
 
 def covers(
-    wide: Annotated[
-        str, typer.Argument(metavar="A", help="The wide predicate, in quotes.", show_default=False)
-    ],
+    wide: Annotated[str, typer.Argument(metavar="A", help="The wide predicate, in quotes.", show_default=False)],
     narrow: Annotated[str, typer.Argument(metavar="B", help="The narrow predicate.", show_default=False)],
     json: AsJson = False,
 ) -> None:

@@ -41,9 +41,7 @@ def demo(json: AsJson = False) -> None:
 
 def show(table: Table[str], messages: list[Message], console: Console) -> None:
     """Tell the whole story."""
-    console.print(
-        "\n[bold]cbnet[/]: nobody is addressed. Receivers say what they want, senders only publish.\n"
-    )
+    console.print("\n[bold]cbnet[/]: nobody is addressed. Receivers say what they want, senders only publish.\n")
     show_receivers(table, messages, console)
     show_messages(table, messages, console)
     show_reasons(table, messages, console)

@@ -20,9 +20,7 @@ RECEIVERS = {
 }
 
 
-def _flight(
-    airline: str, orig: str, dest: str, price: float, departs: int, *tags: str, **more: Any
-) -> dict[str, Any]:
+def _flight(airline: str, orig: str, dest: str, price: float, departs: int, *tags: str, **more: Any) -> dict[str, Any]:
     flight = {"airline": airline, "orig": orig, "dest": dest, "price": price, "departs": departs, **more}
     return {**flight, "#": list(tags)} if tags else flight
 

@@ -22,9 +22,7 @@ def match(
     table: Annotated[
         Path, typer.Option("--table", help="Predicates by interface: .toml or .jsonl.", show_default=False)
     ],
-    messages: Annotated[
-        str, typer.Option("--messages", help="Messages as JSON Lines; - is standard input.")
-    ] = "-",
+    messages: Annotated[str, typer.Option("--messages", help="Messages as JSON Lines; - is standard input.")] = "-",
     explain: Annotated[bool, typer.Option("--explain", help="Say why, for every interface.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -38,7 +36,7 @@ def match(
     from cbnet.matching.message_files import read_messages
     from cbnet.matching.predicate_files import read_predicates
 
-    forwarding = Table(read_predicates(table))
+    forwarding = Table.build(read_predicates(table))
     matched = delivered = bad = 0
     with _opened(messages) as lines:
         for number, message in read_messages(lines):

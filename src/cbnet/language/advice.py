@@ -68,12 +68,7 @@ def value_advice(token: Token) -> str:
 def name_advice(tokens: Sequence[Token]) -> str:
     """Say what to write where an attribute's name should stand."""
     token = tokens[0]
-    if (
-        token.lexeme is Lexeme.VALUE
-        and len(tokens) == 3
-        and tokens[1].text in _MIRRORED
-        and _is_name(tokens[2])
-    ):
+    if token.lexeme is Lexeme.VALUE and len(tokens) == 3 and tokens[1].text in _MIRRORED and _is_name(tokens[2]):
         return f"write the name first: `{tokens[2].text} {_MIRRORED[tokens[1].text]} {token.text}`"
     if token.lexeme is Lexeme.VALUE and isinstance(token.meaning, str):
         return f"write {_as_name(token.meaning)} for a name; only strings stand in double quotes"
@@ -86,12 +81,7 @@ def name_advice(tokens: Sequence[Token]) -> str:
 
 def negation_advice(tokens: Sequence[Token]) -> str:
     """Say what to write instead of `not` before these tokens."""
-    if (
-        len(tokens) >= 3
-        and _is_name(tokens[0])
-        and tokens[1].text in _OPPOSITE
-        and tokens[2].lexeme is Lexeme.VALUE
-    ):
+    if len(tokens) >= 3 and _is_name(tokens[0]) and tokens[1].text in _OPPOSITE and tokens[2].lexeme is Lexeme.VALUE:
         name, operator, value = (token.text for token in tokens[:3])
         return f"write `{name} {_OPPOSITE[operator]} {value}`"
     if tokens and (tokens[0].lexeme is Lexeme.TAG or tokens[0].text == "exists"):

@@ -83,14 +83,10 @@ class Constraint(Keyed):
     def _checked_constant(self, value: Value | None) -> Value | None:
         if self.op is Op.EXISTS:
             if value is not None:
-                raise ValueDomainError(
-                    f"`exists {self.name}` takes no value", hint=f"write `{self.name} = …`"
-                )
+                raise ValueDomainError(f"`exists {self.name}` takes no value", hint=f"write `{self.name} = …`")
             return None
         if value is None:
-            raise ValueDomainError(
-                f"`{self.name} {self.op}` needs a value", hint="use the op `exists` for any value"
-            )
+            raise ValueDomainError(f"`{self.name} {self.op}` needs a value", hint="use the op `exists` for any value")
         constant = canonical(checked_value(value, self.name))
         if takes(self.op, kind(constant)):
             return constant
@@ -133,6 +129,4 @@ def _checked_op(op: Op | str) -> Op:
     try:
         return Op(op)
     except ValueError:
-        raise ValueDomainError(
-            f"unknown operator {op!r}", hint="use one of " + " ".join(map(str, Op))
-        ) from None
+        raise ValueDomainError(f"unknown operator {op!r}", hint="use one of " + " ".join(map(str, Op))) from None

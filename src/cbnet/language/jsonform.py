@@ -66,9 +66,7 @@ def predicate_from_json(text: str) -> Predicate:
     except (RecursionError, ValueError):
         raise MessageFormatError("not the JSON of a predicate: too deep, or a number too long") from None
     if not isinstance(filters, list) or not all(isinstance(filter, list) for filter in filters):
-        raise MessageFormatError(
-            "a predicate must be a list of lists of constraints", hint='write [[{"name": …}], …]'
-        )
+        raise MessageFormatError("a predicate must be a list of lists of constraints", hint='write [[{"name": …}], …]')
     return Predicate(_filter_from_members(members) for members in filters)
 
 

@@ -75,7 +75,5 @@ def checked_members(members: Iterable[Member], expected: type[Member]) -> Iterat
         )
     for member in members:
         if not isinstance(member, expected):
-            raise ValueDomainError(
-                f"expected a {expected.__name__}, not {member!r}", hint="use parse() for text"
-            )
+            raise ValueDomainError(f"expected a {expected.__name__}, not {member!r}", hint="use parse() for text")
         yield member

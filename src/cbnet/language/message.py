@@ -27,9 +27,7 @@ class Message(Keyed):
     def __init__(self, attributes: Mapping[str, Value] | None = None, tags: Iterable[str] = ()) -> None:
         if not isinstance(attributes, Mapping | None):
             raise ValueDomainError("the attributes must be a mapping", hint='write {"name": value}')
-        checked = {
-            checked_name(name): checked_value(value, name) for name, value in (attributes or {}).items()
-        }
+        checked = {checked_name(name): checked_value(value, name) for name, value in (attributes or {}).items()}
         self._set(attributes=MappingProxyType(checked), tags=checked_tags(tags))
 
     @classmethod

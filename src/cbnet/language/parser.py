@@ -53,9 +53,7 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     if not isinstance(text, str):
         raise InputError(f"a predicate must be a string, not {text!r}", hint='write it as text: "x = 1"')
     if len(text) > limits.length:
-        raise LimitError(
-            "characters in a predicate", len(text), limits.length, hint="split it into several predicates"
-        )
+        raise LimitError("characters in a predicate", len(text), limits.length, hint="split it into several predicates")
     return Predicate(map(_filter, _Parser(text, limits).parse()))
 
 
@@ -120,9 +118,7 @@ class _Parser:
             ("constraints in the normal form", constraints, self._limits.constraints),
         ):
             if count > limit:
-                raise self._limit_error(
-                    place, what, count, limit, "give the interface several smaller predicates"
-                )
+                raise self._limit_error(place, what, count, limit, "give the interface several smaller predicates")
 
     def _term(self) -> list[_Draft]:
         token = self._peek()
@@ -135,9 +131,7 @@ class _Parser:
         if self._accept("exists"):
             return [(Constraint(self._name(), Op.EXISTS),)]
         if token.text in ("not", "NOT", "!"):
-            raise self._error(
-                "there is no negation", hint=negation_advice(self._tokens[self._next + 1 :][:4])
-            )
+            raise self._error("there is no negation", hint=negation_advice(self._tokens[self._next + 1 :][:4]))
         return [(self._constraint(),)]
 
     def _parenthesis(self) -> list[_Draft]:
@@ -169,9 +163,7 @@ class _Parser:
     def _tag(self) -> str:
         token = self._take()
         if self._peek().lexeme is Lexeme.OPERATOR:
-            raise self._error(
-                "a tag has no value", hint=f"write `{token.text}` alone, or an attribute without `#`"
-            )
+            raise self._error("a tag has no value", hint=f"write `{token.text}` alone, or an attribute without `#`")
         return str(token.meaning)
 
     def _constraint(self) -> Constraint:
@@ -212,9 +204,7 @@ class _Parser:
         token = self._peek()
         if token.lexeme is Lexeme.CLOSE:
             return self._error("the parenthesis was not opened", hint="remove `)`, or write `(` before")
-        return self._error(
-            "expected `and`, `or` or the end", hint=trailing_advice(self._tokens[self._next - 3 :][:5])
-        )
+        return self._error("expected `and`, `or` or the end", hint=trailing_advice(self._tokens[self._next - 3 :][:5]))
 
     def _peek(self) -> Token:
         return self._tokens[self._next]
@@ -229,9 +219,7 @@ class _Parser:
         self._next += accepted
         return accepted
 
-    def _error(
-        self, problem: str, token: Token | None = None, *, hint: str | None = None
-    ) -> PredicateSyntaxError:
+    def _error(self, problem: str, token: Token | None = None, *, hint: str | None = None) -> PredicateSyntaxError:
         if self._lexical_error and self._peek().lexeme is Lexeme.END:
             return self._lexical_error
         token = token or self._peek()

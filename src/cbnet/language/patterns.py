@@ -33,9 +33,7 @@ _READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./
 _LESS, _GREATER = -1, -2  # states of a comparison that is decided
 
 
-def find(
-    wanted: Iterable[Constraint], unwanted: Iterable[Constraint] = (), budget: int = DEFAULT_BUDGET
-) -> Found:
+def find(wanted: Iterable[Constraint], unwanted: Iterable[Constraint] = (), budget: int = DEFAULT_BUDGET) -> Found:
     """Return a shortest string that satisfies all `wanted` constraints and no `unwanted` one.
 
     None proves that there is none; UNDECIDED means that the budget did not suffice. All
@@ -55,9 +53,7 @@ def find(
         if budget < 0:
             return UNDECIDED
         for char in alphabet:
-            following = tuple(
-                machine.step(state, char) for machine, state in zip(machines, states, strict=True)
-            )
+            following = tuple(machine.step(state, char) for machine, state in zip(machines, states, strict=True))
             if following not in origins and not any(
                 machine.is_hopeless(state) for machine, state in zip(machines, following, strict=True)
             ):
@@ -66,9 +62,7 @@ def find(
     return None
 
 
-def _spelled(
-    states: tuple[int, ...], origins: dict[tuple[int, ...], tuple[tuple[int, ...], str] | None]
-) -> str:
+def _spelled(states: tuple[int, ...], origins: dict[tuple[int, ...], tuple[tuple[int, ...], str] | None]) -> str:
     chars = []
     origin = origins[states]
     while origin is not None:

@@ -104,8 +104,7 @@ def _pairwise_reduced(filter: Filter) -> Filter:
 
 def _pairwise_covers(wide: Filter, narrow: Filter) -> bool:
     return wide.tags <= narrow.tags and all(
-        any(_constraint_covers(constraint, other) for other in narrow.constraints)
-        for constraint in wide.constraints
+        any(_constraint_covers(constraint, other) for other in narrow.constraints) for constraint in wide.constraints
     )
 
 

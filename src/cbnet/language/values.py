@@ -68,9 +68,7 @@ def checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise ValueDomainError(f"an attribute's name must be a string, not {_type_name(name)}")
     if name == RESERVED_NAME:
-        raise ValueDomainError(
-            'the name "#" is reserved for the tags of a message', hint="choose another name"
-        )
+        raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
     return checked_text(name, "attribute name")
 
 
@@ -120,9 +118,7 @@ def _checked_float(value: float, where: str) -> float:
     if math.isfinite(value):
         return value
     name = "NaN" if math.isnan(value) else "infinity"
-    raise ValueDomainError(
-        f"{where}: {name} is not a value", hint="leave the attribute out, or use a finite number"
-    )
+    raise ValueDomainError(f"{where}: {name} is not a value", hint="leave the attribute out, or use a finite number")
 
 
 def _type_name(value: object) -> str:

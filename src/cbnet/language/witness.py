@@ -30,9 +30,7 @@ def witness(predicate: PredicateLike) -> Message | None:
     return counterexample("false", predicate)
 
 
-def counterexample(
-    wide: PredicateLike, narrow: PredicateLike, budget: int = DEFAULT_BUDGET
-) -> Message | None:
+def counterexample(wide: PredicateLike, narrow: PredicateLike, budget: int = DEFAULT_BUDGET) -> Message | None:
     """Return a message that matches `narrow` and not `wide`, if one is found.
 
     None where `wide` covers `narrow`. It may also be None where `covers` says False, because the

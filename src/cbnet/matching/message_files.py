@@ -23,9 +23,7 @@ def read_messages(lines: Iterable[bytes]) -> Iterator[tuple[int, Message | Input
                 column = len(line[: error.start].decode()) + 1
                 yield (
                     number,
-                    MessageFormatError(
-                        "not UTF-8", hint="save the file as UTF-8", line=number, column=column
-                    ),
+                    MessageFormatError("not UTF-8", hint="save the file as UTF-8", line=number, column=column),
                 )
             except InputError as error:
                 yield number, error.at(line=number)

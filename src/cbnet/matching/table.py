@@ -1,70 +1,128 @@
 """Table: the forwarding table of a router, from interface to predicate.
 
-table = Table.build({"alerts": 'severity > 2', "milan": 'dest = "MXP" and price < 500'})
-table.match({"dest": "MXP", "price": 300})        # ['milan']
-print(table.explain({"dest": "MXP"}, "milan"))     # why not?
+    table = Table.build({"alerts": 'severity > 2', "milan": 'dest = "MXP" and price < 500'})
+    table.match({"dest": "MXP", "price": 300})        # ['milan']
+    print(table.explain({"dest": "MXP"}, "milan"))     # why not?
+
+The results of all ways to match are the same, in the order of the table's interfaces.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from cbnet.errors import InputError, ValueDomainError
 from cbnet.language.covering import PredicateLike, as_predicate
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import INT_MAX, INT_MIN, checked_text
-from cbnet.matching import reference
 from cbnet.matching.explain import Explanation, explain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cbnet.matching.compiled import Compiled
 
 Interface: TypeAlias = str | int
 Key = TypeVar("Key", bound=Interface)
+Report = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    pass
 
 
 class Table(Generic[Key]):
-    """An immutable forwarding table. Make one with `Table.build`."""
+    """An immutable forwarding table. Make one with `build`, `from_arrow` or `open`."""
 
-    def __init__(self, predicates: Mapping[Key, Predicate]) -> None:
-        self._predicates = dict(predicates)
+    def __init__(self, compiled: Compiled, given: Mapping[Key, Predicate] | None = None) -> None:
+        self._compiled = compiled
+        self._given = given  # the predicates as they were given, where the table was built from them
 
     @classmethod
-    def build(cls, predicates: Mapping[Key, PredicateLike]) -> Table[Key]:
+    def build(
+        cls, predicates: Mapping[Key, PredicateLike], *, engine: str = "pivot", report: Report = _silent
+    ) -> Table[Key]:
         """Make a table from the predicate, or the text of it, of each interface."""
+        from cbnet.matching.columns import columns_of
+        from cbnet.matching.compiled import Compiled
+
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
-        return cls({key: _predicate(checked_interface(key), said) for key, said in predicates.items()})
+        given = {key: _predicate(checked_interface(key), said) for key, said in predicates.items()}
+        return cls(Compiled.build(columns_of(given), engine, report), given)
+
+    @classmethod
+    def from_arrow(cls, filters: pa.Table, *, engine: str = "pivot", report: Report = _silent) -> Table[Any]:
+        """Make a table from an Arrow table with one row per constraint; see `arrow_filters`."""
+        from cbnet.matching.arrow_filters import columns_from_arrow
+        from cbnet.matching.compiled import Compiled
+
+        report("reading constraints")
+        return Table(Compiled.build(columns_from_arrow(filters), engine, report))
+
+    @classmethod
+    def open(cls, path: str | Path, *, verify: bool = False) -> Table[Any]:
+        """Map a compiled table from a file; `verify` reads and checks every byte of it."""
+        from cbnet.matching.compiled import Compiled
+
+        return Table(Compiled.open(Path(path), verify=verify))
+
+    def save(self, path: str | Path) -> int:
+        """Write the compiled table to one file; return its size in bytes."""
+        return self._compiled.save(Path(path))
 
     def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
         """Return the interfaces that the message goes to, in the order of the table.
 
         A mapping is taken as the JSON form of a message: its key "#" holds the tags.
         """
-        return reference.match(self._predicates, Message.of(message))
+        return cast("list[Key]", self._compiled.match(message))  # type: ignore[arg-type]
+
+    def match_many(self, messages: Sequence[Message | Mapping[str, Any]], *, threads: int = 1) -> list[list[Key]]:
+        """Return the interfaces of each message."""
+        batch = self._compiled.encode(messages)  # type: ignore[arg-type]
+        offsets, targets, _ = self._compiled.match_batch(batch, threads)
+        labels = self._compiled.labels
+        found = [labels[target] for target in targets.tolist()]
+        return cast("list[list[Key]]", [found[a:b] for a, b in pairwise(offsets)])
+
+    def match_arrow(self, batch: pa.RecordBatch, *, threads: int = 1) -> pa.RecordBatch:
+        """Return the columns `row` and `interface`, for every row of messages and each of its interfaces.
+
+        A column per attribute, null where it is absent; a list-of-strings column "#" for the tags.
+        """
+        from cbnet.matching.arrow_results import matches_as_arrow
+
+        return matches_as_arrow(self._compiled, batch, threads)
 
     def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
         """Say why the message goes to the interface, or what kept it from going there."""
         return explain(Message.of(message), interface, self[interface])
 
     def __getitem__(self, interface: Key) -> Predicate:
-        try:
-            return self._predicates[interface]
-        except KeyError:
-            known = ", ".join(repr(known) for known in list(self._predicates)[:5])
-            raise InputError(
-                f"no interface {interface!r} in the table", hint=f"it has {known or 'none'} …"
-            ) from None
+        if self._given is not None and interface in self._given:
+            return self._given[interface]
+        labels = self._compiled.labels
+        if interface not in labels:
+            known = ", ".join(repr(known) for known in labels[:5])
+            raise InputError(f"no interface {interface!r} in the table", hint=f"it has {known or 'none'} …")
+        columns = self._compiled.columns
+        places = (columns.targets == labels.index(interface)).nonzero()[0]
+        return Predicate(columns.filter(place) for place in places)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._predicates)
+        return iter(cast("list[Key]", self._compiled.labels))
 
     def __len__(self) -> int:
-        return len(self._predicates)
+        return int(self._compiled.about["interfaces"])
 
     def __repr__(self) -> str:
-        filters = sum(map(len, self._predicates.values()))
-        return f"<Table: interfaces {len(self)}, filters {filters}>"
+        return f"<Table: interfaces {len(self)}, filters {self._compiled.about['filters']}>"
 
 
 def checked_interface(interface: object) -> Interface:

@@ -29,9 +29,7 @@ def test_check_shows_the_error_with_its_caret(cbnet):
 def test_check_shows_the_error_as_json(cbnet):
     outcome = cbnet("check", "price == 5", "--json")
     assert (outcome.code, outcome.err) == (2, "")
-    assert rows(outcome.out) == [
-        {"error": "unknown operator `==`", "line": 1, "column": 7, "hint": "write `=`"}
-    ]
+    assert rows(outcome.out) == [{"error": "unknown operator `==`", "line": 1, "column": 7, "hint": "write `=`"}]
 
 
 @pytest.mark.parametrize(
@@ -53,9 +51,7 @@ def test_covers_says_yes_or_no(cbnet, wide, narrow, answer):
 
 def test_covers_shows_a_counterexample(cbnet):
     # the only whole number above 2 and not above 3
-    assert rows(cbnet("covers", "severity > 3", "severity > 2", "--json").out)[0]["counterexample"] == {
-        "severity": 3
-    }
+    assert rows(cbnet("covers", "severity > 3", "severity > 2", "--json").out)[0]["counterexample"] == {"severity": 3}
     assert '{"severity": 3} matches B and not A' in cbnet("covers", "severity > 3", "severity > 2").out
 
 
@@ -70,9 +66,7 @@ def files(tmp_path):
     table = tmp_path / "predicates.toml"
     table.write_text("[interfaces]\nmilan = 'dest = \"MXP\" and price < 500'\nsale = '#sale'\n")
     messages = tmp_path / "messages.jsonl"
-    messages.write_text(
-        '{"dest": "MXP", "price": 100, "#": ["sale"]}\n\nnonsense\n{"dest": "MXP", "price": 600}\n'
-    )
+    messages.write_text('{"dest": "MXP", "price": 100, "#": ["sale"]}\n\nnonsense\n{"dest": "MXP", "price": 600}\n')
     return table, messages
 
 
@@ -182,9 +176,7 @@ def test_a_full_disk_and_a_narrow_encoding_end_without_a_traceback():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (1, "error: cannot write: No space left on device\n")
-    done = subprocess.run(
-        command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
 

@@ -58,7 +58,5 @@ def test_a_filter_that_is_proved_empty_only_after_dropping_disappears():
 
 def test_full_reduction_keeps_no_more_than_pairwise():
     assert (
-        str(reduce("x = 6 and x >= 6 and x <= 6"))
-        == str(reduce("x = 6 and x >= 6 and x <= 6", "pairwise"))
-        == "x = 6"
+        str(reduce("x = 6 and x >= 6 and x <= 6")) == str(reduce("x = 6 and x >= 6 and x <= 6", "pairwise")) == "x = 6"
     )

@@ -16,9 +16,7 @@ def test_what_no_message_may_hold_is_refused(value):
         Constraint("x", "=", value)
 
 
-@pytest.mark.parametrize(
-    "value", [2**63 - 1, -(2**63), 1.7976931348623157e308, 5e-324, "", "\0", "\U0010ffff", True]
-)
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7976931348623157e308, 5e-324, "", "\0", "\U0010ffff", True])
 def test_the_ends_of_the_domain_are_values(value):
     assert parse_filter(str(Constraint("x", "=", value))).matches(Message({"x": value}))
 

@@ -52,9 +52,7 @@ def test_the_example_of_2002_does_not_match_although_the_paper_says_so():
 
 def test_a_table_takes_predicates_in_every_form():
     constraint = Constraint("x", "=", 1)
-    table = Table.build(
-        {1: "x = 1", 2: parse("x = 1"), 3: Filter([constraint]), "four": constraint, 5: "x = 2"}
-    )
+    table = Table.build({1: "x = 1", 2: parse("x = 1"), 3: Filter([constraint]), "four": constraint, 5: "x = 2"})
     assert table.match(Message({"x": 1})) == [1, 2, 3, "four"]
     assert (len(table), list(table)) == (5, [1, 2, 3, "four", 5])
     assert repr(table) == "<Table: interfaces 5, filters 5>"

@@ -1,0 +1,28 @@
+"""Sorted constants, and where a value stands among them."""
+
+from libc.stdint cimport int16_t, uint8_t, uint32_t, uint64_t
+
+cdef struct Texts:
+    const uint8_t *data
+    const uint32_t *offsets
+    uint32_t count
+    uint32_t bytes
+
+cdef struct Pool:
+    Texts texts
+    const uint32_t *ids        # places in texts, sorted by text (or by reversed text); NULL: all, as they stand
+    const uint64_t *keys       # the first eight bytes of each, as a number
+    const uint32_t *parents    # place + 1 in the pool of the longest proper prefix; 0: none
+    uint32_t count
+    bint is_reversed
+
+cdef struct Numbers:
+    const double *high
+    const int16_t *low
+    uint32_t count
+
+cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil
+cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil
+cdef uint32_t last_not_above(const Pool *pool, const char *text, uint32_t length) noexcept nogil
+cdef bint begins(const Pool *pool, uint32_t place, const char *text, uint32_t length) noexcept nogil
+cdef const char *text_at(const Texts *texts, uint32_t place, uint32_t *length) noexcept nogil

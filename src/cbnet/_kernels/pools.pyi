@@ -1,0 +1,3 @@
+from typing import Any
+
+def fill_pool(data: Any, offsets: Any, ids: Any, is_reversed: bool, keys: Any, parents: Any) -> None: ...

@@ -1,0 +1,76 @@
+"""Codes: how does a constraint become one 64-bit word?
+
+    63            38 37    32 31              0
+    ┌───────────────┬────────┬─────────────────┐
+    │ symbol        │ test   │ operand         │
+    └───────────────┴────────┴─────────────────┘
+
+symbol: the attribute's name, or the tag; tags stand behind the names in one list of symbols.
+test: operator and type together, `Test`.
+operand: the constant's place in the sorted list of numbers or of strings; 0 or 1 for a bool.
+
+Words of one symbol are neighbours when sorted, equal constraints are equal words, and since the
+lists of constants are sorted, operands compare as their constants do.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.values import Kind, Value
+
+SYMBOL_SHIFT, TEST_SHIFT = 38, 32
+MAX_SYMBOLS, MAX_CONSTANTS = 1 << 26, 1 << 31  # a doubled place in a list still fits in 32 bits
+
+
+class Test(IntEnum):
+    """What a word tests. The numbers are part of the table file and of the kernels."""
+
+    EXISTS = 0
+    TAG = 1
+    BOOL_EQ = 2  # `x != true` is `x = false`
+    NUMBER_EQ = 3
+    NUMBER_NE = 4
+    NUMBER_LT = 5
+    NUMBER_LE = 6
+    NUMBER_GT = 7
+    NUMBER_GE = 8
+    STRING_EQ = 9
+    STRING_NE = 10
+    STRING_LT = 11
+    STRING_LE = 12
+    STRING_GT = 13
+    STRING_GE = 14
+    PREFIX = 15
+    SUFFIX = 16
+    SUBSTRING = 17
+
+
+_ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
+TESTS: dict[tuple[Op, Kind | None], Test] = {
+    (Op.EXISTS, None): Test.EXISTS,
+    (Op.EQ, Kind.BOOL): Test.BOOL_EQ,
+    (Op.NE, Kind.BOOL): Test.BOOL_EQ,
+    (Op.PREFIX, Kind.STRING): Test.PREFIX,
+    (Op.SUFFIX, Kind.STRING): Test.SUFFIX,
+    (Op.SUBSTRING, Kind.STRING): Test.SUBSTRING,
+    **{(op, Kind.NUMBER): Test(Test.NUMBER_EQ + place) for place, op in enumerate(_ORDER)},
+    **{(op, Kind.STRING): Test(Test.STRING_EQ + place) for place, op in enumerate(_ORDER)},
+}
+_OPS = {test: op for (op, _), test in TESTS.items() if (op, test) != (Op.NE, Test.BOOL_EQ)}
+
+
+def pack(symbol: int, test: int, operand: int) -> int:
+    """Return the word of a constraint."""
+    return symbol << SYMBOL_SHIFT | test << TEST_SHIFT | operand
+
+
+def unpack(word: int) -> tuple[int, Test, int]:
+    """Return symbol, test and operand of a word."""
+    return word >> SYMBOL_SHIFT, Test(word >> TEST_SHIFT & 0x3F), word & 0xFFFFFFFF
+
+
+def constraint_of(name: str, test: Test, constant: Value | None) -> Constraint:
+    """Return the constraint that a word stands for, given what its parts mean."""
+    return Constraint(name, _OPS[test], constant)

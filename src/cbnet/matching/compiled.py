@@ -1,0 +1,155 @@
+"""Compiled: a forwarding table as flat arrays, and the kernel that matches with them.
+
+What is built once can be saved as one file and opened by many processes; see `table_file`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cbnet._kernels.encoding import Batch, Symbols, fill_slots
+from cbnet._kernels.pivot import Index as PivotIndex
+from cbnet.errors import InputError, TableFileError
+from cbnet.language.message import Message
+from cbnet.matching import pivot
+from cbnet.matching.columns import Columns, Numbers, Texts
+from cbnet.matching.labels import labels_from_arrays, labels_to_arrays
+from cbnet.matching.table_file import open_table_file, write_table_file
+
+if TYPE_CHECKING:
+    from cbnet.matching.columns import Array
+
+Report = Callable[[str], None]
+_FULLEST = 0.6  # of the slots for symbols, those in use
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+class Compiled:
+    """The arrays of a table and the kernel over them. It does not change."""
+
+    def __init__(self, arrays: dict[str, Array], about: dict[str, Any]) -> None:
+        self.arrays = arrays
+        self.about = about
+        self.engine: str = about["engine"]
+        self.symbols = Symbols(arrays["symbol_data"], arrays["symbol_offsets"], arrays["symbol_slots"], about["names"])
+        try:
+            self.index = _kernel(self.engine)(self.symbols, arrays, about["interfaces"])
+        except (KeyError, ValueError) as error:
+            raise TableFileError(f"the file is damaged: {error}", hint="compile the table again") from None
+        self._out = np.empty(about["interfaces"], np.uint32)
+
+    @classmethod
+    def build(cls, columns: Columns, engine: str = "pivot", report: Report = _silent) -> Compiled:
+        """Compile filters for an engine."""
+        symbols = columns.symbols
+        slots = np.zeros(1 << max(1, int(len(symbols) / _FULLEST).bit_length()), np.uint32)
+        fill_slots(symbols.data, symbols.offsets, columns.names, slots)
+        arrays = {
+            **_builder(engine)(columns, report),
+            "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
+            **labels_to_arrays(columns.interfaces),
+        }  # fmt: skip
+        about = {
+            "engine": engine, "names": columns.names, "interfaces": len(columns.interfaces),
+            "filters": len(columns), "constraints": len(columns.words),
+        }  # fmt: skip
+        return cls({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
+
+    @classmethod
+    def open(cls, path: Path, *, verify: bool = False) -> Compiled:
+        """Map a table that was saved; `verify` reads and checks every byte of it."""
+        arrays, about = open_table_file(path, verify=verify)
+        try:
+            return cls(arrays, about)
+        except TableFileError as error:
+            raise error.at(file=str(path)) from None
+
+    def save(self, path: Path) -> int:
+        """Write the table to a file; return its size."""
+        keys = ("engine", "names", "interfaces", "filters", "constraints")
+        return write_table_file(path, self.arrays, {key: self.about[key] for key in keys})
+
+    @cached_property
+    def labels(self) -> list[str | int]:
+        """The interfaces, by target."""
+        return labels_from_arrays(self.arrays)
+
+    def match(self, message: Message | dict[str, Any]) -> list[str | int]:
+        """Return the interfaces of one message, in the order of the table."""
+        out, labels = self._out, self.labels
+        count = self.index.match_members(_members(message), out)
+        if count < 0:  # something in it is not plain: a message that is wrong says so here
+            count = self.index.match_members(Message.of(message).to_dict(), out)
+        return [labels[target] for target in out[:count].tolist()]
+
+    def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
+        """Return messages as the kernel reads them."""
+        batch = Batch()
+        for number, message in enumerate(messages, 1):
+            if not batch.add(self.symbols, _members(message)):
+                return self._encode_checked(messages, number)
+        return batch
+
+    def _encode_checked(self, messages: Sequence[Any], number: int) -> Batch:
+        """Encode messages of which one is not plain; if it is wrong, say which."""
+        checked = []
+        for place, message in enumerate(messages, 1):
+            try:
+                checked.append(Message.of(message).to_dict())
+            except InputError as error:
+                raise InputError(f"message {place}: {error.problem}", hint=error.hint) from None
+        if not all(type(value) in (str, int, float, bool, list) for value in checked[number - 1].values()):
+            raise InputError(f"message {number} cannot be encoded")
+        batch = Batch()
+        for members in checked:
+            batch.add(self.symbols, members)
+        return batch
+
+    def match_batch(self, batch: Batch, threads: int = 1, removed: Array | None = None) -> tuple[Array, Array, int]:
+        """Return where each message's targets begin, the targets, and how many postings were touched."""
+        if threads <= 1 or len(batch) < 2 * threads:
+            offsets, targets, touched = self.index.match_batch(batch, 0, len(batch), removed)
+            return offsets, targets, touched
+        edges = np.linspace(0, len(batch), threads + 1).astype(int)
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(
+                pool.map(lambda i: self.index.match_batch(batch, edges[i], edges[i + 1], removed), range(threads))
+            )
+        starts = np.cumsum([0] + [len(targets) for _, targets, _ in parts])
+        offsets = np.concatenate([[0], *(part[0][1:] + start for part, start in zip(parts, starts, strict=False))])
+        return offsets, np.concatenate([part[1] for part in parts]), sum(part[2] for part in parts)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The filters, read back from the arrays."""
+        targets, offsets, words = pivot.filters_of(self.arrays)
+        return Columns(
+            self.labels, targets, offsets, words, self.about["names"],
+            Texts(self.arrays["symbol_data"], self.arrays["symbol_offsets"]),
+            Numbers(self.arrays["number_high"], self.arrays["number_low"]),
+            Texts(self.arrays["string_data"], self.arrays["string_offsets"]),
+        )  # fmt: skip
+
+
+def _members(message: Message | dict[str, Any]) -> dict[str, Any]:
+    return message if type(message) is dict else Message.of(message).to_dict()
+
+
+def _builder(engine: str) -> Callable[[Columns, Report], dict[str, Array]]:
+    builders = {"pivot": pivot.build}
+    if engine not in builders:
+        raise InputError(f"unknown engine {engine!r}", hint="use one of " + ", ".join(builders))
+    return builders[engine]
+
+
+def _kernel(engine: str) -> Any:
+    return {"pivot": PivotIndex}[engine]

@@ -1,0 +1,17 @@
+"""Workloads: what would users say? The papers' generators of filters and messages.
+
+parameters of a mix ─► scenario ─┬─► filters   an Arrow table, one row per constraint
+                                 └─► messages  an Arrow batch, one row per message
+"""
+
+from cbnet.workload.filter_table import filters
+from cbnet.workload.forwarding_2001 import Forwarding2001
+from cbnet.workload.forwarding_2002 import Forwarding2002
+from cbnet.workload.message_batch import as_messages, messages
+from cbnet.workload.mixes import MIXES, mix
+from cbnet.workload.scenario import Domain, Parameters, Scenario
+
+__all__ = [
+    "MIXES", "Domain", "Forwarding2001", "Forwarding2002", "Parameters", "Scenario",
+    "as_messages", "filters", "messages", "mix",
+]  # fmt: skip
