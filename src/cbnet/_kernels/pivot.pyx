@@ -38,6 +38,7 @@ from cbnet._kernels.pools cimport (
     Pool,
     Texts,
     begins,
+    filter_bit,
     last_not_above,
     number_place,
     text_at,
@@ -56,6 +57,9 @@ from cbnet._kernels.results cimport (
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *address)
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
 cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
@@ -106,6 +110,7 @@ cdef struct View:
     Pool prefixes
     Pool suffixes
     Pool substrings
+    const uint8_t *substring_filter
     const uint32_t *tested      # per symbol: bit t is set if some constraint has test t
     const uint32_t *pivoted     # per symbol: the same of pivots
     uint32_t symbols
@@ -372,7 +377,15 @@ cdef void _visit_substrings(const View *view, State *state, const Attribute *att
     cdef uint32_t seen[SEEN_ROOM]
     cdef uint32_t seen_count = 0
     cdef uint32_t at, place, parent, i
+    cdef uint32_t width = view.substring_filter[8192]
+    cdef uint32_t bit
     for at in range(attribute.length + 1):
+        if 0 < width <= 3:
+            if at + width > attribute.length:
+                break
+            bit = filter_bit(attribute.text + at, width)
+            if not (view.substring_filter[bit >> 3] >> (bit & 7)) & 1:
+                continue
         place = last_not_above(pool, attribute.text + at, attribute.length - at)
         while place:
             if begins(pool, place - 1, attribute.text + at, attribute.length - at):
@@ -432,8 +445,11 @@ cdef void _match(const View *view, State *state, const Attribute *attributes, ui
     cdef uint32_t texts = (1 << (STRING_GE + 1)) - (1 << STRING_EQ)
     state.attributes = attributes
     state.mask = 0
+    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
+    before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
-        _deliver(view, state, view.always[i])
+        if view.removed == NULL or not _is_removed(view, before + i):
+            _deliver(view, state, view.always[i])
     for i in range(count):
         symbol = attributes[i].symbol
         if symbol >= view.symbols or state.slots[symbol]:
@@ -458,6 +474,111 @@ cdef void _match(const View *view, State *state, const Attribute *attributes, ui
             state.slots[attributes[i].symbol] = 0
 
 
+cdef bint _is_entry(const View *view, const Entry *entry, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
+    """Return whether an entry under the pivot is the filter of these words, for this target."""
+    cdef uint32_t test, test_end = min((entry + 1).tests, view.word_count)
+    cdef uint32_t group, member
+    cdef Py_ssize_t i
+    if <Py_ssize_t> test_end - entry.tests != count - 1:
+        return False
+    for test in range(entry.tests, test_end):
+        i = 0
+        while i < count and (i == pivot or words[i] != view.words[test]):
+            i += 1
+        if i == count:
+            return False
+    if entry.target < GROUP:
+        return entry.target == target
+    group = entry.target - GROUP
+    if group < view.groups:
+        for member in range(view.group_offsets[group], min(view.group_offsets[group + 1], view.group_total)):
+            if view.group_targets[member] == target:
+                return True
+    return False
+
+
+cdef int64_t _find_in(const View *view, const Postings *postings, uint64_t before, uint32_t single, uint32_t single_end,
+                      uint32_t entry, uint32_t entry_end, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot,
+                      uint32_t target) noexcept nogil:
+    """Return the number of the posting among these that is the filter, and is not removed; or -1."""
+    cdef uint64_t number
+    if count == 1:
+        for single in range(single, min(single_end, postings.target_count)):
+            number = before + single
+            if postings.targets[single] == target and (view.removed == NULL or not _is_removed(view, number)):
+                return number
+        return -1
+    before += postings.target_count
+    for entry in range(entry, min(entry_end, postings.entry_count)):
+        number = before + entry
+        if view.removed == NULL or not _is_removed(view, number):
+            if _is_entry(view, postings.entries + entry, words, count, pivot, target):
+                return number
+    return -1
+
+
+cdef int64_t _find_under(const View *view, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
+    """Return the number of the filter's posting if it is filed under its word `pivot`, or -1."""
+    cdef uint64_t word = words[pivot]
+    cdef uint32_t test = (word >> 32) & 63
+    cdef uint32_t symbol = <uint32_t> (word >> 38)
+    cdef uint32_t bound = 2 * <uint32_t> word
+    cdef uint64_t slot, probes, number
+    cdef uint32_t single, single_end, entry, entry_end
+    cdef uint32_t kind = LISTS
+    cdef bint is_up
+    if test == EXISTS:
+        kind = ANY
+    elif NUMBER_NE <= test <= NUMBER_GE or STRING_NE <= test <= STRING_GE:
+        kind = ANY if test <= NUMBER_GE else NUMBER_UNEQUAL  # lists of strings stand three behind those of numbers
+        if test >= STRING_EQ:
+            test -= STRING_EQ - NUMBER_EQ
+        if test == NUMBER_NE:
+            kind += NUMBER_UNEQUAL
+        else:
+            kind += NUMBER_UP if test <= NUMBER_LE else NUMBER_DOWN
+        bound += 1 + (test == NUMBER_GT) - (test == NUMBER_LT)
+    if kind == LISTS:
+        slot = ((word * MIX) >> 32) & (view.slot_count - 1)
+        for probes in range(view.slot_count):
+            if view.slots[slot].key == word:
+                return _find_in(view, &view.bucket, 0, view.slots[slot].singles, view.slots[slot + 1].singles,
+                                view.slots[slot].entries, view.slots[slot + 1].entries, words, count, pivot, target)
+            if view.slots[slot].key == FREE:
+                return -1
+            slot = (slot + 1) & (view.slot_count - 1)
+        return -1
+    if symbol >= view.names:
+        return -1
+    number = <uint64_t> symbol * LISTS + kind
+    single_end = min(view.list_singles[number + 1], view.listed.target_count)
+    single = min(view.list_singles[number], single_end)
+    entry_end = min(view.list_entries[number + 1], view.listed.entry_count)
+    entry = min(view.list_entries[number], entry_end)
+    if kind != ANY:  # only those with the same bound
+        is_up = kind == NUMBER_UP or kind == STRING_UP
+        single_end = _boundary(view.single_bounds, single, single_end, bound, is_up)
+        entry_end = _boundary(view.entry_bounds, entry, entry_end, bound, is_up)
+        if is_up:
+            single = _boundary(view.single_bounds, single, single_end, bound + 1, True)
+            entry = _boundary(view.entry_bounds, entry, entry_end, bound + 1, True)
+        elif bound:
+            single = _boundary(view.single_bounds, single, single_end, bound - 1, False)
+            entry = _boundary(view.entry_bounds, entry, entry_end, bound - 1, False)
+    return _find_in(view, &view.listed, <uint64_t> view.bucket.target_count + view.bucket.entry_count,
+                    single, single_end, entry, entry_end, words, count, pivot, target)
+
+
+cdef int64_t _find_always(const View *view, uint32_t target) noexcept nogil:
+    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
+    cdef uint32_t i
+    before += <uint64_t> view.listed.target_count + view.listed.entry_count
+    for i in range(view.always_count):
+        if view.always[i] == target and (view.removed == NULL or not _is_removed(view, before + i)):
+            return before + i
+    return -1
+
+
 cdef class Index:
     """The arrays of a pivot index, checked against each other once, and room to match with."""
 
@@ -466,6 +587,7 @@ cdef class Index:
     cdef readonly uint32_t targets
     cdef object kept
     cdef State own
+    cdef Found found
     cdef Batch batch
 
     def __init__(self, Symbols symbols, dict arrays, uint32_t targets):
@@ -476,25 +598,67 @@ cdef class Index:
         _open_view(&self.view, symbols, arrays)
         _open_state(&self.own, &self.view, targets)
 
+    def __cinit__(self):
+        self.found.targets = NULL
+        self.found.used = self.found.room = 0
+
     def __dealloc__(self):
         _close_state(&self.own)
+        PyMem_RawFree(self.found.targets)
 
-    def match_members(self, dict members, uint32_t[::1] out):
-        """Match one message in its JSON form; write its targets, in order, to `out`: uint32[targets].
+    def match_members(self, dict members, list labels, const uint8_t[::1] removed):
+        """Match one message in its JSON form; return the labels of its targets, in order, or the targets.
 
-        Return how many there are, or -1 if something in the message is not plain and valid.
+        None if something in the message is not plain and valid. The lock of the interpreter is held
+        throughout, so that threads may call this at once.
         """
-        cdef Found found
+        cdef Py_ssize_t i
         self.batch.clear()
         if not self.batch.push_members(self.symbols, members):
-            return -1
+            return None
         _reserve(&self.own, self.batch.used)
+        self.view.removed = &removed[0] if removed is not None and removed.shape[0] else NULL
         _match(&self.view, &self.own, self.batch.attributes, <uint32_t> self.batch.used)
-        found.targets = &out[0] if out.shape[0] else NULL
-        found.used = 0
-        found.room = out.shape[0]
-        take_targets(&self.own.targets, &found)
-        return found.used
+        self.found.used = 0
+        if not take_targets(&self.own.targets, &self.found):
+            raise MemoryError
+        if labels is None:
+            return [self.found.targets[i] for i in range(self.found.used)]
+        return [labels[self.found.targets[i]] for i in range(self.found.used)]
+
+    def number_place(self, double high, int low):
+        """Return the place of a number among the constants, or -1."""
+        cdef uint32_t place = number_place(&self.view.numbers, high, <int16_t> low)
+        return <int64_t> (place >> 1) if place & 1 else -1
+
+    def string_place(self, str text):
+        """Return the place of a string among the constants, or -1."""
+        cdef Py_ssize_t length
+        cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length)
+        cdef uint32_t place = text_place(&self.view.strings, utf8, <uint32_t> length)
+        return <int64_t> (place >> 1) if place & 1 else -1
+
+    def find(self, const uint64_t[::1] words, uint32_t target, const uint8_t[::1] removed):
+        """Return the number of the posting that files these words for a target, or -1.
+
+        Postings are numbered: bucket singles, bucket entries, listed singles, listed entries, always.
+        """
+        cdef Py_ssize_t i
+        cdef int64_t found = -1
+        self.view.removed = &removed[0] if removed is not None and removed.shape[0] else NULL
+        if words.shape[0] == 0:
+            return _find_always(&self.view, target)
+        for i in range(words.shape[0]):
+            found = _find_under(&self.view, &words[0], words.shape[0], i, target)
+            if found >= 0:
+                return found
+        return -1
+
+    def postings(self):
+        """Return how many postings there are: bucket singles and entries, listed ones, always."""
+        cdef View *view = &self.view
+        return (view.bucket.target_count, view.bucket.entry_count, view.listed.target_count,
+                view.listed.entry_count, view.always_count)
 
     def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end, const uint8_t[::1] removed):
         """Match messages `first` to `end`; return offsets, targets and how many postings were touched.
@@ -626,6 +790,7 @@ cdef int _open_view(View *view, Symbols symbols, dict arrays) except -1:
     _open_pool(&view.prefixes, &texts, arrays, "prefix", False)
     _open_pool(&view.suffixes, &texts, arrays, "suffix", True)
     _open_pool(&view.substrings, &texts, arrays, "substring", False)
+    view.substring_filter = <const uint8_t *> _pointer(arrays, "substring_filter", 1, 8193)
     view.numbers.count = <uint32_t> len(arrays["number_high"])
     view.numbers.high = <const double *> _pointer(arrays, "number_high", 8, 0)
     view.numbers.low = <const int16_t *> _pointer(arrays, "number_low", 2, view.numbers.count)

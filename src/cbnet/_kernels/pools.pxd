@@ -26,3 +26,13 @@ cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) no
 cdef uint32_t last_not_above(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef bint begins(const Pool *pool, uint32_t place, const char *text, uint32_t length) noexcept nogil
 cdef const char *text_at(const Texts *texts, uint32_t place, uint32_t *length) noexcept nogil
+
+cdef inline uint32_t filter_bit(const char *text, uint32_t width) noexcept nogil:
+    """Return which of 65,536 bits stands for the first one to three bytes of a text."""
+    cdef uint32_t bits = <uint8_t> text[0]
+    if width > 1:
+        bits = (bits << 8) | <uint8_t> text[1]
+    if width > 2:
+        bits = ((bits << 8) | <uint8_t> text[2]) * <uint32_t> 2654435761
+        bits >>= 16
+    return bits & 0xFFFF

@@ -161,3 +161,23 @@ def fill_pool(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32
                 while above and not begins(&pool, above - 1, text, length):
                     above = parents[above - 1]
                 parents[place] = above
+
+
+def fill_filter(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32_t[::1] ids, uint8_t[::1] bits):
+    """Set a bit for how each member begins, in uint8[8193]; the last byte says how many bytes that is.
+
+    At most three bytes, and no more than the shortest member has: a text that contains a member has
+    these bytes somewhere, and most places of most texts have a bit that is not set.
+    """
+    cdef Py_ssize_t place
+    cdef uint32_t start, length
+    cdef uint32_t width = 3
+    for place in range(ids.shape[0]):
+        length = offsets[ids[place] + 1] - offsets[ids[place]]
+        width = min(width, length)
+    for place in range(ids.shape[0]):
+        start = offsets[ids[place]]
+        if width:
+            length = filter_bit(<const char *> &data[start], width)
+            bits[length >> 3] |= 1 << (length & 7)
+    bits[8192] = width

@@ -79,3 +79,9 @@ cdef int _make_room(Found *found, int64_t more) noexcept nogil:
             return 0
         found.targets = <uint32_t *> larger
     return 1
+
+
+def labelled(const uint32_t[::1] targets, Py_ssize_t count, list labels):
+    """Return the labels of the first `count` targets."""
+    cdef Py_ssize_t i
+    return [labels[targets[i]] for i in range(count)]

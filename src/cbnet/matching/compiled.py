@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from cbnet.language.message import Message
 from cbnet.matching import pivot
 from cbnet.matching.columns import Columns, Numbers, Texts
 from cbnet.matching.labels import labels_from_arrays, labels_to_arrays
+from cbnet.matching.reduced import reduced
 from cbnet.matching.table_file import open_table_file, write_table_file
 
 if TYPE_CHECKING:
     from cbnet.matching.columns import Array
 
 Report = Callable[[str], None]
+ENGINES = ("pivot",)
 _FULLEST = 0.6  # of the slots for symbols, those in use
 
 
@@ -45,22 +47,26 @@ class Compiled:
             self.index = _kernel(self.engine)(self.symbols, arrays, about["interfaces"])
         except (KeyError, ValueError) as error:
             raise TableFileError(f"the file is damaged: {error}", hint="compile the table again") from None
-        self._out = np.empty(about["interfaces"], np.uint32)
 
     @classmethod
-    def build(cls, columns: Columns, engine: str = "pivot", report: Report = _silent) -> Compiled:
-        """Compile filters for an engine."""
+    def build(
+        cls, columns: Columns, engine: str = "pivot", report: Report = _silent, *, reduce: bool = True
+    ) -> Compiled:
+        """Compile filters for an engine; `reduce` leaves out those that another of their interface covers."""
+        report("dropping covered filters" if reduce else "keeping all filters")
+        kept, aside = reduced(columns) if reduce else (columns, {})
         symbols = columns.symbols
         slots = np.zeros(1 << max(1, int(len(symbols) / _FULLEST).bit_length()), np.uint32)
         fill_slots(symbols.data, symbols.offsets, columns.names, slots)
         arrays = {
-            **_builder(engine)(columns, report),
+            **_builder(engine)(kept, report),
+            **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
             **labels_to_arrays(columns.interfaces),
         }  # fmt: skip
         about = {
             "engine": engine, "names": columns.names, "interfaces": len(columns.interfaces),
-            "filters": len(columns), "constraints": len(columns.words),
+            "filters": len(columns), "constraints": len(columns.words), "covered": len(columns) - len(kept),
         }  # fmt: skip
         return cls({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
 
@@ -75,7 +81,7 @@ class Compiled:
 
     def save(self, path: Path) -> int:
         """Write the table to a file; return its size."""
-        keys = ("engine", "names", "interfaces", "filters", "constraints")
+        keys = ("engine", "names", "interfaces", "filters", "constraints", "covered")
         return write_table_file(path, self.arrays, {key: self.about[key] for key in keys})
 
     @cached_property
@@ -85,11 +91,10 @@ class Compiled:
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
-        out, labels = self._out, self.labels
-        count = self.index.match_members(_members(message), out)
-        if count < 0:  # something in it is not plain: a message that is wrong says so here
-            count = self.index.match_members(Message.of(message).to_dict(), out)
-        return [labels[target] for target in out[:count].tolist()]
+        found = self.index.match_members(_members(message), self.labels, None)
+        if found is None:  # something in it is not plain: a message that is wrong says so here
+            found = self.index.match_members(Message.of(message).to_dict(), self.labels, None)
+        return cast("list[str | int]", found)
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
         """Return messages as the kernel reads them."""
@@ -130,8 +135,12 @@ class Compiled:
 
     @cached_property
     def columns(self) -> Columns:
-        """The filters, read back from the arrays."""
+        """All filters, read back from the arrays; those that are covered stand last."""
         targets, offsets, words = pivot.filters_of(self.arrays)
+        if "covered_targets" in self.arrays:
+            targets = np.concatenate([targets, self.arrays["covered_targets"]])
+            offsets = np.concatenate([offsets, offsets[-1] + self.arrays["covered_offsets"][1:].astype(np.int64)])
+            words = np.concatenate([words, self.arrays["covered_words"]])
         return Columns(
             self.labels, targets, offsets, words, self.about["names"],
             Texts(self.arrays["symbol_data"], self.arrays["symbol_offsets"]),

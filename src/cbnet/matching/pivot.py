@@ -195,6 +195,8 @@ def _constants(columns: Columns) -> dict[str, Array]:
     for name, test in (("prefix", Test.PREFIX), ("suffix", Test.SUFFIX), ("substring", Test.SUBSTRING)):
         ids = np.unique(columns.words[_test(columns.words) == test] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
         arrays |= _pool(strings, name, ids, is_reversed=test is Test.SUFFIX)
+    arrays["substring_filter"] = np.zeros(8193, np.uint8)
+    pools.fill_filter(strings.data, strings.offsets, arrays["substring_ids"], arrays["substring_filter"])
     return arrays
 
 

@@ -45,25 +45,36 @@ class Table(Generic[Key]):
 
     @classmethod
     def build(
-        cls, predicates: Mapping[Key, PredicateLike], *, engine: str = "pivot", report: Report = _silent
+        cls,
+        predicates: Mapping[Key, PredicateLike],
+        *,
+        engine: str = "pivot",
+        reduce: bool = True,
+        report: Report = _silent,
     ) -> Table[Key]:
-        """Make a table from the predicate, or the text of it, of each interface."""
+        """Make a table from the predicate, or the text of it, of each interface.
+
+        `reduce` leaves out filters that another one of their interface covers. `report` is called
+        with what is being done.
+        """
         from cbnet.matching.columns import columns_of
         from cbnet.matching.compiled import Compiled
 
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
         given = {key: _predicate(checked_interface(key), said) for key, said in predicates.items()}
-        return cls(Compiled.build(columns_of(given), engine, report), given)
+        return cls(Compiled.build(columns_of(given), engine, report, reduce=reduce), given)
 
     @classmethod
-    def from_arrow(cls, filters: pa.Table, *, engine: str = "pivot", report: Report = _silent) -> Table[Any]:
+    def from_arrow(
+        cls, filters: pa.Table, *, engine: str = "pivot", reduce: bool = True, report: Report = _silent
+    ) -> Table[Any]:
         """Make a table from an Arrow table with one row per constraint; see `arrow_filters`."""
         from cbnet.matching.arrow_filters import columns_from_arrow
         from cbnet.matching.compiled import Compiled
 
         report("reading constraints")
-        return Table(Compiled.build(columns_from_arrow(filters), engine, report))
+        return Table(Compiled.build(columns_from_arrow(filters), engine, report, reduce=reduce))
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Table[Any]:

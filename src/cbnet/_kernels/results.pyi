@@ -1,0 +1,3 @@
+from typing import Any
+
+def labelled(targets: Any, count: int, labels: list[Any]) -> list[Any]: ...

@@ -1,0 +1,98 @@
+"""Every engine and every path against the reference, on random tables and messages."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import any_predicates, filters, messages_near, predicates
+
+from cbnet import Table, covers
+from cbnet.matching import reference
+from cbnet.matching.columns import columns_of
+from cbnet.matching.compiled import ENGINES
+from cbnet.matching.reduced import covered_by
+
+interfaces = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
+tables = st.dictionaries(interfaces, predicates(), max_size=8)
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+def draw_messages(data, table, count=3):
+    constants = [filter for predicate in table.values() for filter in predicate.filters]
+    return [data.draw(messages_near(*constants)) for _ in range(count)]
+
+
+def as_batch(messages):
+    """Return messages as a record batch, with a column for each name and type."""
+    names = dict.fromkeys((name, type(value)) for message in messages for name, value in message.attributes.items())
+    types = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
+    columns = []
+    for name, kind in names:
+        values = [message.attributes.get(name) for message in messages]
+        columns.append(pa.array([value if type(value) is kind else None for value in values], types[kind]))
+    columns.append(pa.array([sorted(message.tags) for message in messages], pa.list_(pa.string())))
+    return pa.RecordBatch.from_arrays(columns, [*(name for name, _ in names), "#"])
+
+
+@every_engine
+@given(given_table=tables, reduce=st.booleans(), data=st.data())
+def test_every_path_agrees_with_the_reference(engine, given_table, reduce, data):
+    messages = draw_messages(data, given_table)
+    table = Table.build(given_table, engine=engine, reduce=reduce)
+    expected = [reference.match(given_table, message) for message in messages]
+    assert [table.match(message) for message in messages] == expected
+    assert [table.match(message.to_dict()) for message in messages] == expected
+    assert table.match_many(messages) == expected
+    assert table.match_many(messages * 4, threads=3) == expected * 4
+    found = table.match_arrow(as_batch(messages)).to_pydict()
+    labels = [str(i) if any(isinstance(key, str) for key in given_table) else i for row in expected for i in row]
+    assert found["interface"] == labels
+    assert found["row"] == [row for row, interfaces in enumerate(expected) for _ in interfaces]
+
+
+@every_engine
+@given(given_table=st.dictionaries(interfaces, any_predicates, max_size=3), data=st.data())
+def test_tables_over_any_names_and_values_agree_with_the_reference(engine, given_table, data):
+    messages = draw_messages(data, given_table)
+    table = Table.build(given_table, engine=engine)
+    assert table.match_many(messages) == [reference.match(given_table, message) for message in messages]
+
+
+def filters_by_interface(columns):
+    found = {}
+    for place in range(len(columns)):
+        found.setdefault(columns.interfaces[int(columns.targets[place])], set()).add(columns.filter(place))
+    return found
+
+
+@given(tables, st.booleans())
+def test_the_filters_can_be_read_back_from_a_compiled_table(given_table, reduce):
+    expected = filters_by_interface(columns_of(given_table))
+    assert filters_by_interface(Table.build(given_table, reduce=reduce)._compiled.columns) == expected
+
+
+@given(st.dictionaries(st.integers(0, 2), predicates() | st.builds(lambda f: f, predicates()), max_size=3))
+def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers_it(given_table):
+    columns = columns_of(given_table)
+    coverer = covered_by(columns).tolist()
+    for place, other in enumerate(coverer):
+        if other >= 0:
+            assert columns.targets[place] == columns.targets[other]
+            assert coverer[other] < 0
+            assert covers(columns.filter(other), columns.filter(place))
+
+
+@given(st.lists(filters(max_size=3), min_size=1, max_size=6), st.data())
+def test_every_filter_is_found_again_and_no_other(given_filters, data):
+    from cbnet.language import Predicate
+    from cbnet.matching.encoded_filter import words_of
+
+    table = {place: Predicate([filter]) for place, filter in enumerate(given_filters)}
+    compiled = Table.build(table, reduce=False)._compiled
+    for place, filter in enumerate(given_filters):
+        words = words_of(compiled, filter)
+        assert words is not None
+        assert compiled.index.find(words, place, None) >= 0
+        other = data.draw(st.integers(0, len(given_filters) - 1))
+        same = columns_of({0: table[other]}).filter(0) == columns_of({0: table[place]}).filter(0)
+        assert (compiled.index.find(words, other, None) >= 0) == same
