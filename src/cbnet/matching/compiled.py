@@ -16,6 +16,7 @@ import numpy as np
 from cbnet._kernels.encoding import Batch, Symbols, fill_slots
 from cbnet._kernels.pivot import Index as PivotIndex
 from cbnet.errors import InputError, TableFileError
+from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import pivot
 from cbnet.matching.columns import Columns, Numbers, Texts
@@ -50,9 +51,18 @@ class Compiled:
 
     @classmethod
     def build(
-        cls, columns: Columns, engine: str = "pivot", report: Report = _silent, *, reduce: bool = True
+        cls,
+        columns: Columns,
+        engine: str = "pivot",
+        report: Report = _silent,
+        *,
+        reduce: bool = True,
+        labelled: bool = True,
     ) -> Compiled:
-        """Compile filters for an engine; `reduce` leaves out those that another of their interface covers."""
+        """Compile filters for an engine; `reduce` leaves out those that another of their interface covers.
+
+        Without `labelled` the table knows its interfaces by their places only.
+        """
         report("dropping covered filters" if reduce else "keeping all filters")
         kept, aside = reduced(columns) if reduce else (columns, {})
         symbols = columns.symbols
@@ -62,11 +72,11 @@ class Compiled:
             **_builder(engine)(kept, report),
             **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
-            **labels_to_arrays(columns.interfaces),
+            **labels_to_arrays(columns.interfaces if labelled else ()),
         }  # fmt: skip
         about = {
             "engine": engine, "names": columns.names, "interfaces": len(columns.interfaces),
-            "filters": len(columns), "constraints": len(columns.words), "covered": len(columns) - len(kept),
+            "filters": len(columns), "constraints": len(columns.words), "covered": len(aside.get("covered_targets", ())),
         }  # fmt: skip
         return cls({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
 
@@ -136,11 +146,19 @@ class Compiled:
     @cached_property
     def columns(self) -> Columns:
         """All filters, read back from the arrays; those that are covered stand last."""
-        targets, offsets, words = pivot.filters_of(self.arrays)
+        targets, offsets, words, _ = pivot.filters_of(self.arrays)
         if "covered_targets" in self.arrays:
             targets = np.concatenate([targets, self.arrays["covered_targets"]])
             offsets = np.concatenate([offsets, offsets[-1] + self.arrays["covered_offsets"][1:].astype(np.int64)])
             words = np.concatenate([words, self.arrays["covered_words"]])
+        return self._columns(targets, offsets, words)
+
+    def decoded(self, words: Sequence[int]) -> Filter:
+        """Return the filter that some words say."""
+        nothing = np.empty(0, np.uint64)
+        return self._columns(nothing, nothing, nothing).decoded(words)
+
+    def _columns(self, targets: Array, offsets: Array, words: Array) -> Columns:
         return Columns(
             self.labels, targets, offsets, words, self.about["names"],
             Texts(self.arrays["symbol_data"], self.arrays["symbol_offsets"]),

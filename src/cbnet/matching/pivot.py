@@ -209,18 +209,26 @@ def _pool(strings: Texts, name: str, ids: Array, *, is_reversed: bool) -> dict[s
     return {f"{name}_ids": ids, f"{name}_keys": keys, f"{name}_parents": parents}
 
 
-def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
-    """Return targets, offsets and words of the filters that an index holds: the inverse of `build`."""
-    pieces = [(arrays["always"], np.zeros(len(arrays["always"]), np.int64), np.empty(0, np.uint64))]
+def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
+    """Return targets, offsets and words of the filters that an index holds: the inverse of `build`.
+
+    Last, the number of the posting that each comes from, as the kernel's `find` gives it.
+    """
+    always = arrays["always"]
+    pieces = []
+    before = 0
     for name, listed in (("bucket", False), ("listed", True)):
-        pivots = _listed_words(arrays) if listed else _bucket_words(arrays)
-        pieces.append((arrays[f"{name}_targets"], np.ones(len(pivots[0]), np.int64), pivots[0]))
-        pieces.append(_entry_filters(arrays, arrays[f"{name}_entries"], pivots[1]))
-    targets = np.concatenate([piece[0] for piece in pieces])
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate([piece[1] for piece in pieces]))])
-    words = np.concatenate([piece[2] for piece in pieces])
+        single_words, entry_words = _listed_words(arrays) if listed else _bucket_words(arrays)
+        entries = arrays[f"{name}_entries"]
+        numbers = before + np.arange(len(single_words))
+        pieces.append((arrays[f"{name}_targets"], np.ones(len(single_words), np.int64), single_words, numbers))
+        pieces.append(_entry_filters(arrays, entries, entry_words, before + len(single_words)))
+        before += len(single_words) + len(entry_words)
+    pieces.append((always, np.zeros(len(always), np.int64), np.empty(0, np.uint64), before + np.arange(len(always))))
+    targets, lengths, words, numbers = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
     rows.sort_rows(words, offsets)
-    return targets, offsets, words
+    return targets, offsets, words, numbers
 
 
 def _bucket_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
@@ -253,8 +261,10 @@ def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
     return found[0], found[1]
 
 
-def _entry_filters(arrays: dict[str, Array], entries: Array, pivots: Array) -> tuple[Array, Array, Array]:
-    """Return the filters of entries, one for each target."""
+def _entry_filters(
+    arrays: dict[str, Array], entries: Array, pivots: Array, before: int
+) -> tuple[Array, Array, Array, Array]:
+    """Return the filters of entries, one for each target, and their postings, counted from `before`."""
     lengths = lengths_of(entries["tests"])
     owner = entries["target"][:-1]
     is_group = owner >= GROUP
@@ -277,4 +287,4 @@ def _entry_filters(arrays: dict[str, Array], entries: Array, pivots: Array) -> t
     within = np.arange(len(words)) - np.repeat(first, length + 1) - 1
     tests = np.repeat(entries["tests"][:-1][which].astype(np.int64), length + 1) + within
     words[rest] = arrays["words"][tests[rest]]
-    return targets, length + 1, words
+    return targets, length + 1, words, before + which

@@ -26,6 +26,7 @@ def reduced(columns: Columns) -> tuple[Columns, dict[str, Array]]:
     covered_targets, covered_offsets, covered_words: the filters left out, as columns.
     covered_hashes: a hash of the filter that covers each; they are sorted by it.
     """
+    columns = taken_rows(columns, _distinct(columns))
     coverer = covered_by(columns)
     dropped = np.flatnonzero(coverer >= 0)
     hashes = filter_hashes(columns)[coverer[dropped]]
@@ -40,11 +41,30 @@ def reduced(columns: Columns) -> tuple[Columns, dict[str, Array]]:
     return taken_rows(columns, np.flatnonzero(coverer < 0)), arrays
 
 
+def _distinct(columns: Columns) -> Array:
+    """Return the places of the filters, without those that repeat one of their interface."""
+    hashes = np.empty(len(columns), np.uint64)
+    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
+    order = np.lexsort((columns.targets, hashes))
+    repeated = np.zeros(len(order), np.uint8)
+    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
+    targets = columns.targets[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
+    return np.sort(order[is_new])
+
+
 def filter_hashes(columns: Columns) -> Array:
     """Return a hash of each filter together with its interface: uint64[filters]."""
     hashes = np.empty(len(columns), np.uint64)
     pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    return hashes * np.uint64(0x9E3779B97F4A7C15) + columns.targets.astype(np.uint64)
+    return hashes_with_targets(hashes, columns.targets)
+
+
+def hashes_with_targets(hashes: Array, targets: Array) -> Array:
+    """Return the hashes of filters, mixed with their interfaces."""
+    mixed: Array = hashes * np.uint64(0x9E3779B97F4A7C15) + targets.astype(np.uint64)
+    return mixed
 
 
 def packed_offsets(offsets: Array) -> Array:

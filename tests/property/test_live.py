@@ -1,0 +1,157 @@
+"""A live table against one that is built anew from the filters that were added and not removed."""
+
+import random
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import filters, messages_near, predicates
+
+from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
+from cbnet.matching import live, reference
+from cbnet.matching.live import LiveTable
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _merge_often():
+    before = live.RECENT_MOST, live.LEVELS_MOST, live.LEAST_MERGE
+    live.RECENT_MOST, live.LEVELS_MOST, live.LEAST_MERGE = 3, 2, 8
+    yield
+    live.RECENT_MOST, live.LEVELS_MOST, live.LEAST_MERGE = before
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "remove", "remove known", "replace"]),
+        st.sampled_from("abc"),
+        filters(max_size=2),
+        predicates(),
+    ),
+    max_size=25,
+)
+
+
+def apply(table, model, change, choose):
+    kind, interface, filter, predicate = change
+    present = model.setdefault(interface, set())
+    if kind == "remove known" and present:
+        filter = choose(sorted(present))
+    filter = live.plain(filter)
+    if kind == "add":
+        assert table.add(interface, filter) == (filter not in present)
+        present.add(filter)
+    elif kind == "replace":
+        table.replace(interface, predicate)
+        model[interface] = set(map(live.plain, predicate.filters))
+    else:
+        assert table.remove(interface, filter) == (filter in present)
+        present.discard(filter)
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(st.sampled_from("abc"), predicates(), max_size=3), changes, st.data())
+def test_any_sequence_of_changes_equals_a_table_built_anew(start, steps, data):
+    table = LiveTable(Table.build(start))
+    model = {interface: set(map(live.plain, predicate.filters)) for interface, predicate in start.items()}
+    for step in steps:
+        apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
+        expected = {key: Predicate(model[key]) for key in model}
+        message = data.draw(messages_near(*(filter for present in model.values() for filter in present)))
+        assert sorted(table.match(message)) == sorted(reference.match(expected, message))
+    table.wait()
+    for interface, present in model.items():
+        assert table.filters(interface) == present
+    message = data.draw(messages_near(*(filter for present in model.values() for filter in present)))
+    expected = {key: Predicate(model[key]) for key in model}
+    assert sorted(table.match(message)) == sorted(reference.match(expected, message))
+    assert sorted(table.snapshot().match(message)) == sorted(reference.match(expected, message))
+
+
+def test_a_covered_filter_comes_back_when_what_covered_it_goes():
+    table = LiveTable(Table.build({"a": "x < 9 or x < 5 or x < 3", "b": "x < 9"}))
+    assert table.match({"x": 4}) == ["a", "b"]
+    assert table.remove("a", parse_filter("x < 9"))
+    assert table.match({"x": 4}) == ["a", "b"]
+    assert table.match({"x": 7}) == ["b"]
+    assert table.remove("a", parse_filter("x < 5"))
+    assert table.match({"x": 4}) == ["b"]
+    assert table.match({"x": 2}) == ["a", "b"]
+
+
+def test_adding_the_same_filter_twice_is_one_filter():
+    table = LiveTable(Table.build({"a": "x = 1 or x < 5 or x < 3"}))
+    for text in ("x = 1", "x < 5", "x < 3"):  # in the base, and aside
+        assert not table.add("a", parse_filter(text))
+    assert table.add("a", parse_filter("y = 1"))
+    assert not table.add("a", parse_filter("y = 1"))
+    assert table.remove("a", parse_filter("y = 1"))
+    assert not table.remove("a", parse_filter("y = 1"))
+    assert table.match({"y": 1}) == []
+
+
+def test_a_filter_shared_by_interfaces_is_removed_from_one():
+    table = LiveTable(Table.build({name: "x = 1 and y = 2" for name in "abc"}))
+    assert table.remove("b", parse_filter("y = 2 and x = 1"))
+    assert table.match({"x": 1, "y": 2}) == ["a", "c"]
+
+
+def test_the_empty_filter_can_come_and_go():
+    table = LiveTable(Table.build({"a": "true", "b": "x = 1"}))
+    assert table.remove("a", Filter())
+    assert table.match({}) == []
+    assert table.add("b", Filter())
+    assert table.match({}) == ["b"]
+
+
+def test_a_message_that_is_wrong_says_so():
+    table = LiveTable(Table.build({"a": "x = 1"}))
+    table.add("a", parse_filter("y = 1"))
+    with pytest.raises(ValueError, match="null is not a value"):
+        table.match({"x": None})
+
+
+def test_readers_never_see_half_of_a_replacement():
+    # Both predicates match the message, so at every moment the answer is ["a"].
+    table = LiveTable(Table.build({"a": "x = 1", "b": "y = 1"}))
+    first, second = parse("x = 1 or z = 3"), parse("x < 2 or z = 4")
+    wrong: list[object] = []
+    ended = threading.Event()
+
+    def read():
+        while not ended.is_set():
+            found = table.match({"x": 1})
+            if found != ["a"]:
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for turn in range(300):
+        table.replace("a", (second, first)[turn % 2])
+    ended.set()
+    for reader in readers:
+        reader.join()
+    table.wait()
+    assert wrong == []
+
+
+def test_a_long_run_with_merges_in_the_background():
+    source = random.Random(3)
+    texts = (
+        [f"x = {n}" for n in range(20)]
+        + [f"x < {n}" for n in range(20)]
+        + [f's ^= "{c}" and x > {n}' for c in "abc" for n in range(6)]
+    )
+    pool = [parse_filter(text) for text in texts]
+    table, model = LiveTable(), {}
+    for step in range(1_500):
+        interface, filter = source.choice("abcd"), source.choice(pool)
+        apply(table, model, ("add" if source.random() < 0.55 else "remove", interface, filter, None), None)
+        if step % 10 == 0:
+            message = Message({"x": source.randrange(-1, 21), "s": source.choice(["a", "bx", "c", "d"])})
+            expected = [key for key in model if any(filter.matches(message) for filter in model[key])]
+            assert sorted(table.match(message)) == sorted(expected)
+    table.wait()
+    assert table.merges > 10
+    assert {key: table.filters(key) for key in model} == model
