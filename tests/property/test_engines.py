@@ -9,7 +9,7 @@ from strategies import any_predicates, filters, messages_near, predicates
 from cbnet import Table, covers
 from cbnet.matching import reference
 from cbnet.matching.columns import columns_of
-from cbnet.matching.compiled import ENGINES
+from cbnet.matching.engines import ENGINES
 from cbnet.matching.reduced import covered_by
 
 interfaces = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)

@@ -91,7 +91,7 @@ def test_adding_the_same_filter_twice_is_one_filter():
 
 
 def test_a_filter_shared_by_interfaces_is_removed_from_one():
-    table = LiveTable(Table.build({name: "x = 1 and y = 2" for name in "abc"}))
+    table = LiveTable(Table.build(dict.fromkeys("abc", "x = 1 and y = 2")))
     assert table.remove("b", parse_filter("y = 2 and x = 1"))
     assert table.match({"x": 1, "y": 2}) == ["a", "c"]
 

@@ -5,7 +5,7 @@ What is built once can be saved as one file and opened by many processes; see `t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cbnet._kernels.encoding import Batch, Symbols, fill_slots
-from cbnet._kernels.pivot import Index as PivotIndex
 from cbnet.errors import InputError, TableFileError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
-from cbnet.matching import pivot
 from cbnet.matching.columns import Columns, Numbers, Texts
+from cbnet.matching.engines import Report, engine
 from cbnet.matching.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.reduced import reduced
 from cbnet.matching.table_file import open_table_file, write_table_file
@@ -27,8 +26,6 @@ from cbnet.matching.table_file import open_table_file, write_table_file
 if TYPE_CHECKING:
     from cbnet.matching.columns import Array
 
-Report = Callable[[str], None]
-ENGINES = ("pivot",)
 _FULLEST = 0.6  # of the slots for symbols, those in use
 
 
@@ -45,7 +42,7 @@ class Compiled:
         self.engine: str = about["engine"]
         self.symbols = Symbols(arrays["symbol_data"], arrays["symbol_offsets"], arrays["symbol_slots"], about["names"])
         try:
-            self.index = _kernel(self.engine)(self.symbols, arrays, about["interfaces"])
+            self.index: Any = engine(self.engine).matcher(self.symbols, arrays, about["interfaces"])
         except (KeyError, ValueError) as error:
             raise TableFileError(f"the file is damaged: {error}", hint="compile the table again") from None
 
@@ -53,30 +50,34 @@ class Compiled:
     def build(
         cls,
         columns: Columns,
-        engine: str = "pivot",
+        engine_name: str = "pivot",
         report: Report = _silent,
         *,
         reduce: bool = True,
         labelled: bool = True,
+        sample: Sequence[Mapping[str, Any]] = (),
     ) -> Compiled:
         """Compile filters for an engine; `reduce` leaves out those that another of their interface covers.
 
-        Without `labelled` the table knows its interfaces by their places only.
+        Without `labelled` the table knows its interfaces by their places only. `sample` are messages
+        such as will come; they help to choose where a filter is filed.
         """
+        builder = engine(engine_name)
         report("dropping covered filters" if reduce else "keeping all filters")
         kept, aside = reduced(columns) if reduce else (columns, {})
         symbols = columns.symbols
         slots = np.zeros(1 << max(1, int(len(symbols) / _FULLEST).bit_length()), np.uint32)
         fill_slots(symbols.data, symbols.offsets, columns.names, slots)
         arrays = {
-            **_builder(engine)(kept, report),
+            **builder.build(kept, report, sample),
             **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
             **labels_to_arrays(columns.interfaces if labelled else ()),
         }  # fmt: skip
         about = {
-            "engine": engine, "names": columns.names, "interfaces": len(columns.interfaces),
-            "filters": len(columns), "constraints": len(columns.words), "covered": len(aside.get("covered_targets", ())),
+            "engine": engine_name, "names": columns.names, "interfaces": len(columns.interfaces),
+            "filters": len(columns), "constraints": len(columns.words),
+            "covered": len(aside.get("covered_targets", ())),
         }  # fmt: skip
         return cls({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
 
@@ -97,7 +98,13 @@ class Compiled:
     @cached_property
     def labels(self) -> list[str | int]:
         """The interfaces, by target."""
-        return labels_from_arrays(self.arrays)
+        try:
+            labels = labels_from_arrays(self.arrays)
+            if len(labels) not in (0, self.about["interfaces"]):
+                raise IndexError
+            return labels
+        except (StopIteration, RuntimeError, ValueError, IndexError):
+            raise TableFileError("the file is damaged: its interfaces are not whole", hint="compile it again") from None
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
@@ -146,7 +153,7 @@ class Compiled:
     @cached_property
     def columns(self) -> Columns:
         """All filters, read back from the arrays; those that are covered stand last."""
-        targets, offsets, words, _ = pivot.filters_of(self.arrays)
+        targets, offsets, words = engine(self.engine).filters_of(self.arrays)
         if "covered_targets" in self.arrays:
             targets = np.concatenate([targets, self.arrays["covered_targets"]])
             offsets = np.concatenate([offsets, offsets[-1] + self.arrays["covered_offsets"][1:].astype(np.int64)])
@@ -169,14 +176,3 @@ class Compiled:
 
 def _members(message: Message | dict[str, Any]) -> dict[str, Any]:
     return message if type(message) is dict else Message.of(message).to_dict()
-
-
-def _builder(engine: str) -> Callable[[Columns, Report], dict[str, Array]]:
-    builders = {"pivot": pivot.build}
-    if engine not in builders:
-        raise InputError(f"unknown engine {engine!r}", hint="use one of " + ", ".join(builders))
-    return builders[engine]
-
-
-def _kernel(engine: str) -> Any:
-    return {"pivot": PivotIndex}[engine]

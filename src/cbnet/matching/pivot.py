@@ -7,7 +7,7 @@ is close to the size of the answer. The arrays are drawn in `_kernels/pivot.pyx`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,12 +35,16 @@ _BOUND = np.array([0, 0, 0, 0, 1, 0, 1, 2, 1, 0, 1, 0, 1, 2, 1, 0, 0, 0])
 _FALLING = np.array([False, True, False, False, True, False, False])  # lists whose bounds fall
 
 
-def build(columns: Columns, report: Callable[[str], None] = lambda _: None) -> dict[str, Array]:
-    """Return the arrays of a pivot index over some filters."""
+def build(
+    columns: Columns,
+    report: Callable[[str], None] = lambda _: None,
+    sample: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Array]:
+    """Return the arrays of a pivot index over some filters; `sample` are messages such as will come."""
     if len(columns.words) >= 2**32:
         raise LimitError("constraints in one table", len(columns.words), 2**32 - 1, hint="split the table")
     report("estimating how selective each constraint is")
-    costs = likelihoods(columns)
+    costs = likelihoods(columns, sample)
     report("finding equal filters")
     rows, targets, groups = _shared(columns)
     report("filing every filter under its pivot")

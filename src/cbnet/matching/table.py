@@ -50,12 +50,14 @@ class Table(Generic[Key]):
         *,
         engine: str = "pivot",
         reduce: bool = True,
+        sample: Sequence[Mapping[str, Any]] = (),
         report: Report = _silent,
     ) -> Table[Key]:
         """Make a table from the predicate, or the text of it, of each interface.
 
-        `reduce` leaves out filters that another one of their interface covers. `report` is called
-        with what is being done.
+        `reduce` leaves out filters that another one of their interface covers. `sample` are messages
+        such as will come: matching is the same without them, but may be faster with. `report` is
+        called with what is being done.
         """
         from cbnet.matching.columns import columns_of
         from cbnet.matching.compiled import Compiled
@@ -63,18 +65,24 @@ class Table(Generic[Key]):
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
         given = {key: _predicate(checked_interface(key), said) for key, said in predicates.items()}
-        return cls(Compiled.build(columns_of(given), engine, report, reduce=reduce), given)
+        return cls(Compiled.build(columns_of(given), engine, report, reduce=reduce, sample=sample), given)
 
     @classmethod
     def from_arrow(
-        cls, filters: pa.Table, *, engine: str = "pivot", reduce: bool = True, report: Report = _silent
+        cls,
+        filters: pa.Table,
+        *,
+        engine: str = "pivot",
+        reduce: bool = True,
+        sample: Sequence[Mapping[str, Any]] = (),
+        report: Report = _silent,
     ) -> Table[Any]:
         """Make a table from an Arrow table with one row per constraint; see `arrow_filters`."""
         from cbnet.matching.arrow_filters import columns_from_arrow
         from cbnet.matching.compiled import Compiled
 
         report("reading constraints")
-        return Table(Compiled.build(columns_from_arrow(filters), engine, report, reduce=reduce))
+        return Table(Compiled.build(columns_from_arrow(filters), engine, report, reduce=reduce, sample=sample))
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Table[Any]:

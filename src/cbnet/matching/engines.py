@@ -1,0 +1,83 @@
+"""Engines: which ways are there to compile and match a table?
+
+pivot      each filter filed under its most selective constraint; the default
+counting   the papers' algorithm, for comparison
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from cbnet._kernels.counting import Index as CountingIndex
+from cbnet._kernels.pivot import Index as PivotIndex
+from cbnet._kernels.results import labelled
+from cbnet.errors import InputError
+from cbnet.matching import counting, pivot
+
+if TYPE_CHECKING:
+    from cbnet._kernels.encoding import Batch, Symbols
+    from cbnet.matching.columns import Array, Columns
+
+Report = Callable[[str], None]
+Sample = Sequence[Mapping[str, Any]]
+
+
+class Matcher(Protocol):
+    """A kernel over the arrays of a table."""
+
+    def match_members(self, members: dict[str, Any], labels: list[Any] | None, removed: Any) -> list[Any] | None:
+        """Return the labels of one message's targets; None if the message is not plain and valid."""
+
+    def match_batch(self, batch: Batch, first: int, end: int, removed: Any) -> tuple[Any, Any, int]:
+        """Return offsets, targets and postings touched of some messages."""
+
+
+class CountingMatcher:
+    """The counting kernel, in the form of all matchers. Nothing can be removed from its tables."""
+
+    def __init__(self, symbols: Symbols, arrays: dict[str, Array], targets: int) -> None:
+        self.index = CountingIndex(symbols, arrays, targets)
+
+    def match_members(self, members: dict[str, Any], labels: list[Any] | None, removed: None) -> list[Any] | None:
+        """Return the labels of one message's targets; None if the message is not plain and valid."""
+        del removed
+        out = np.empty(self.index.targets, np.uint32)
+        count = self.index.match_members(members, out)
+        if count < 0:
+            return None
+        return out[:count].tolist() if labels is None else labelled(out, count, labels)
+
+    def match_batch(self, batch: Batch, first: int, end: int, removed: None) -> tuple[Any, Any, int]:
+        """Return offsets, targets and postings touched of some messages."""
+        del removed
+        offsets, targets, work = self.index.match_batch(batch, first, end)
+        return offsets, targets, work["postings"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How tables are built, matched with, and read back."""
+
+    build: Callable[[Columns, Report, Sample], dict[str, Array]]
+    matcher: Callable[[Symbols, dict[str, Array], int], Any]
+    filters_of: Callable[[dict[str, Array]], tuple[Array, Array, Array]]
+
+
+_ENGINES = {
+    "pivot": Engine(pivot.build, PivotIndex, lambda arrays: pivot.filters_of(arrays)[:3]),
+    "counting": Engine(
+        lambda columns, report, _: counting.build(columns, report), CountingMatcher, counting.filters_of
+    ),
+}
+ENGINES = tuple(_ENGINES)
+
+
+def engine(name: str) -> Engine:
+    """Return an engine by its name."""
+    if name not in _ENGINES:
+        raise InputError(f"unknown engine {name!r}", hint="use one of " + ", ".join(ENGINES))
+    return _ENGINES[name]
