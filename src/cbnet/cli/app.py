@@ -6,13 +6,17 @@ Exit codes: 0 done (also when the answer is no), 1 it failed, 2 bad input (also 
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 
+from cbnet.cli.bench import bench
 from cbnet.cli.check import check
+from cbnet.cli.compile import compile
 from cbnet.cli.covers import covers
 from cbnet.cli.demo import demo
+from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
 from cbnet.errors import CbnetError, InputError
@@ -27,8 +31,9 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, covers, match, demo):
+for command in (check, covers, match, compile, inspect, demo):
     app.command()(command)
+app.add_typer(bench, name="bench")
 
 
 def _print_version(asked: bool) -> None:
@@ -53,11 +58,15 @@ def _root(
 
 def main() -> None:
     """Run a command and exit with its code; no mistake of the user ends in a traceback."""
-    as_json = "--json" in sys.argv
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    arguments = sys.argv[1:]
+    as_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # not if it is closed, or a test's
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except _UsageError as error:
         print_error(_usage_error(error), as_json)
         code = 2

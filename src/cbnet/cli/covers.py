@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cbnet.cli.output import AsJson, print_json
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
+
+if TYPE_CHECKING:
+    from cbnet.language import Predicate
 
 
 def covers(
@@ -19,12 +22,12 @@ def covers(
 
     Example: cbnet covers 'severity > 2' 'severity > 3'
     """
-    from cbnet.language import counterexample, parse
+    from cbnet.language import counterexample
     from cbnet.language import covers as relation
     from cbnet.language.jsonform import message_to_json
     from cbnet.matching.reference import match
 
-    a, b = parse(wide), parse(narrow)
+    a, b = _parsed("A", wide), _parsed("B", narrow)
     answer = relation(a, b)
     message = None if answer else counterexample(a, b)
     if message is not None and match({"A": a, "B": b}, message) != ["B"]:
@@ -37,3 +40,12 @@ def covers(
         print(f"counter-example: {message_to_json(message)} matches B and not A")
     elif not answer:
         print("no one filter of A covers B; no counter-example was found: filters of A may cover it together")
+
+
+def _parsed(which: str, text: str) -> Predicate:
+    from cbnet.language import parse
+
+    try:
+        return parse(text)
+    except InputError as error:
+        raise error.at(file=which) from None

@@ -58,14 +58,15 @@ class Explanation:
         return self.filter is not None
 
     def __str__(self) -> str:
+        interface = self.interface if str(self.interface).isprintable() else repr(self.interface)
         if self.filter is not None:
-            return f"{self.interface}: matched by {self.filter}"
+            return f"{interface}: matched by {self.filter}"
         if not self.near_misses:
-            return f"{self.interface}: no match; its predicate is empty"
+            return f"{interface}: no match; its predicate is empty"
         shown = [f"  {near_miss}" for near_miss in self.near_misses[:_SHOWN]]
         more = len(self.near_misses) - _SHOWN
         rest = [f"  … and {more} more as close"] if more > 0 else []
-        return "\n".join([f"{self.interface}: no match; closest:", *shown, *rest])
+        return "\n".join([f"{interface}: no match; closest:", *shown, *rest])
 
 
 def explain(message: Message, interface: str | int, predicate: Predicate) -> Explanation:

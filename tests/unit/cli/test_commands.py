@@ -186,3 +186,56 @@ def test_interfaces_that_would_be_misread_are_quoted(cbnet, tmp_path):
     lines = [f'{{"interface": {name}, "predicate": "true"}}' for name in ("7", '"7"', '"a, b"', '""')]
     table.write_text("\n".join(lines))
     assert cbnet("match", "--table", table, stdin=b"{}").out == '1: 7, "7", "a, b", ""\n'
+
+
+def test_results_go_to_the_file_also_when_a_terminal_shows_the_progress(files, tmp_path):
+    import os
+    import pty
+    import subprocess
+    import sys
+
+    table, messages = files
+    terminal, other_end = pty.openpty()
+    out = tmp_path / "out.txt"
+    with out.open("w") as file:
+        command = [sys.executable, "-m", "cbnet", "match", "--table", table, "--messages", messages, "--json"]
+        done = subprocess.run(command, stdout=file, stderr=other_end, stdin=subprocess.DEVNULL)
+    os.close(other_end)
+    os.close(terminal)
+    assert done.returncode == 2
+    assert [row.get("message") for row in rows(out.read_text())] == [1, None, 4]
+
+
+def test_json_is_utf8_whatever_the_locale_says():
+    import os
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "cbnet", "check", 'x = "é"', "--json"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True)
+    assert json.loads(done.stdout)["predicate"] == 'x = "é"'
+
+
+def test_covers_says_which_text_is_wrong(cbnet):
+    assert "error: B:1:5: a value is missing" in cbnet("covers", "x = 1", "x = ").err
+    assert rows(cbnet("covers", "x = ", "x = 1", "--json").out)[0]["error"] == "A: a value is missing"
+
+
+def test_json_behind_two_dashes_is_a_text(cbnet):
+    outcome = cbnet("check", "--", "--json")
+    assert (outcome.code, outcome.out) == (2, "")
+
+
+def test_closed_streams_and_unreadable_files_end_without_a_traceback(files):
+    import subprocess
+    import sys
+
+    table, _ = files
+    for command in (
+        '{0} match --table "{1}" <&-',
+        "{0} check 'x = 1' >&-",
+        '{0} match --table "{1}" --messages /proc/self/mem',
+    ):
+        line = command.format(f"{sys.executable} -m cbnet", table)
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+        assert "Traceback" not in done.stderr, line

@@ -93,3 +93,26 @@ def test_a_bad_line_of_messages_does_not_stop_the_rest():
     assert [number for number, _ in rows] == [1, 3, 4, 5]
     assert (rows[0][1], rows[3][1]) == (Message({"x": 1}), Message({"x": 2}))
     assert [(error.line, error.column) for _, error in rows[1:3]] == [(3, 7), (4, 1)]
+
+
+def test_a_text_is_found_where_it_stands_and_not_in_its_key_or_in_another_text(tmp_path):
+    text = "[interfaces]\nx = 'x'\nlist = ['x = 1 and y', 'y']\na.b = 'x = 1'\n[oops]\nz = 1\n"
+    # the end of each text: 2:7, 3:21 and 3:26; the key a at 4:1; the unknown table first, as it is beside
+    assert places(written(tmp_path, "p.toml", text)) == [(5, 2), (2, 7), (3, 21), (3, 26), (4, 1)]
+
+
+@pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000])
+def test_toml_that_python_cannot_read_is_an_error(tmp_path, value):
+    with pytest.raises(FileError):
+        read_predicates(written(tmp_path, "p.toml", f"[interfaces]\na = {value}\n"))
+
+
+def test_large_files_are_read_in_linear_time(tmp_path):
+    import time
+
+    lines = "".join(f"i{n} = 'x = {n}'\n" for n in range(10_000))
+    rows = '{"interface": 1, "predicate": "x = 1"}\n' * 10_000
+    start = time.process_time()
+    assert len(read_predicates(written(tmp_path, "p.toml", f"[interfaces]\n{lines}"))) == 10_000
+    assert len(read_predicates(written(tmp_path, "p.jsonl", rows))) == 1
+    assert time.process_time() - start < 10

@@ -1,0 +1,12 @@
+"""`cbnet bench`: how fast is it here, compared in one run and with the answers checked?"""
+
+from __future__ import annotations
+
+import typer
+
+from cbnet.cli.bench_forwarding import forwarding
+from cbnet.cli.bench_updates import updates
+
+bench = typer.Typer(help="Measure cbnet on this machine, with the answers checked.", no_args_is_help=True)
+bench.command()(forwarding)
+bench.command()(updates)
