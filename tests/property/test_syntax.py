@@ -1,7 +1,9 @@
 import json
 import random
 import string
+import sys
 import time
+from itertools import product
 
 import pytest
 from hypothesis import example, given
@@ -9,8 +11,16 @@ from hypothesis import strategies as st
 from strategies import any_messages, any_predicates, predicates
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
-from cbnet.language import Limits, parse
-from cbnet.language.jsonform import message_from_json, message_to_json, predicate_from_json, predicate_to_json
+from cbnet.language import (
+    Limits,
+    message_from_json,
+    message_to_json,
+    parse,
+    predicate_from_json,
+    predicate_to_json,
+    reduce,
+    size,
+)
 
 
 @given(any_predicates | predicates())
@@ -131,29 +141,74 @@ def test_mutated_predicates_give_a_predicate_or_an_error_inside_the_text():
         _check_total("".join(chars))
 
 
+_TWELVE = " and ".join(["(#a or #b)"] * 12)  # 4,096 filters
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "outcome"),  # the number of filters, or the error
     [
-        "(" * 500_000,
-        "x = 1 and " * 90_000 + "x = 1",
-        " or ".join(["#a"] * 150_000),
-        " and ".join(["(a = 1 or b = 2)"] * 45_000),
-        " and ".join([f"({' or '.join(['a = 1'] * 100)})"] * 2),
-        "x = " + "9" * 900_000,
-        'x = "' + "\\u0041" * 150_000 + '"',
-        'x = "' + '\\"' * 400_000,
-        "x = 1e" + "9" * 900_000,
-        "#" * 900_000,
-        "((((((a = 1 or b = 2) and c = 3) or d = 4) and e = 5) or f = 6) and g = 7)" + " " * 900_000,
-        ("(" * 99 + "x = 1" + ")" * 99 + " or ") * 4_000 + "true",
-        "x = 1" + "0" * 10_000 + ".5",
+        ("(" * 500_000, LimitError),
+        ("x = 1 and " * 90_000 + "x = 1", 1),
+        (" or ".join(["#a"] * 150_000), LimitError),
+        (" and ".join(["(a = 1 or b = 2)"] * 45_000), LimitError),
+        (" and ".join(["(a = 1 or b = 2)"] * 30) + " and false", 0),
+        (" and ".join([f"({' or '.join(['a = 1'] * 100)})"] * 2), 1),
+        ("x = " + "9" * 900_000, PredicateSyntaxError),
+        ('x = "' + "\\u0041" * 150_000 + '"', 1),
+        ('x = "' + '\\"' * 400_000, PredicateSyntaxError),
+        ("x = 1e" + "9" * 900_000, PredicateSyntaxError),
+        ("#" * 900_000, PredicateSyntaxError),
+        ("((((((a = 1 or b = 2) and c = 3) or d = 4) and e = 5) or f = 6) and g = 7)" + " " * 900_000, 4),
+        ("(" * 99 + "x = 1" + ")" * 99 + " and true", 1),
+        (" or ".join(["(" * 99 + "x = 1" + ")" * 99] * 4_000), 1),
+        ("x = 1" + "0" * 10_000 + ".5", PredicateSyntaxError),
+        (" or ".join(["(" * 88 + _TWELVE + " and true)" * 88 + " and false"] * 800), LimitError),
     ],
 )
-def test_no_text_within_the_limits_is_slow_to_parse(text):
+def test_no_text_within_the_limits_is_slow_to_parse(text, outcome):
     assert len(text) <= Limits().length
     start = time.process_time()
-    _check_total(text)
+    try:
+        actual = len(parse(text))
+    except InputError as error:
+        actual = type(error)
     assert time.process_time() - start < 10
+    assert actual == outcome
+
+
+_WORDS = ["".join(letters) for letters in product("abcdefghij", repeat=4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "filters", "constraints"),
+    [
+        (" or ".join(f"x = {n}" for n in range(10_000)), 10_000, 10_000),
+        (" or ".join(f"x != {n}" for n in range(10_000)), 10_000, 10_000),
+        (" or ".join(f"x > {n}" for n in range(10_000, 0, -1)), 1, 1),
+        (" or ".join(f"x > {n} and y > {-n}" for n in range(5_000)), 5_000, 10_000),
+        (" and ".join(f"x != {n}" for n in range(20_000)), 1, 20_000),
+        (" and ".join(f"x = {n}" for n in range(20_000)), 0, 0),
+        (" or ".join(f's *= "{word}"' for word in _WORDS), 10_000, 10_000),
+        (" and ".join(f's *= "{word}"' for word in _WORDS), 1, 10_000),
+        (" and ".join(f's *= "{word}" and s $= "{word}"' for word in _WORDS[:5_000]), 0, 0),
+    ],
+)
+def test_no_text_within_the_limits_is_slow_to_reduce(text, filters, constraints):
+    predicate = parse(text)
+    start = time.process_time()
+    reduced = reduce(predicate)
+    assert time.process_time() - start < 20
+    assert (len(reduced), size(reduced)) == (filters, constraints)
+
+
+def test_nesting_is_limited_by_the_limit_and_not_by_the_stack():
+    text = "(" * 5_000 + "x = 1" + ")" * 5_000
+    assert str(parse(text, Limits(nesting=5_000))) == "x = 1"
+
+    def parsed_at(depth):
+        return parsed_at(depth - 1) if depth else parse("(" * 100 + "x = 1" + ")" * 100)
+
+    assert str(parsed_at(sys.getrecursionlimit() - 200)) == "x = 1"
 
 
 def test_limits_are_errors_that_carry_their_numbers():

@@ -41,6 +41,13 @@ def test_a_long_line_is_cut_around_the_place():
     assert text[caret.index("^") :].startswith("==")
 
 
+def test_carets_end_where_the_shown_line_ends():
+    error = _error("x = " + "9" * 200)
+    text, carets = error.excerpt(width=40).split("\n")
+    assert text == "x = " + "9" * 36 + "…"
+    assert carets == "    " + "^" * 36
+
+
 def test_errors_quote_input_in_one_line():
     assert _error("x = `a\\nb`").summary.isprintable()
     assert len(_error("x " + "=" * 10_000 + " 5").summary) < 500

@@ -5,11 +5,13 @@ All is counted by numpy over the columns of the table: no Python object per filt
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cbnet.matching.codes import MAX_SYMBOLS, SYMBOL_SHIFT, TEST_SHIFT, TESTS, Test
+from cbnet.matching import determinants
+from cbnet.matching.codes import SYMBOL_SHIFT, TEST_SHIFT, TESTS, Test
 from cbnet.matching.columns import lengths_of
 from cbnet.matching.table_file import VERSION
 
@@ -31,6 +33,11 @@ _PARTS = {
     "filters under ordered pivots": ("list_", "listed_", "single_bounds", "entry_bounds"),
     "other constraints of filters": ("words",),
     "interfaces that share filters": ("group_",),
+    "index of constraints": ("branches", "operands"),
+    "tries of strings": ("nodes", "entries"),
+    "postings of constraints": ("posting_",),
+    "sizes of filters": ("sizes", "large_"),
+    "selectivity table": ("determinants", "dense", "sparse", "silent"),
     "interfaces of empty filters": ("always",),
     "covered filters, kept aside": ("covered_",),
 }
@@ -56,7 +63,7 @@ def table_statistics(compiled: Compiled, size: int) -> Row:
         "tests": _tests(columns),
         "top_names": _top(columns, 0, columns.names),
         "top_tags": _top(columns, columns.names, len(columns.symbols)),
-        "determinants": determinants(columns)[:_TOP],
+        "determinants": _determinants(columns),
         "parts": _parts(compiled.arrays, size),
     }
 
@@ -99,25 +106,12 @@ def _top(columns: Columns, first: int, end: int) -> list[Row]:
     return [{"name": columns.symbols[first + place], "constraints": int(counts[place])} for place in places]
 
 
-def determinants(columns: Columns) -> list[Row]:
-    """Return the selectivity table of [2002 §4.3]: the names that occur in every filter of an interface.
-
-    A message without the name cannot go to these interfaces: it excludes them. A tag is a name, too.
-    """
-    symbols = _symbols(columns)
-    targets = np.repeat(columns.targets.astype(np.int64), lengths_of(columns.offsets))
-    is_new = np.ones(len(symbols), bool)  # a filter counts once for a name, however often it holds it
-    is_new[1:] = symbols[1:] != symbols[:-1]
-    is_new[columns.offsets[:-1][lengths_of(columns.offsets) > 0]] = True
-    pairs, filters = np.unique(targets[is_new] * MAX_SYMBOLS + symbols[is_new], return_counts=True)
-    of_target = np.bincount(columns.targets, minlength=len(columns.interfaces))
-    in_all = filters == of_target[pairs // MAX_SYMBOLS]
-    excluded = np.bincount(pairs[in_all] % MAX_SYMBOLS, minlength=len(columns.symbols))
-    places = np.argsort(-excluded, kind="stable").tolist()
+def _determinants(columns: Columns) -> list[Row]:
+    """Return the first rows of the selectivity table: what excludes most interfaces if a message lacks it."""
+    table = determinants.rows(determinants.build(columns))
     return [
-        {"name": columns.symbols[place], "is_tag": place >= columns.names, "interfaces": int(excluded[place])}
-        for place in places
-        if excluded[place]
+        {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "interfaces": len(interfaces)}
+        for symbol, interfaces in islice(table, _TOP)
     ]
 
 

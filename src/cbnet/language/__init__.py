@@ -3,15 +3,18 @@
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.covering import covers, overlaps, satisfiable
 from cbnet.language.filter import Descriptor, Filter
+from cbnet.language.jsonform import message_from_json, message_to_json, predicate_from_json, predicate_to_json
+from cbnet.language.limits import Limits
 from cbnet.language.message import Message
-from cbnet.language.parser import Limits, parse, parse_filter
+from cbnet.language.parser import parse, parse_filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.reduction import reduce
 from cbnet.language.size import disjunction_advantage, size
-from cbnet.language.witness import counterexample, witness
+from cbnet.language.witness import Search, counterexample, search_counterexample, witness
 
 __all__ = [
-    "Constraint", "Descriptor", "Filter", "Limits", "Message", "Op", "Predicate",
-    "counterexample", "covers", "disjunction_advantage", "overlaps", "parse", "parse_filter", "reduce",
-    "satisfiable", "size", "witness",
+    "Constraint", "Descriptor", "Filter", "Limits", "Message", "Op", "Predicate", "Search",
+    "counterexample", "covers", "disjunction_advantage", "message_from_json", "message_to_json", "overlaps", "parse",
+    "parse_filter", "predicate_from_json", "predicate_to_json", "reduce", "satisfiable", "search_counterexample",
+    "size", "witness",
 ]  # fmt: skip

@@ -36,6 +36,15 @@ def after_name_advice(tokens: Sequence[Token]) -> str:
     """Say what to write where a name is not followed by an operator; `tokens` starts at the name."""
     name, token, *rest = tokens
     word = token.text.lower()
+    following = [other.text.lower() for other in rest]
+    if name.text.lower() == "exists" and _is_name(token):
+        return f"write `exists {token.text}`, in lower case"
+    if name.text.lower() in ("true", "false") and token.lexeme is not Lexeme.VALUE:
+        return f"write `{name.text.lower()}`"
+    if word == "is" and following[:2] == ["not", "null"]:
+        return f"write `exists {name.text}`"
+    if word == "is" and following[:1] == ["null"]:
+        return "absence cannot be asked for; say what must be there"
     if token.lexeme is Lexeme.NAME and word in _WORDS:
         return f"write `{_WORDS[word]}`"
     if word == "in":
@@ -43,8 +52,9 @@ def after_name_advice(tokens: Sequence[Token]) -> str:
     if word == "between":
         return f"write `{name.text} >= … and {name.text} <= …`"
     if word == "not":
-        negated = rest[0].text.lower() if rest else ""
-        opposite = "there is no opposite of that" if negated in _WORDS else f"write one of {_ALL_OPERATORS}"
+        opposite = (
+            "there is no opposite of that" if set(following[:1]) & _WORDS.keys() else f"write one of {_ALL_OPERATORS}"
+        )
         return f"there is no negation; {opposite}"
     return f"write `exists {name.text}` for any value, or one of {_ALL_OPERATORS} and a value"
 
@@ -74,6 +84,8 @@ def name_advice(tokens: Sequence[Token]) -> str:
         return f"write {_as_name(token.meaning)} for a name; only strings stand in double quotes"
     if token.lexeme is Lexeme.OPEN:
         return "write `exists name`, without parentheses"
+    if token.text in ("and", "or") and tokens[1].lexeme is not Lexeme.OPERATOR:
+        return f"write `{token.text}` once, between two constraints"
     if token.lexeme is Lexeme.KEYWORD:
         return f"`{token.text}` is a keyword: write it in backquotes to use it as a name"
     return "write a constraint such as `price < 500`, `exists price` or `#tag`"
@@ -84,6 +96,8 @@ def negation_advice(tokens: Sequence[Token]) -> str:
     if len(tokens) >= 3 and _is_name(tokens[0]) and tokens[1].text in _OPPOSITE and tokens[2].lexeme is Lexeme.VALUE:
         name, operator, value = (token.text for token in tokens[:3])
         return f"write `{name} {_OPPOSITE[operator]} {value}`"
+    if len(tokens) >= 2 and _is_name(tokens[0]) and tokens[1].text in ("^=", "$=", "*="):
+        return f"there is no opposite of `{tokens[1].text}`; say what must be there"
     if tokens and (tokens[0].lexeme is Lexeme.TAG or tokens[0].text == "exists"):
         return "absence cannot be asked for; say what must be there"
     if tokens and tokens[0].lexeme is Lexeme.OPEN:
@@ -91,15 +105,17 @@ def negation_advice(tokens: Sequence[Token]) -> str:
     return "write the opposite operator: != for =, >= for <, <= for >"
 
 
-def trailing_advice(tokens: Sequence[Token]) -> str:
-    """Say what to write where a conjunction should go on; the three tokens before the place come first."""
-    token = tokens[min(3, len(tokens) - 1)]
+def trailing_advice(before: Sequence[Token], rest: Sequence[Token]) -> str:
+    """Say what to write where a conjunction should go on: up to three tokens before, and those from there on."""
+    token = rest[0]
     if token.text in ("AND", "And", "&&", "&"):
         return "write `and`"
     if token.text in ("OR", "Or", "||", "|"):
         return "write `or`"
-    if token.lexeme is Lexeme.OPERATOR and len(tokens) > 4:
-        return f"write two constraints: `… and {tokens[0].text} {token.text} {tokens[4].text}`"
+    if token.lexeme is Lexeme.OPERATOR and len(before) >= 2 and before[-2].text == "exists":
+        return f"drop `exists`: write `{before[-1].text} {token.text} …`"
+    if token.lexeme is Lexeme.OPERATOR and len(before) == 3 and len(rest) > 1:
+        return f"write two constraints: `… and {before[0].text} {token.text} {rest[1].text}`"
     return "join constraints with `and`, filters with `or`"
 
 

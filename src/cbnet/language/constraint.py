@@ -44,6 +44,9 @@ _RANK = {op: rank for rank, op in enumerate(Op)}
 _ORDERING = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
 _PATTERNS = frozenset({Op.PREFIX, Op.SUFFIX, Op.SUBSTRING})
 
+# The operator that holds exactly where another does not, among values of one kind.
+OPPOSITE = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
+
 # The meaning of the operators: operator -> test(value in the message, constant), both of one kind.
 _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.EQ: operator.eq,
@@ -95,6 +98,8 @@ class Constraint(Keyed):
 
     def accepts(self, value: Value) -> bool:
         """Return whether an attribute with this value satisfies the constraint."""
+        if not isinstance(value, (str, int, float)):  # no message holds it
+            return False
         if self.op is Op.EXISTS:
             return True
         return kind(value) is self.kind and _TESTS[self.op](value, self.value)

@@ -3,17 +3,17 @@
 `covers(wide, narrow)` promises that every message that matches `narrow` also matches `wide`, so a
 router that forwards for `wide` need not keep `narrow` [2006 §2.4].
 
-Sound, not complete: False means "not proved" and costs one table entry; a wrong True would lose
-messages. Between two filters it is complete, several constraints on one attribute taken together,
-as long as `patterns.find` stays within its budget, which only filters with `$=` or `*=` need.
-Between two predicates it is not: each narrow filter must be covered by one wide filter alone, so
-`x < 5 or x >= 5` does not cover `x != 9`.
+Between two filters the answer is exact, several constraints on one attribute taken together. Between
+two predicates it is sound and not complete: each narrow filter must be covered by one wide filter
+alone, so `x < 5 or x >= 5` does not cover `x != 9`. There False means "not proved" and costs one
+table entry; a wrong True would lose messages.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
+from cbnet.errors import InputError
 from cbnet.language.constraint import Constraint
 from cbnet.language.filter import Filter
 from cbnet.language.parser import parse
@@ -29,7 +29,11 @@ def as_predicate(said: PredicateLike) -> Predicate:
         return said
     if isinstance(said, str):
         return parse(said)
-    return Predicate([said]) if isinstance(said, Filter) else Predicate([Filter([said])])
+    if isinstance(said, Filter):
+        return Predicate([said])
+    if isinstance(said, Constraint):
+        return Predicate([Filter([said])])
+    raise InputError(f"{said!r} is not a predicate", hint="use a text, a Constraint, a Filter or a Predicate")
 
 
 class Analysis:
@@ -43,7 +47,7 @@ class Analysis:
         self.is_satisfiable = not any(attribute.is_empty for attribute in self.ranges.values())
 
     def implies(self, wide: Filter) -> bool:
-        """Return whether it is proved that every message that matches this filter matches `wide`."""
+        """Return whether every message that matches this filter matches `wide`."""
         if not self.is_satisfiable:
             return True
         return wide.tags <= self.filter.tags and all(
@@ -62,11 +66,11 @@ def covers(wide: PredicateLike, narrow: PredicateLike) -> bool:
 
 
 def satisfiable(said: PredicateLike) -> bool:
-    """Return whether a message can match; False is proved, True may be a doubt."""
+    """Return whether a message can match."""
     return any(Analysis(filter).is_satisfiable for filter in as_predicate(said).filters)
 
 
 def overlaps(left: PredicateLike, right: PredicateLike) -> bool:
-    """Return whether one message can match both; False is proved, True may be a doubt."""
+    """Return whether one message can match both."""
     rights = as_predicate(right).filters
     return any(satisfiable(f & g) for f in as_predicate(left).filters for g in rights)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.language.constraint import Constraint
 from cbnet.language.keyed import Keyed, checked_members
 from cbnet.language.message import Message
 from cbnet.language.printing import print_tag
 from cbnet.language.values import checked_tags
+
+if TYPE_CHECKING:
+    from cbnet.language.predicate import Predicate
 
 
 class Filter(Keyed):
@@ -43,6 +46,12 @@ class Filter(Keyed):
         if not isinstance(other, Filter):
             return NotImplemented
         return Filter(self.constraints + other.constraints, self.tags | other.tags)
+
+    def __or__(self, other: object) -> Predicate:
+        """Return the predicate of the messages that match either."""
+        from cbnet.language.predicate import Predicate  # it is made of filters, so it imports this module
+
+        return Predicate([self, other]) if isinstance(other, Filter) else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Filter, (self.constraints, self.tags)

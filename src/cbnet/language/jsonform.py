@@ -22,6 +22,7 @@ from typing import Any
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
+from cbnet.language.limits import DEFAULT_LIMITS, Limits, checked_limits
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import RESERVED_NAME, checked_name, checked_tags, checked_value
@@ -37,6 +38,8 @@ _MAX_DIGITS = 400  # more digits than any finite float has
 
 def message_from_json(text: str) -> Message:
     """Return the message that a JSON text says."""
+    if not isinstance(text, str):
+        raise MessageFormatError(f"a message must be a string, not {text!r}", hint="decode it as UTF-8 first")
     return Message.from_dict(members_from_json(text))
 
 
@@ -55,8 +58,9 @@ def predicate_to_json(predicate: Predicate) -> str:
     return json.dumps([_filter_members(filter) for filter in predicate.filters], ensure_ascii=False)
 
 
-def predicate_from_json(text: str) -> Predicate:
+def predicate_from_json(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate that a JSON text says, in the form of `predicate_to_json`."""
+    checked_limits(limits).check_text(text)
     try:
         filters = json.loads(text, object_pairs_hook=_once_each)
     except json.JSONDecodeError as error:
@@ -67,7 +71,8 @@ def predicate_from_json(text: str) -> Predicate:
         raise MessageFormatError("not the JSON of a predicate: too deep, or a number too long") from None
     if not isinstance(filters, list) or not all(isinstance(filter, list) for filter in filters):
         raise MessageFormatError("a predicate must be a list of lists of constraints", hint='write [[{"name": …}], …]')
-    return Predicate(_filter_from_members(members) for members in filters)
+    limits.check_size(len(filters), sum(map(len, filters)))
+    return Predicate(_filter_from_members(members, number) for number, members in enumerate(filters, 1))
 
 
 def _filter_members(filter: Filter) -> list[dict[str, Any]]:
@@ -80,16 +85,29 @@ def _constraint_members(constraint: Constraint) -> dict[str, Any]:
     return {"name": constraint.name, "op": constraint.op.value, **value}
 
 
-def _filter_from_members(members: list[Any]) -> Filter:
-    for member in members:
-        if not isinstance(member, dict) or not {"name", "op"} <= member.keys() <= {"name", "op", "value"}:
-            raise MessageFormatError(
-                f"not a constraint: {json.dumps(member)[:60]}", hint='write {"name": …, "op": …, "value": …}'
-            )
-        if member["op"] == _TAG and "value" in member:
-            raise MessageFormatError("a tag has no value", hint='write {"name": "the tag", "op": "#"}')
-    tags = [member["name"] for member in members if member["op"] == _TAG]
-    return Filter((Constraint(**member) for member in members if member["op"] != _TAG), tags)
+def _filter_from_members(members: list[Any], number: int) -> Filter:
+    parts = [_part(member, f"filter {number}, constraint {place}") for place, member in enumerate(members, 1)]
+    tags = [tag for part in parts for tag in part.tags]
+    return Filter((constraint for part in parts for constraint in part.constraints), tags)
+
+
+def _part(member: Any, where: str) -> Filter:
+    """Return the filter of one constraint or tag, or say where the mistake stands."""
+    try:
+        return _checked_part(member)
+    except InputError as error:
+        raise MessageFormatError(f"{where}: {error.problem}", hint=error.hint) from None
+
+
+def _checked_part(member: Any) -> Filter:
+    if not isinstance(member, dict) or not {"name", "op"} <= member.keys() <= {"name", "op", "value"}:
+        problem = f"not a constraint: {json.dumps(member)[:60]}"
+        raise MessageFormatError(problem, hint='write {"name": …, "op": …, "value": …}')
+    if member["op"] == _TAG and "value" in member:
+        raise MessageFormatError("a tag has no value", hint='write {"name": "the tag", "op": "#"}')
+    if member["op"] == Op.EXISTS.value and "value" in member:
+        raise MessageFormatError("`exists` takes no value", hint='write {"name": …, "op": "exists"}')
+    return Filter(tags=[member["name"]]) if member["op"] == _TAG else Filter([Constraint(**member)])
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

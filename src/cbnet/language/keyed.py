@@ -68,7 +68,7 @@ class Keyed:
 
 def checked_members(members: Iterable[Member], expected: type[Member]) -> Iterator[Member]:
     """Yield the members of a conjunction or disjunction, each of the expected type."""
-    if isinstance(members, (str, Keyed)):
+    if isinstance(members, (str, Keyed)) or not isinstance(members, Iterable):
         raise ValueDomainError(
             f"expected a list of {expected.__name__}, not {members!r}",
             hint="put it in a list, or use parse()",

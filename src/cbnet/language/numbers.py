@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import cast
 
 from cbnet.language.constraint import Constraint, Op
@@ -58,6 +60,21 @@ class NumberRange:
         """Return whether no number satisfies the constraints."""
         return self.low is None or self.high is None or self.low > self.high
 
+    @property
+    def first(self) -> Number | None:
+        """Return the smallest member."""
+        return self.low
+
+    @property
+    def last(self) -> Number | None:
+        """Return the largest member."""
+        return self.high
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether more than `!=` is asked."""
+        return (self.low, self.high) != (-LARGEST, LARGEST)
+
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all members, of which there is one, satisfy a constraint on numbers."""
         assert self.low is not None
@@ -73,6 +90,19 @@ class NumberRange:
             case _:
                 return constraint.accepts(self.low)
 
+    def span(self, ordered: Sequence[Number]) -> slice:
+        """Return which part of an ordered list of numbers lies between the ends."""
+        assert self.low is not None
+        assert self.high is not None
+        return slice(bisect_left(ordered, self.low), bisect_right(ordered, self.high))
+
+    def holding(self, firsts: Mapping[int, Number], lasts: Mapping[int, Number], positions: Iterable[int]) -> list[int]:
+        """Return the positions of which both shown members lie between the ends."""
+        low, high = self.low, self.high
+        assert low is not None
+        assert high is not None
+        return [place for place in positions if place in firsts and low <= firsts[place] and lasts[place] <= high]
+
     def witness(self) -> Number | None:
         """Return a member, a whole number if there is one near; None if it is empty."""
         if self.is_empty:
@@ -80,10 +110,10 @@ class NumberRange:
         assert self.low is not None
         assert self.high is not None
         start = min(max(self.low, 0), self.high)
-        near = [whole for whole in _whole_numbers_near(start, len(self.excluded) + 2) if self._holds(whole)]
+        near = _whole_numbers_near(start, len(self.excluded) + 2)
         between = [self.low * (1 - part) + self.high * part for part in (0.5, 0.25, 0.75)]
         round_ones = [_canonical(round(number, digits)) for digits in (1, 2, 3) for number in between]
-        return next(candidate for candidate in (*near, *round_ones, self.low) if self._holds(candidate))
+        return next(filter(self._holds, chain(near, round_ones, [self.low])))
 
     def _holds(self, number: Number) -> bool:
         assert self.low is not None
@@ -122,8 +152,8 @@ def _canonical(number: Number) -> Number:
     return cast(Number, canonical(number))
 
 
-def _whole_numbers_near(start: Number, count: int) -> list[int]:
-    """Return whole numbers at and around `start`, upwards first."""
+def _whole_numbers_near(start: Number, count: int) -> Iterator[int]:
+    """Yield whole numbers at and around `start`, upwards first."""
     whole = math.ceil(start)
-    numbers = [*range(whole, whole + count), *range(whole - 1, whole - count, -1)]
-    return [number for number in numbers if INT_MIN <= number <= INT_MAX]
+    numbers = chain(range(whole, whole + count), range(whole - 1, whole - count, -1))
+    return (number for number in numbers if INT_MIN <= number <= INT_MAX)

@@ -5,13 +5,13 @@
     term        = "(" predicate ")" | "exists" name | tag | name operator value | "true" | "false"
 
 Parentheses are distributed into disjunctive normal form. Text, nesting and the normal form have
-limits, checked before the work is done: no input makes the parser slow or deep.
+limits, checked before the work is done, and so has the work itself: no input makes the parser slow
+or deep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, product
 from typing import TypeAlias
 
@@ -27,33 +27,25 @@ from cbnet.language.advice import (
 from cbnet.language.constraint import Constraint, Op, refusal, takes
 from cbnet.language.filter import Filter
 from cbnet.language.lexer import Lexeme, Token, tokenize
+from cbnet.language.limits import DEFAULT_LIMITS, Limits, checked_limits
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import RESERVED_NAME, kind
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How large a text may be, and its disjunctive normal form."""
-
-    length: int = 1_000_000
-    nesting: int = 100
-    filters: int = 10_000
-    constraints: int = 100_000
-
-
-DEFAULT_LIMITS = Limits()
 _OPERATORS = {op.value: op for op in Op if op is not Op.EXISTS}
+_JOINTS = frozenset({"&&", "&", "||", "|"})  # they join terms elsewhere, and are no operators of ours
+
+# What is written while parentheses are distributed, over what may be left of it at the end. Text
+# that multiplies out again and again what a `false` then drops is refused after about a second.
+_WASTE = 100
 
 # A conjunction that is being read: constraints, and tags as plain strings.
 _Draft: TypeAlias = tuple[Constraint | str, ...]
+_TRUE: list[_Draft] = [()]
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate that a text says."""
-    if not isinstance(text, str):
-        raise InputError(f"a predicate must be a string, not {text!r}", hint='write it as text: "x = 1"')
-    if len(text) > limits.length:
-        raise LimitError("characters in a predicate", len(text), limits.length, hint="split it into several predicates")
+    checked_limits(limits).check_text(text)
     return Predicate(map(_filter, _Parser(text, limits).parse()))
 
 
@@ -65,65 +57,122 @@ def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
     return filters[0]
 
 
+@dataclass
+class _Frame:
+    """What has been read of one parenthesis, or of the whole text."""
+
+    opening: Token
+    first: Token  # of the conjunction that is being read
+    alternatives: list[_Draft] = field(default_factory=list)
+    factors: list[list[_Draft]] = field(default_factory=list)
+    size: int = 0
+
+
 class _Parser:
-    """Recursive descent over the tokens; each method reads one rule of the grammar."""
+    """Reads the tokens once, with a stack of open parentheses of its own: the text may be nested deeply."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         self._text = text
         self._limits = limits
         self._tokens, self._lexical_error = tokenize(text)
         self._next = 0
-        self._depth = 0
+        self._written = 0
+        self._frames = [_Frame(self._peek(), self._peek())]
 
     def parse(self) -> list[_Draft]:
         if len(self._tokens) == 1:
             raise self._error(
                 "the predicate is empty", hint="write `true` to match every message, `false` to match none"
             )
-        drafts = self._predicate()
-        if self._peek().lexeme is not Lexeme.END or self._lexical_error:
-            raise self._trailing()
-        return drafts
+        is_more = True
+        while is_more:
+            if self._peek().lexeme is Lexeme.OPEN:
+                self._open()
+            else:
+                self._frames[-1].factors.append(self._term())
+                is_more = self._join()
+        return self._end_disjunction()
 
-    def _predicate(self) -> list[_Draft]:
-        drafts = self._conjunction()
-        size = sum(map(len, drafts))
-        while self._accept("or"):
-            more = self._conjunction()
-            drafts += more
-            size += sum(map(len, more))
-            self._check_size(self._peek(), len(drafts), size)
-        return drafts
+    def _open(self) -> None:
+        opening = self._take()
+        depth = len(self._frames)
+        if depth > self._limits.nesting:
+            error = LimitError("nested parentheses", depth, self._limits.nesting, hint="remove the needless ones")
+            raise self._placed(error, opening)
+        self._frames.append(_Frame(opening, self._peek()))
 
-    def _conjunction(self) -> list[_Draft]:
-        first = self._peek()
-        factors = [self._term()]
-        while self._accept("and"):
-            factors.append(self._term())
-        return self._distribute(factors, first)
+    def _join(self) -> bool:
+        """Read what stands after a term; return whether another term must follow."""
+        while True:
+            if self._accept("and"):
+                return True
+            if self._accept("or"):
+                self._end_conjunction()
+                self._frames[-1].first = self._peek()
+                return True
+            token = self._peek()
+            if token.lexeme is Lexeme.CLOSE and len(self._frames) > 1:
+                self._take()
+                alternatives = self._end_disjunction()
+                self._frames[-1].factors.append(alternatives)
+            elif token.lexeme is not Lexeme.END:
+                raise self._trailing()
+            elif len(self._frames) > 1:
+                raise self._error(
+                    "the parenthesis is not closed", self._frames[-1].opening, hint="write `)` at its end"
+                )
+            elif self._lexical_error:
+                raise self._lexical_error
+            else:
+                return False
 
-    def _distribute(self, factors: list[list[_Draft]], first: Token) -> list[_Draft]:
+    def _end_disjunction(self) -> list[_Draft]:
+        self._end_conjunction()
+        return self._frames.pop().alternatives
+
+    def _end_conjunction(self) -> None:
+        """Add the conjunction that has been read to its disjunction."""
+        frame = self._frames[-1]
+        drafts = self._distributed(frame.factors, frame.first)
+        self._count(frame.first, len(drafts))
+        frame.factors = []
+        frame.size += sum(map(len, drafts))
+        if frame.alternatives:
+            self._check_size(self._peek(), len(frame.alternatives) + len(drafts), frame.size)
+            frame.alternatives += drafts
+        else:
+            frame.alternatives = drafts
+
+    def _distributed(self, factors: list[list[_Draft]], first: Token) -> list[_Draft]:
         """Multiply out a conjunction of disjunctions, unless the result would be too large."""
-        if len(factors) == 1:
-            return factors[0]
+        if not all(factors):
+            return []  # a factor is `false`
+        factors = [factor for factor in factors if factor != _TRUE]
+        if len(factors) <= 1:
+            return factors[0] if factors else [()]
         count, size = 1, 0
         for factor in factors:
             count, size = count * len(factor), size * len(factor) + count * sum(map(len, factor))
             self._check_size(first, count, size)
+        self._count(first, size)
         return [tuple(chain.from_iterable(choice)) for choice in product(*factors)]
 
     def _check_size(self, place: Token, filters: int, constraints: int) -> None:
-        for what, count, limit in (
-            ("filters in the normal form", filters, self._limits.filters),
-            ("constraints in the normal form", constraints, self._limits.constraints),
-        ):
-            if count > limit:
-                raise self._limit_error(place, what, count, limit, "give the interface several smaller predicates")
+        try:
+            self._limits.check_size(filters, constraints)
+        except LimitError as error:
+            raise self._placed(error, place) from None
+
+    def _count(self, place: Token, written: int) -> None:
+        self._written += written
+        limit = _WASTE * self._limits.constraints
+        if self._written > limit:
+            hint = "give the interface several smaller predicates"
+            error = LimitError("constraints written to distribute parentheses", self._written, limit, hint=hint)
+            raise self._placed(error, place)
 
     def _term(self) -> list[_Draft]:
         token = self._peek()
-        if token.lexeme is Lexeme.OPEN:
-            return self._parenthesis()
         if token.lexeme is Lexeme.TAG:
             return [(self._tag(),)]
         if token.lexeme is Lexeme.VALUE and isinstance(token.meaning, bool):
@@ -134,25 +183,9 @@ class _Parser:
             raise self._error("there is no negation", hint=negation_advice(self._tokens[self._next + 1 :][:4]))
         return [(self._constraint(),)]
 
-    def _parenthesis(self) -> list[_Draft]:
-        opening = self._take()
-        self._depth += 1
-        if self._depth > self._limits.nesting:
-            raise self._limit_error(
-                opening, "nested parentheses", self._depth, self._limits.nesting, "remove the needless ones"
-            )
-        drafts = self._predicate()
-        if self._peek().lexeme is Lexeme.END:
-            raise self._error("the parenthesis is not closed", opening, hint="write `)` at its end")
-        if self._peek().lexeme is not Lexeme.CLOSE:
-            raise self._trailing()
-        self._take()
-        self._depth -= 1
-        return drafts
-
     def _constant(self) -> list[_Draft]:
         token = self._take()
-        if self._peek().lexeme is Lexeme.OPERATOR:
+        if self._is_operator():
             raise self._error(
                 f"`{token.text}` is a keyword",
                 token,
@@ -162,7 +195,7 @@ class _Parser:
 
     def _tag(self) -> str:
         token = self._take()
-        if self._peek().lexeme is Lexeme.OPERATOR:
+        if self._is_operator():
             raise self._error("a tag has no value", hint=f"write `{token.text}` alone, or an attribute without `#`")
         return str(token.meaning)
 
@@ -204,7 +237,11 @@ class _Parser:
         token = self._peek()
         if token.lexeme is Lexeme.CLOSE:
             return self._error("the parenthesis was not opened", hint="remove `)`, or write `(` before")
-        return self._error("expected `and`, `or` or the end", hint=trailing_advice(self._tokens[self._next - 3 :][:5]))
+        hint = trailing_advice(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
+        return self._error("expected `and`, `or` or the end", hint=hint)
+
+    def _is_operator(self) -> bool:
+        return self._peek().lexeme is Lexeme.OPERATOR and self._peek().text not in _JOINTS
 
     def _peek(self) -> Token:
         return self._tokens[self._next]
@@ -225,14 +262,11 @@ class _Parser:
         token = token or self._peek()
         return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
 
-    def _limit_error(self, token: Token, what: str, count: int, limit: int, hint: str) -> InputError:
+    def _placed(self, error: LimitError, token: Token) -> InputError:
         place = PredicateSyntaxError("", self._text, token.position)
-        return LimitError(what, count, limit, hint=hint).at(line=place.line, column=place.column)
+        return error.at(line=place.line, column=place.column)
 
 
 def _filter(draft: _Draft) -> Filter:
-    return Filter(_constraints(draft), [literal for literal in draft if isinstance(literal, str)])
-
-
-def _constraints(draft: _Draft) -> Iterator[Constraint]:
-    return (literal for literal in draft if isinstance(literal, Constraint))
+    constraints = (literal for literal in draft if isinstance(literal, Constraint))
+    return Filter(constraints, [literal for literal in draft if isinstance(literal, str)])

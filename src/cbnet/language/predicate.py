@@ -7,6 +7,7 @@ from typing import Any
 
 from cbnet.language.filter import Filter
 from cbnet.language.keyed import Keyed, checked_members
+from cbnet.language.limits import DEFAULT_LIMITS
 from cbnet.language.message import Message
 
 
@@ -31,9 +32,21 @@ class Predicate(Keyed):
 
     def __or__(self, other: object) -> Predicate:
         """Return the predicate of the messages that match either."""
-        if not isinstance(other, Predicate):
-            return NotImplemented
-        return Predicate(self.filters + other.filters)
+        others = _filters(other)
+        return NotImplemented if others is None else Predicate(self.filters + others)
+
+    def __ror__(self, other: object) -> Predicate:
+        others = _filters(other)
+        return NotImplemented if others is None else Predicate(others + self.filters)
+
+    def __and__(self, other: object) -> Predicate:
+        """Return the predicate of the messages that match both, within the limits of the parser."""
+        others = _filters(other)
+        return NotImplemented if others is None else _product(self.filters, others)
+
+    def __rand__(self, other: object) -> Predicate:
+        others = _filters(other)
+        return NotImplemented if others is None else _product(others, self.filters)
 
     def __iter__(self) -> Iterator[Filter]:
         return iter(self.filters)
@@ -52,3 +65,19 @@ class Predicate(Keyed):
 
     def _make_key(self) -> tuple[Filter, ...]:
         return tuple(sorted(self.filters))
+
+
+def _filters(said: object) -> tuple[Filter, ...] | None:
+    if isinstance(said, Predicate):
+        return said.filters
+    return (said,) if isinstance(said, Filter) else None
+
+
+def _product(lefts: tuple[Filter, ...], rights: tuple[Filter, ...]) -> Predicate:
+    size = len(rights) * _size(lefts) + len(lefts) * _size(rights)
+    DEFAULT_LIMITS.check_size(len(lefts) * len(rights), size)
+    return Predicate(left & right for left in lefts for right in rights)
+
+
+def _size(filters: tuple[Filter, ...]) -> int:
+    return sum(len(filter.constraints) + len(filter.tags) for filter in filters)

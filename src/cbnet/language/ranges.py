@@ -7,8 +7,8 @@ numbers, strings, bools, or any value at all where only `exists` is asked.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
@@ -22,33 +22,69 @@ class Range(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether it is proved that there are none."""
+        """Return whether there are none."""
+
+    @property
+    def first(self) -> Value | None:
+        """Return one of them, if there is one."""
+
+    @property
+    def last(self) -> Value | None:
+        """Return another one, far from the first if that is easy."""
+
+    @property
+    def excluded(self) -> Collection[Value]:
+        """Return the constants of `!=`."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether more than `!=` is asked."""
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether it is proved that they all satisfy a constraint of that type."""
+        """Return whether they all, if there is one, satisfy a constraint of that type."""
 
-    def witness(self) -> Value | None:
-        """Return one of them."""
+    def span(self, ordered: Sequence[Any]) -> slice:
+        """Return which part of an ordered list of values lies between the ends."""
+
+    def holding(self, firsts: Mapping[int, Any], lasts: Mapping[int, Any], positions: Iterable[int]) -> list[int]:
+        """Return the positions of ranges that may be a part of this one, judged by two members of each."""
 
 
 class BoolRange:
     """The bools that satisfy some constraints."""
 
-    def __init__(self, constraints: Sequence[Constraint]) -> None:
-        self._members = [value for value in (True, False) if all(c.accepts(value) for c in constraints)]
+    __slots__ = ("_members",)
+    excluded: Collection[Value] = ()
+    is_bounded = True
+
+    def __init__(self, constraints: Iterable[Constraint]) -> None:
+        asked = list(constraints)
+        self._members = [value for value in (True, False) if all(c.accepts(value) for c in asked)]
 
     @property
     def is_empty(self) -> bool:
         """Return whether there are none."""
         return not self._members
 
+    @property
+    def first(self) -> bool | None:
+        """Return one of them."""
+        return next(iter(self._members), None)
+
+    last = first
+
     def implies(self, constraint: Constraint) -> bool:
         """Return whether they all satisfy a constraint on bools."""
         return all(map(constraint.accepts, self._members))
 
-    def witness(self) -> bool | None:
-        """Return one of them."""
-        return next(iter(self._members), None)
+    def span(self, ordered: Sequence[bool]) -> slice:
+        """Return the whole of an ordered list."""
+        return slice(len(ordered))
+
+    def holding(self, firsts: Mapping[int, bool], lasts: Mapping[int, bool], positions: Iterable[int]) -> list[int]:
+        """Return the positions of which both shown members are among them."""
+        shown = ((place, firsts[place], lasts[place]) for place in positions if place in firsts)
+        return [place for place, first, last in shown if first in self._members and last in self._members]
 
 
 _RANGES: dict[Kind, type[BoolRange | NumberRange | StringRange]] = {
@@ -61,31 +97,35 @@ _RANGES: dict[Kind, type[BoolRange | NumberRange | StringRange]] = {
 class AttributeRange:
     """The values of one attribute that satisfy all the constraints on it."""
 
-    __slots__ = ("_range", "kind")
+    __slots__ = ("is_empty", "kind", "typed")
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
-        typed = [constraint for constraint in constraints if constraint.op is not Op.EXISTS]
-        kinds = {constraint.kind for constraint in typed}
-        self.kind = kinds.pop() if len(kinds) == 1 else None  # None: any type, or none
-        self._range: Range | None = None if self.kind is None else _RANGES[self.kind](typed)
-        if kinds and self.kind is None:
-            self._range = BoolRange([Constraint("", Op.EQ, True), Constraint("", Op.EQ, False)])  # empty
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether it is proved that no value satisfies the constraints."""
-        return self._range is not None and self._range.is_empty
+        by_kind: dict[Kind, list[Constraint]] = defaultdict(list)
+        for constraint in constraints:
+            if constraint.kind is not None:
+                by_kind[constraint.kind].append(constraint)
+        self.kind: Kind | None = None  # of no kind: any value, or none
+        self.typed: Range | None = None
+        if len(by_kind) == 1:
+            [(self.kind, asked)] = by_kind.items()
+            self.typed = _RANGES[self.kind](asked)
+        self.is_empty = len(by_kind) > 1 or (self.typed is not None and self.typed.is_empty)
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether it is proved that every value in a range that is not empty satisfies it."""
+        """Return whether every value in a range that is not empty satisfies a constraint."""
         if constraint.op is Op.EXISTS:
             return True
-        return self._range is not None and constraint.kind is self.kind and self._range.implies(constraint)
+        return self.typed is not None and constraint.kind is self.kind and self.typed.implies(constraint)
+
+
+def by_name(constraints: Iterable[Constraint]) -> dict[str, list[Constraint]]:
+    """Return the constraints on each attribute."""
+    groups: dict[str, list[Constraint]] = defaultdict(list)
+    for constraint in constraints:
+        groups[constraint.name].append(constraint)
+    return groups
 
 
 def ranges(filter: Filter) -> dict[str, AttributeRange]:
     """Return the range of each attribute that the filter constrains."""
-    by_name: dict[str, list[Constraint]] = defaultdict(list)
-    for constraint in filter.constraints:
-        by_name[constraint.name].append(constraint)
-    return {name: AttributeRange(constraints) for name, constraints in by_name.items()}
+    return {name: AttributeRange(constraints) for name, constraints in by_name(filter.constraints).items()}

@@ -11,17 +11,19 @@ empty. The full rules begin with it and never keep more.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Literal
 
 from cbnet._kernels import subsets
 from cbnet.errors import InputError
-from cbnet.language.constraint import Constraint
+from cbnet.language.candidates import Candidates, Ranges
+from cbnet.language.constraint import Constraint, Op
 from cbnet.language.covering import Analysis, PredicateLike, as_predicate
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.ranges import AttributeRange
+from cbnet.language.ranges import AttributeRange, by_name
+from cbnet.language.strings import StringRange
 
 Rules = Literal["full", "pairwise"]
 
@@ -30,49 +32,83 @@ def reduce(predicate: PredicateLike, rules: Rules = "full") -> Predicate:
     """Return a predicate that matches the same messages with no redundant constraint or filter."""
     filters = as_predicate(predicate).filters
     if rules == "pairwise":
-        return Predicate(_uncovered(list(map(_pairwise_reduced, filters)), _pairwise_covers))
+        return _pairwise_reduced(filters)
     if rules != "full":
         raise InputError(f"unknown rules {rules!r}", hint='use "full" or "pairwise"')
     reduced = [filter for filter in map(reduce_filter, filters) if filter is not None]
-    analyses = {filter: Analysis(filter) for filter in reduced}
-    return Predicate(_uncovered(reduced, lambda wide, narrow: analyses[narrow].implies(wide)))
+    analyses = list(map(Analysis, reduced))
+    return Predicate(
+        _uncovered(
+            reduced,
+            [analysis.ranges for analysis in analyses],
+            lambda wide, narrow: analyses[narrow].implies(reduced[wide]),
+        )
+    )
 
 
 def reduce_filter(filter: Filter) -> Filter | None:
     """Return the filter without the constraints that its others imply; None if nothing matches it."""
-    kept = list(_pairwise_reduced(filter).constraints)
-    position = 0
-    while position < len(kept):
-        constraint = kept[position]
-        others = [other for other in kept if other is not constraint and other.name == constraint.name]
+    if not Analysis(filter).is_satisfiable:
+        return None
+    groups = by_name(filter.constraints)
+    if len(groups) == len(filter.constraints):
+        return filter
+    return _only(filter, (_needed(_pairwise_needed(group)) for group in groups.values()))
+
+
+def _only(filter: Filter, groups: Iterable[Sequence[Constraint]]) -> Filter:
+    """Return the filter with these of its constraints, in their order."""
+    kept = {id(constraint) for group in groups for constraint in group}
+    return Filter((constraint for constraint in filter.constraints if id(constraint) in kept), filter.tags)
+
+
+def _needed(group: list[Constraint]) -> list[Constraint]:
+    """Return the constraints on one attribute that the others together do not imply.
+
+    The group holds no constraint that another one implies alone, and some value satisfies it. So
+    there is at most one lower and one upper bound, one prefix, one suffix and one equality; only
+    `!=` and `*=` can be many. The others together imply `!= v` only if one of them refuses v.
+    """
+    kept = group
+    whole = AttributeRange(group).typed
+    for constraint in group if len(group) > 1 else ():
+        if constraint.op is Op.NE or (
+            # Most substrings are seen to be needed without asking all the others.
+            constraint.op is Op.SUBSTRING and isinstance(whole, StringRange) and whole.may_lack(str(constraint.value))
+        ):
+            continue
+        others = [other for other in kept if other is not constraint]
         if others and AttributeRange(others).implies(constraint):
-            del kept[position]
-            position = 0  # with less to search, a question that was given up may now be answered
-        else:
-            position += 1
-    reduced = Filter(kept, filter.tags)
-    return reduced if Analysis(reduced).is_satisfiable else None
+            kept = others
+    return kept
 
 
-def _uncovered(filters: Sequence[Filter], covers: Callable[[Filter, Filter], bool]) -> list[Filter]:
+def _uncovered(
+    filters: Sequence[Filter], shown: Sequence[Ranges | None], covers: Callable[[int, int], bool]
+) -> list[Filter]:
     """Return the filters that no other one covers; of filters that cover each other, a smallest.
 
-    A filter can cover only filters that bear on all its names and tags, so most pairs are
-    excluded by a 64-bit mask of those before `covers` is asked.
+    A filter can cover only filters that bear on all its names and tags, and whose values lie in its
+    own: most pairs are excluded by a 64-bit mask, or by `Candidates`, before `covers` is asked.
     """
+    candidates = Candidates(shown)
     masks = array("Q", map(_mask, filters))
     alive = bytearray(b"\1") * len(filters)
-    narrower = array("I", bytes(4 * len(filters)))
     for position in sorted(range(len(filters)), key=lambda position: _size(filters[position])):
         if not alive[position]:
             continue
-        wide = filters[position]
         alive[position] = 0  # not its own candidate
-        for candidate in narrower[: subsets.supersets(masks[position], masks, alive, narrower)]:
-            if covers(wide, filters[candidate]):
+        for candidate in candidates.of(shown[position], partial(_supersets, position, masks, alive)):
+            if alive[candidate] and covers(position, candidate):
                 alive[candidate] = 0
         alive[position] = 1
     return [filter for filter, is_alive in zip(filters, alive, strict=True) if is_alive]
+
+
+def _supersets(position: int, masks: array[int], alive: bytearray) -> array[int]:
+    """Return the positions of living masks that contain the mask at `position`."""
+    found = array("I", bytes(4 * len(masks)))
+    return found[: subsets.supersets(masks[position], masks, alive, found)]
 
 
 def plain_supersets(wide: int, masks: Sequence[int], alive: Sequence[int]) -> list[int]:
@@ -94,23 +130,49 @@ def _mask(filter: Filter) -> int:
     return mask
 
 
-def _pairwise_reduced(filter: Filter) -> Filter:
-    kept = list(filter.constraints)
-    for constraint in filter.constraints:
-        if any(other is not constraint and _constraint_covers(constraint, other) for other in kept):
-            kept.remove(constraint)
-    return Filter(kept, filter.tags)
+# --- one constraint against one --------------------------------------------------------------
 
 
-def _pairwise_covers(wide: Filter, narrow: Filter) -> bool:
-    return wide.tags <= narrow.tags and all(
-        any(_constraint_covers(constraint, other) for other in narrow.constraints) for constraint in wide.constraints
-    )
+def _pairwise_reduced(filters: Sequence[Filter]) -> Predicate:
+    reduced = [_pairwise_reduced_filter(filter) for filter in filters]
+    alone = [_each_alone(filter) for filter in reduced]
+
+    def covers(wide: int, narrow: int) -> bool:
+        return reduced[wide].tags <= reduced[narrow].tags and all(
+            any(other.is_empty or other.implies(constraint) for other in alone[narrow].get(constraint.name, ()))
+            for constraint in reduced[wide].constraints
+        )
+
+    analyses = map(Analysis, reduced)
+    shown = [analysis.ranges if analysis.is_satisfiable else None for analysis in analyses]
+    return Predicate(_uncovered(reduced, shown, covers))
 
 
-@lru_cache(maxsize=65_536)
-def _constraint_covers(wide: Constraint, narrow: Constraint) -> bool:
-    if wide.name != narrow.name:
-        return False
-    attribute = AttributeRange([narrow])
-    return attribute.is_empty or attribute.implies(wide)
+def _each_alone(filter: Filter) -> dict[str, list[AttributeRange]]:
+    """Return for each attribute the range of every constraint on it."""
+    groups = by_name(filter.constraints)
+    return {name: [AttributeRange([constraint]) for constraint in group] for name, group in groups.items()}
+
+
+def _pairwise_reduced_filter(filter: Filter) -> Filter:
+    groups = by_name(filter.constraints)
+    if len(groups) == len(filter.constraints):
+        return filter
+    return _only(filter, map(_pairwise_needed, groups.values()))
+
+
+def _pairwise_needed(group: list[Constraint]) -> list[Constraint]:
+    """Return the constraints on one attribute that no other one implies alone."""
+    if len(group) == 1:
+        return group
+    alone = [AttributeRange([constraint]) for constraint in group]
+    shown = [None if attribute.is_empty else {"": attribute} for attribute in alone]
+    candidates, everything = Candidates(shown), range(len(group))
+    alive = bytearray(b"\1") * len(group)
+    for position, constraint in enumerate(group):
+        alive[position] = 0  # not implied by itself
+        alive[position] = not any(
+            alive[other] and (alone[other].is_empty or alone[other].implies(constraint))
+            for other in candidates.of(shown[position], lambda: everything)
+        )
+    return [constraint for constraint, is_alive in zip(group, alive, strict=True) if is_alive]

@@ -1,4 +1,4 @@
-"""Strings: which strings satisfy several constraints at once?
+"""Strings: which strings satisfy some constraints and violate others? Exactly, and without a search.
 
 The domain is all strings of code points without surrogates, in the order of code points. The
 string after s is s + NUL, and the strings that start with p are those from p up to `after(p)`, so
@@ -6,117 +6,333 @@ string after s is s + NUL, and the strings that start with p are those from p up
 
     low ●────○───────○────────────( high        ○ excluded by `!=`; high None: no upper end
 
-Suffix and substring do not cut intervals: a range that has them asks `patterns.find`, which is
-exact too, but gives up on very large questions; then "not proved" is the answer.
+Suffix and substring do not cut intervals. But an interval consists of some single strings, its
+points, and of *fans*: a stem, one more character out of a range, and then anything at all.
+
+    "ab" <= s < "b"     points: ab     fans: a + [c…last] + anything,  ab + [NUL…last] + anything
+
+What follows in a fan is free. So if a fan's stem and character contain nothing unwanted, then
+
+    stem, character, ·, substring, ·, substring, ·, suffix        · a character of no unwanted constant
+
+contains all that is wanted and nothing else: some fan has a member, some point is one, or there
+is none. That decides every question about one attribute, however long and many the constants are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from heapq import merge
+from typing import NamedTuple, cast
 
-from cbnet.language.constraint import Constraint, Op
-from cbnet.language.patterns import UNDECIDED, find
+from cbnet.language.constraint import OPPOSITE, Constraint, Op
 
 _NUL = "\0"
 _LAST = "\U0010ffff"
-_UNORDERED = frozenset({Op.SUFFIX, Op.SUBSTRING})
+_READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./"
+_LONGEST_OVERLAP = 64  # joining constants more tightly than that makes no member easier to read
 
 
 def after(prefix: str) -> str | None:
     """Return the smallest string above all that start with `prefix`; None if there is none."""
     stem = prefix.rstrip(_LAST)
-    if not stem:
-        return None
-    following = ord(stem[-1]) + 1
-    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)
+    return stem[:-1] + chr(_code_from(ord(stem[-1]) + 1)) if stem else None
 
 
 class StringRange:
-    """The strings that satisfy some constraints; `low` is in the interval unless that is empty."""
+    """The strings that satisfy the wanted constraints and violate the unwanted ones."""
 
-    __slots__ = ("_constraints", "_member", "_patterned", "excluded", "high", "low")
+    __slots__ = (
+        "_contradicts", "_pieces", "_refused_suffixes", "_refused_texts", "_removed", "_suffix", "excluded", "high",
+        "low", "member", "texts",
+    )  # fmt: skip
 
-    def __init__(self, constraints: Sequence[Constraint]) -> None:
+    def __init__(self, wanted: Iterable[Constraint], unwanted: Iterable[Constraint] = ()) -> None:
         self.low = ""
         self.high: str | None = None
-        self.excluded: set[str] = set()
-        for constraint in constraints:
-            self._restrict(constraint.op, cast(str, constraint.value))
-        self._trim()
-        self._constraints = constraints
-        self._patterned = any(constraint.op in _UNORDERED for constraint in constraints)
-        self._member = find(constraints) if self._patterned and not self._is_interval_empty else None
+        self.excluded: frozenset[str] = frozenset()
+        self._removed: list[str] = []  # prefixes that no member may have
+        self._suffix = ""
+        self._pieces: list[str] = []  # substrings that every member has
+        self._refused_texts: list[str] = []
+        self._refused_suffixes: list[str] = []
+        self._contradicts = False
+        excluded: set[str] = set()
+        for constraint in wanted:
+            self._restrict(constraint.op, cast(str, constraint.value), excluded)
+        for constraint in unwanted:
+            self._refuse(constraint.op, cast(str, constraint.value), excluded)
+        self.excluded = frozenset(excluded)
+        self.texts = [text for text in (self._suffix, *self._pieces) if text]
+        self.member = self._find()  # a short one if that is easy; None if there is none
 
     @property
     def is_empty(self) -> bool:
-        """Return whether it is proved that no string satisfies the constraints."""
-        return self._is_interval_empty or (self._patterned and self._member is None)
+        """Return whether no string satisfies the constraints."""
+        return self.member is None
 
     @property
-    def _is_interval_empty(self) -> bool:
-        return self.high is not None and self.low >= self.high
+    def first(self) -> str | None:
+        """Return a member, the smallest if that is easy."""
+        return self.low if self._holds(self.low) else self.member
+
+    @property
+    def last(self) -> str | None:
+        """Return a member, one close to the upper end if that is easy."""
+        if not self.high:
+            return self.member
+        final = ord(self.high[-1])
+        below = self.high[:-1] + (chr(_code_to(final - 1)) if final else "")
+        return below if self._holds(below) else self.member
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether more than `!=` is asked."""
+        return bool(self.low or self.high is not None or self.texts)
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether it is proved that all members satisfy a constraint on strings."""
-        if not self._patterned and constraint.op not in _UNORDERED:
-            return self._interval_implies(constraint)
-        if isinstance(self._member, str) and not constraint.accepts(self._member):
+        """Return whether all members satisfy a constraint on strings."""
+        assert self.member is not None
+        if not constraint.accepts(self.member):
             return False
-        # The member refutes most questions, the interval proves some: both cost far less than a search.
-        if constraint.op not in _UNORDERED and self._interval_implies(constraint):
-            return True
-        return find(self._constraints, [constraint]) is None
+        if constraint.op is Op.NE:
+            return not self._holds(cast(str, constraint.value))
+        outside = copy(self)
+        excluded: set[str] = set()
+        outside._refused_texts, outside._refused_suffixes = [*self._refused_texts], [*self._refused_suffixes]
+        outside._removed = [*self._removed]
+        outside._refuse(constraint.op, cast(str, constraint.value), excluded)
+        outside.excluded = self.excluded | excluded
+        return outside._find() is None
 
-    def witness(self) -> str | None:
-        """Return a member, a short one if it can be found; None if none is found."""
-        member = self._member if self._patterned else find(self._constraints)
-        if member is UNDECIDED:
-            return None if self._patterned else self.low
-        return member if isinstance(member, str) else None
+    def may_lack(self, text: str) -> bool:
+        """Return whether it is plain that the order operators alone do not force `text` into a member."""
+        return any(
+            _entry(part, [text]) is not None
+            for low, high in self._gaps()
+            for part in _parts(low, high)
+            if isinstance(part, _Fan)
+        )
 
-    def _interval_implies(self, constraint: Constraint) -> bool:
-        value = cast(str, constraint.value)
-        match constraint.op:
-            case Op.EQ:
-                return self.low == value and self._is_below(value + _NUL)
+    def span(self, ordered: Sequence[str]) -> slice:
+        """Return which part of an ordered list of strings lies between the ends."""
+        stop = len(ordered) if self.high is None else bisect_left(ordered, self.high)
+        return slice(bisect_left(ordered, self.low), stop)
+
+    def holding(self, firsts: Mapping[int, str], lasts: Mapping[int, str], positions: Iterable[int]) -> list[int]:
+        """Return the positions of which both shown members lie between the ends and contain the texts."""
+        low, high = self.low, self.high
+        inside = [place for place in positions if place in firsts and low <= firsts[place]]
+        if high is not None:
+            inside = [place for place in inside if lasts[place] < high]
+        for text in self.texts:
+            inside = [place for place in inside if text in firsts[place]]
+        return inside
+
+    def _restrict(self, op: Op, value: str, excluded: set[str]) -> None:
+        """Take a wanted constraint into account."""
+        match op:
             case Op.NE:
-                return value in self.excluded or value < self.low or self._is_below(value)
-            case Op.LT:
-                return self._is_below(value)
-            case Op.LE:
-                return self._is_below(value + _NUL)
-            case Op.GT:
-                return self.low > value
+                excluded.add(value)
+            case Op.EQ:
+                self._cut(value, value + _NUL)
+            case Op.PREFIX:
+                self._cut(value, after(value))
             case Op.GE:
-                return self.low >= value
+                self._cut(value, None)
+            case Op.GT:
+                self._cut(value + _NUL, None)
+            case Op.LT:
+                self._cut("", value)
+            case Op.LE:
+                self._cut("", value + _NUL)
+            case Op.SUFFIX:
+                longer, shorter = sorted((value, self._suffix), key=len, reverse=True)
+                self._contradicts |= not longer.endswith(shorter)
+                self._suffix = longer
+            case Op.SUBSTRING if value:
+                self._pieces.append(value)
+
+    def _refuse(self, op: Op, value: str, excluded: set[str]) -> None:
+        """Take an unwanted constraint into account."""
+        match op:
+            case Op.PREFIX:
+                self._removed.append(value)
+            case Op.SUFFIX:
+                self._refused_suffixes.append(value)
+            case Op.SUBSTRING:
+                self._refused_texts.append(value)
             case _:
-                return self.low >= value and self._is_below(after(value))
+                self._restrict(OPPOSITE[op], value, excluded)
 
-    def _is_below(self, bound: str | None) -> bool:
-        return bound is None or (self.high is not None and self.high <= bound)
+    def _cut(self, low: str, high: str | None) -> None:
+        self.low = max(self.low, low)
+        if high is not None and (self.high is None or high < self.high):
+            self.high = high
 
-    def _restrict(self, op: Op, value: str) -> None:
-        if op is Op.NE:
-            self.excluded.add(value)
-        if op in (Op.EQ, Op.GE, Op.PREFIX):
-            self.low = max(self.low, value)
-        if op is Op.GT:
-            self.low = max(self.low, value + _NUL)
-        if op in (Op.EQ, Op.LE):
-            self._lower_high(value + _NUL)
-        if op is Op.LT:
-            self._lower_high(value)
-        if op is Op.PREFIX:
-            self._lower_high(after(value))
+    def _gaps(self) -> Iterator[tuple[str, str | None]]:
+        """Yield the interval, or what the removed prefixes leave of it."""
+        low: str | None = self.low
+        for prefix in sorted(self._removed):
+            assert low is not None
+            yield low, prefix if self.high is None else min(prefix, self.high)
+            end = after(prefix)
+            if end is None:
+                return
+            low = max(low, end)
+        assert low is not None
+        yield low, self.high
 
-    def _lower_high(self, bound: str | None) -> None:
-        if bound is not None and (self.high is None or bound < self.high):
-            self.high = bound
+    def _find(self) -> str | None:
+        """Return a member, a short one if that is easy; None proves that there is none."""
+        if self._contradicts or self._refuses_what_is_wanted():
+            return None
+        for low, high in self._gaps():
+            if high is not None and low >= high:
+                continue
+            shared = "" if high is None else low[: _fork(low, high)]
+            if any(text in shared for text in self._refused_texts):
+                continue
+            for part in _parts(low, high):
+                candidates = self._candidates(part) if isinstance(part, _Fan) else iter([part])
+                found = next(filter(self._holds, candidates), None)
+                if found is not None:
+                    return found
+        return None
 
-    def _trim(self) -> None:
-        """Move the ends inwards past excluded points; only s + NUL has a string just below it."""
-        while not self._is_interval_empty and self.low in self.excluded:
-            self.low += _NUL
-        while self.high is not None and self.high.endswith(_NUL) and self.high[:-1] in self.excluded:
-            self.high = self.high[:-1]
+    def _refuses_what_is_wanted(self) -> bool:
+        wanted = (self._suffix, *self._pieces)
+        return any(self._suffix.endswith(suffix) for suffix in self._refused_suffixes) or any(
+            text in piece for text in self._refused_texts for piece in wanted
+        )
+
+    def _candidates(self, fan: _Fan) -> Iterator[str]:
+        """Yield strings of a fan that may be members: short ones first, then those that must be."""
+        entry = _entry(fan, self._refused_texts)
+        if entry is None:
+            return
+        yield _joined([fan.stem, *self._pieces, self._suffix])
+        yield _joined([entry, *self._pieces, self._suffix])
+        apart = _character(0, ord(_LAST), set("".join(self._refused_texts + self._refused_suffixes)))
+        for length in range(1, len(self.excluded) + 2):  # one of them is not excluded
+            yield apart.join([entry + apart * (length - 1), *self._pieces, self._suffix])
+
+    def _holds(self, text: str) -> bool:
+        return (
+            self.low <= text
+            and (self.high is None or text < self.high)
+            and text not in self.excluded
+            and text.endswith(self._suffix)
+            and _contains_all(text, self._pieces)
+            and not any(refused in text for refused in self._refused_texts)
+            and not any(map(text.endswith, self._refused_suffixes))
+            and not any(map(text.startswith, self._removed))
+        )
+
+
+class _Fan(NamedTuple):
+    """All strings that start with `stem` and a character from `first` to `last`, and go on as they like."""
+
+    stem: str
+    first: int
+    last: int
+
+
+def _parts(low: str, high: str | None) -> Iterator[str | _Fan]:
+    """Yield the points and fans of an interval that is not empty, those with the shortest stems first."""
+    if high is None:
+        yield from _above(low, 0)
+        return
+    fork = _fork(low, high)
+    if fork == len(low):
+        yield low
+    yield from _fan(low[:fork], ord(low[fork]) + 1 if fork < len(low) else 0, ord(high[fork]) - 1)
+    yield from merge(_above(low, fork + 1), _below(high, fork + 1), key=_stem_length)
+
+
+def _fork(low: str, high: str) -> int:
+    """Return how many characters two strings share at their start."""
+    pairs = enumerate(zip(low, high, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(low), len(high)))
+
+
+def _above(low: str, start: int) -> Iterator[str | _Fan]:
+    """Yield the parts at and above `low` that share at least `start` characters with it."""
+    for length in range(start, len(low)):
+        yield from _fan(low[:length], ord(low[length]) + 1, ord(_LAST))
+    if start <= len(low):
+        yield low
+        yield from _fan(low, 0, ord(_LAST))
+
+
+def _below(high: str, start: int) -> Iterator[str | _Fan]:
+    """Yield the parts below `high` that share at least `start` characters with it."""
+    for length in range(start, len(high)):
+        yield high[:length]
+        yield from _fan(high[:length], 0, ord(high[length]) - 1)
+
+
+def _fan(stem: str, first: int, last: int) -> Iterator[_Fan]:
+    first, last = _code_from(first), _code_to(last)
+    if first <= last:
+        yield _Fan(stem, first, last)
+
+
+def _stem_length(part: str | _Fan) -> int:
+    return len(part.stem if isinstance(part, _Fan) else part)
+
+
+def _entry(fan: _Fan, refused: Sequence[str]) -> str | None:
+    """Return the stem and one more character such that no refused text is in them."""
+    if any(text in fan.stem for text in refused):
+        return None
+    completing = {text[-1] for text in refused if fan.stem.endswith(text[:-1])}
+    char = _character(fan.first, fan.last, completing)
+    return fan.stem + char if char else None
+
+
+def _character(first: int, last: int, refused: Collection[str]) -> str:
+    """Return a character of a range that is not refused, a readable one if there is; "" if there is none."""
+    readable = (char for char in _READABLE if first <= ord(char) <= last)
+    others = (chr(code) for code in range(first, last + 1) if not 0xD800 <= code <= 0xDFFF)
+    for chars in (readable, others):
+        for char in chars:
+            if char not in refused:
+                return char
+    return ""
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Return the texts one after the other, where the end of one may be the start of the next."""
+    joined: list[str] = []
+    end = ""
+    for text in texts:
+        longest = min(len(end), len(text), _LONGEST_OVERLAP)
+        overlap = next((size for size in range(longest, 0, -1) if end.endswith(text[:size])), 0)
+        joined.append(text[overlap:])
+        end = (end + text[overlap:])[-_LONGEST_OVERLAP:]
+    return "".join(joined)
+
+
+def _contains_all(text: str, pieces: Iterable[str]) -> bool:
+    """Return whether `text` contains all pieces; fast where they stand in it in their order."""
+    at = 0
+    for piece in pieces:
+        at = text.find(piece, at)
+        if at < 0:
+            at = text.find(piece)
+        if at < 0:
+            return False
+    return True
+
+
+def _code_from(code: int) -> int:
+    """Return the first code point of a character from `code` on."""
+    return 0xE000 if 0xD800 <= code <= 0xDFFF else code
+
+
+def _code_to(code: int) -> int:
+    """Return the last code point of a character up to `code`."""
+    return 0xD7FF if 0xD800 <= code <= 0xDFFF else code

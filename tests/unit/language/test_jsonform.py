@@ -1,8 +1,8 @@
 import pytest
 
 from cbnet import Message, parse
-from cbnet.errors import InputError, MessageFormatError
-from cbnet.language.jsonform import message_from_json, predicate_from_json, predicate_to_json
+from cbnet.errors import InputError, LimitError, MessageFormatError
+from cbnet.language import Limits, message_from_json, predicate_from_json, predicate_to_json
 
 
 def test_a_message_is_an_object_of_scalars_with_a_list_of_tags():
@@ -62,5 +62,23 @@ def test_a_predicate_has_the_columns_of_the_predicate_files():
      '[[{"name": "a", "op": ["#"]}]]', '[[{"name": "a", "op": "=", "value": NaN}]]', '[[{"op": "#", "name": "a", "x": 1}]]'],
 )  # fmt: skip
 def test_bad_predicates_are_refused(text):
-    with pytest.raises(InputError):
+    with pytest.raises(MessageFormatError):
         predicate_from_json(text)
+
+
+def test_a_bad_constraint_is_named_by_its_numbers():
+    for constraint in ('{"name": "a", "op": "exists", "value": null}', '{"name": "a", "op": "<", "value": true}'):
+        with pytest.raises(MessageFormatError, match=r"^filter 2, constraint 1: "):
+            predicate_from_json(f"[[], [{constraint}]]")
+
+
+def test_texts_are_strings_within_the_limits():
+    for wrong in (
+        lambda: message_from_json(b"{}"),
+        lambda: predicate_from_json(b"[]"),
+        lambda: predicate_from_json("[]", 5),
+    ):
+        with pytest.raises(InputError):
+            wrong()
+    with pytest.raises(LimitError):
+        predicate_from_json("[[], []]", Limits(filters=1))

@@ -3,7 +3,7 @@ import enum
 import pytest
 
 from cbnet import Constraint, Descriptor, Filter, Message, Predicate, parse, parse_filter
-from cbnet.errors import ValueDomainError
+from cbnet.errors import LimitError, ValueDomainError
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,29 @@ def test_values_of_different_kinds_have_no_order_between_them():
     ]
 
 
+def test_constraints_with_equal_hashes_stay_apart():
+    assert hash(-1) == hash(-2)  # in CPython
+    assert Constraint("x", "=", -1) != Constraint("x", "=", -2)
+    assert len(parse("x = -1 or x = -2")) == 2
+
+
+@pytest.mark.parametrize("value", [None, [1], b"x", {}])
+def test_no_constraint_accepts_what_is_not_a_value(value):
+    for constraint in (Constraint("x", "exists"), Constraint("x", "!=", 5), Constraint("x", "!=", "a")):
+        assert constraint.accepts(value) is False
+
+
+def test_predicates_and_filters_are_joined_by_operators():
+    x, y = parse_filter("x = 1"), parse_filter("y = 1")
+    assert x | y == x | Predicate([y]) == Predicate([x]) | y == parse("x = 1 or y = 1")
+    assert x & parse("y = 1 or #t") == parse("x = 1 and y = 1 or x = 1 and #t")
+    assert parse("a = 1 or b = 1") & parse("c = 1 or d = 1") == parse("(a = 1 or b = 1) and (c = 1 or d = 1)")
+    assert parse("x = 1") & parse("false") == parse("false")
+    many = Predicate(Filter([Constraint("x", "=", n)]) for n in range(101))
+    with pytest.raises(LimitError):
+        many & many
+
+
 def test_parse_filter_takes_one_filter():
     assert parse_filter("true") == Filter()
     with pytest.raises(ValueError, match="expected one filter, not 2"):
@@ -121,10 +144,16 @@ def test_wrong_arguments_get_a_clear_error():
         lambda: cbnet.Table.build(["x = 1"]),
         lambda: cbnet.Table.build({"a": "x = 1"}).match('{"x": 1}'),
         lambda: cbnet.disjunction_advantage("x = 1"),
+        lambda: Filter(None),
+        lambda: Predicate(5),
+        lambda: parse("x = 1", 5),
+        lambda: cbnet.covers(5, "x = 1"),
     ):
         with pytest.raises(cbnet.InputError):
             wrong()
     with pytest.raises(TypeError):
-        parse("x = 1") | parse_filter("y = 1")
+        parse("x = 1") | 5
+    with pytest.raises(TypeError):
+        parse_filter("x = 1") | "y = 1"
     assert parse("x = 1").matches({"x": 1})
     assert cbnet.satisfiable("x > 1")

@@ -1,4 +1,4 @@
-"""Patterns: is there a string that satisfies some constraints and violates others? Exactly.
+"""The oracle of `cbnet.language.strings`: the same question, answered by a search over automata.
 
 Each constraint on a string is a small automaton that reads the string once, from left to right.
 Run side by side they are one automaton, and a string is what we look for if all of them end as
