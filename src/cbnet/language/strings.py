@@ -32,6 +32,7 @@ from cbnet.language.constraint import OPPOSITE, Constraint, Op
 _NUL = "\0"
 _LAST = "\U0010ffff"
 _READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./"
+_TEXTS_ASKED = 4  # of all that a range has, to exclude most of what is not a part of it
 _LONGEST_OVERLAP = 64  # joining constants more tightly than that makes no member easier to read
 
 
@@ -122,12 +123,12 @@ class StringRange:
         return slice(bisect_left(ordered, self.low), stop)
 
     def holding(self, firsts: Mapping[int, str], lasts: Mapping[int, str], positions: Iterable[int]) -> list[int]:
-        """Return the positions of which both shown members lie between the ends and contain the texts."""
+        """Return the positions of which both shown members lie between the ends and contain some texts."""
         low, high = self.low, self.high
         inside = [place for place in positions if place in firsts and low <= firsts[place]]
         if high is not None:
             inside = [place for place in inside if lasts[place] < high]
-        for text in self.texts:
+        for text in self.texts[-_TEXTS_ASKED:]:
             inside = [place for place in inside if text in firsts[place]]
         return inside
 

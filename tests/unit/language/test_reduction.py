@@ -16,6 +16,8 @@ from cbnet.errors import InputError
         ("x >= 6 and x <= 6 and x < 7 and x != 5", "x >= 6 and x <= 6", "x >= 6 and x <= 6"),
         # the two filters are equal, and the smaller is kept; one by one, the bounds cover x = 6, but not the reverse
         ("x >= 6 and x <= 6 or x = 6", "x = 6", "x >= 6 and x <= 6"),
+        # one by one, x < 3 is covered by x < 4, though nothing matches the second filter
+        ("x < 4 or x < 3 and x > 5", "x < 4", "x < 4"),
         ("exists x or x = 1", "exists x", "exists x"),
         ("#a or #a and #b or #b and #c", "#a or #b and #c", "#a or #b and #c"),
         ("true or x = 1", "true", "true"),
