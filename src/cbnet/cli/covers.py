@@ -22,14 +22,15 @@ def covers(
 
     Example: cbnet covers 'severity > 2' 'severity > 3'
     """
-    from cbnet.language import counterexample
     from cbnet.language import covers as relation
+    from cbnet.language import search_counterexample
     from cbnet.language.jsonform import message_to_json
     from cbnet.matching.reference import match
 
     a, b = _parsed("A", wide), _parsed("B", narrow)
     answer = relation(a, b)
-    message = None if answer else counterexample(a, b)
+    search = search_counterexample(a, b)
+    message = None if answer else search.message
     if message is not None and match({"A": a, "B": b}, message) != ["B"]:
         raise CbnetError(f"{message!r} was found as a counter-example and is none: please report this")
     if json:
@@ -39,7 +40,8 @@ def covers(
     if message is not None:
         print(f"counter-example: {message_to_json(message)} matches B and not A")
     elif not answer:
-        print("no one filter of A covers B; no counter-example was found: filters of A may cover it together")
+        why = "filters of A cover it together" if search.is_exhausted else "the search for one was given up"
+        print(f"no one filter of A covers B, but there is no counter-example: {why}")
 
 
 def _parsed(which: str, text: str) -> Predicate:
