@@ -108,7 +108,10 @@ class Compiled:
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
-        found = self.index.match_members(_members(message), self.labels, None)
+        try:
+            found = self.index.match_members(_members(message), self.labels, None)
+        except UnicodeEncodeError:  # half of a surrogate pair
+            found = None
         if found is None:  # something in it is not plain: a message that is wrong says so here
             found = self.index.match_members(Message.of(message).to_dict(), self.labels, None)
         return cast("list[str | int]", found)
@@ -117,7 +120,11 @@ class Compiled:
         """Return messages as the kernel reads them."""
         batch = Batch()
         for number, message in enumerate(messages, 1):
-            if not batch.add(self.symbols, _members(message)):
+            try:
+                is_plain = batch.add(self.symbols, _members(message))
+            except UnicodeEncodeError:
+                is_plain = False
+            if not is_plain:
                 return self._encode_checked(messages, number)
         return batch
 

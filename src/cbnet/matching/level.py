@@ -54,7 +54,10 @@ class Level:
 
     def match(self, members: dict[str, Any], labels: list[Any] | None = None) -> list[Any] | None:
         """Return the targets of a message, or their labels; None if the message is not plain."""
-        found: list[Any] | None = self.compiled.index.match_members(members, labels, self._removed)
+        try:
+            found: list[Any] | None = self.compiled.index.match_members(members, labels, self._removed)
+        except UnicodeEncodeError:  # half of a surrogate pair
+            return None
         return found
 
     def contains(self, item: Item) -> bool:

@@ -72,3 +72,15 @@ def test_what_cannot_be_an_interface_is_refused(interface):
 def test_an_unknown_interface_is_named():
     with pytest.raises(InputError, match="no interface 'b' in the table; it has 'a'"):
         Table.build({"a": "true"}).explain({}, "b")
+
+
+@pytest.mark.parametrize(
+    "message", [{"x": "\ud800"}, {"\ud800": 1}, {"#": ["\ud800"]}, {"x": None}, {"x": 2**63}, {5: 1}]
+)
+def test_a_message_that_is_wrong_says_so_by_every_path(message):
+    from cbnet.matching import LiveTable
+
+    table = Table.build({"a": "x = 1 or #t"})
+    for match in (table.match, LiveTable(table).match, lambda wrong: table.match_many([{"x": 1}, wrong])):
+        with pytest.raises(InputError):
+            match(message)
