@@ -87,6 +87,7 @@ cdef enum:
     SEEN_ROOM = 64
     WORD_ROOM = 128
     VISIT_ROOM = 128
+    FEW_TARGETS = 64
 
 cdef struct Entry:
     uint64_t mask
@@ -430,12 +431,19 @@ cdef void _match_attribute(const View *view, State *state, const Attribute *attr
             _visit_list(view, state, symbol, STRING_DOWN, place)
         if pivoted & (1 << STRING_NE):
             _visit_list(view, state, symbol, STRING_UNEQUAL, place)
-        if pivoted & (1 << PREFIX):
-            _visit_prefixes(view, state, &view.prefixes, attribute, PREFIX)
-        if pivoted & (1 << SUFFIX):
-            _visit_prefixes(view, state, &view.suffixes, attribute, SUFFIX)
-        if pivoted & (1 << SUBSTRING):
-            _visit_substrings(view, state, attribute)
+
+
+cdef void _match_patterns(const View *view, State *state, const Attribute *attribute) noexcept nogil:
+    """Look up the prefixes, suffixes and substrings that a string has: what takes longest to find."""
+    cdef uint32_t pivoted = view.pivoted[attribute.symbol]
+    if attribute.kind != STRING:
+        return
+    if pivoted & (1 << PREFIX):
+        _visit_prefixes(view, state, &view.prefixes, attribute, PREFIX)
+    if pivoted & (1 << SUFFIX):
+        _visit_prefixes(view, state, &view.suffixes, attribute, SUFFIX)
+    if pivoted & (1 << SUBSTRING):
+        _visit_substrings(view, state, attribute)
 
 
 cdef void _match(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
@@ -467,8 +475,16 @@ cdef void _match(const View *view, State *state, const Attribute *attributes, ui
         symbol = attributes[i].symbol
         if symbol < view.symbols and state.slots[symbol] == i + 1:
             _match_attribute(view, state, attributes + i, state.places[i])
-    _find_asked(view, state)
-    _visit_queued(view, state)
+    if state.targets.total <= FEW_TARGETS:  # these may all be reached already
+        _find_asked(view, state)
+        _visit_queued(view, state)
+    if not is_full(&state.targets):
+        for i in range(count):
+            symbol = attributes[i].symbol
+            if symbol < view.symbols and state.slots[symbol] == i + 1:
+                _match_patterns(view, state, attributes + i)
+        _find_asked(view, state)
+        _visit_queued(view, state)
     for i in range(count):
         if attributes[i].symbol < view.symbols:
             state.slots[attributes[i].symbol] = 0
