@@ -84,15 +84,14 @@ def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers
 
 @given(st.lists(filters(max_size=3), min_size=1, max_size=6), st.data())
 def test_every_filter_is_found_again_and_no_other(given_filters, data):
+    from cbnet._kernels.pivot import Remainder
     from cbnet.language import Predicate
-    from cbnet.matching.encoded_filter import words_of
+    from cbnet.matching.encoded_filter import encode_filter
 
     table = {place: Predicate([filter]) for place, filter in enumerate(given_filters)}
-    compiled = Table.build(table, reduce=False)._compiled
+    compiled = Remainder(Table.build(table, reduce=False)._compiled.index)
     for place, filter in enumerate(given_filters):
-        words = words_of(compiled, filter)
-        assert words is not None
-        assert compiled.index.find(words, place, None) >= 0
+        assert compiled.find(encode_filter(filter), place) >= 0
         other = data.draw(st.integers(0, len(given_filters) - 1))
         same = columns_of({0: table[other]}).filter(0) == columns_of({0: table[place]}).filter(0)
-        assert (compiled.index.find(words, other, None) >= 0) == same
+        assert (compiled.find(encode_filter(filter), other) >= 0) == same

@@ -9,16 +9,26 @@ from hypothesis import strategies as st
 from strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
-from cbnet.matching import live, reference
+from cbnet.errors import CbnetError
+from cbnet.matching import level, live, recent, reference
+from cbnet.matching.encoded_filter import decode_filter, encode_filter
 from cbnet.matching.live import LiveTable
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _merge_often():
-    before = live.RECENT_MOST, live.LEVELS_MOST, live.LEAST_MERGE
-    live.RECENT_MOST, live.LEVELS_MOST, live.LEAST_MERGE = 3, 2, 8
-    yield
-    live.RECENT_MOST, live.LEVELS_MOST, live.LEAST_MERGE = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recent, "MOST", 3)
+        patch.setattr(live, "GROWTH", 1)
+        patch.setattr(live, "LEAST_MERGE", 8)
+        patch.setattr(live, "CATCH_UP_MOST", 1)
+        patch.setattr(level, "LEAST_REMOVALS", 4)
+        yield
+
+
+def plain(filter):
+    """Return a filter as a table gives it back: `x != true` as `x = false`."""
+    return decode_filter(encode_filter(filter))
 
 
 changes = st.lists(
@@ -37,13 +47,13 @@ def apply(table, model, change, choose):
     present = model.setdefault(interface, set())
     if kind == "remove known" and present:
         filter = choose(sorted(present))
-    filter = live.plain(filter)
+    filter = plain(filter)
     if kind == "add":
         assert table.add(interface, filter) == (filter not in present)
         present.add(filter)
     elif kind == "replace":
         table.replace(interface, predicate)
-        model[interface] = set(map(live.plain, predicate.filters))
+        model[interface] = set(map(plain, predicate.filters))
     else:
         assert table.remove(interface, filter) == (filter in present)
         present.discard(filter)
@@ -53,7 +63,7 @@ def apply(table, model, change, choose):
 @given(st.dictionaries(st.sampled_from("abc"), predicates(), max_size=3), changes, st.data())
 def test_any_sequence_of_changes_equals_a_table_built_anew(start, steps, data):
     table = LiveTable(Table.build(start))
-    model = {interface: set(map(live.plain, predicate.filters)) for interface, predicate in start.items()}
+    model = {interface: set(map(plain, predicate.filters)) for interface, predicate in start.items()}
     for step in steps:
         apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
         expected = {key: Predicate(model[key]) for key in model}
@@ -94,6 +104,14 @@ def test_a_filter_shared_by_interfaces_is_removed_from_one():
     table = LiveTable(Table.build(dict.fromkeys("abc", "x = 1 and y = 2")))
     assert table.remove("b", parse_filter("y = 2 and x = 1"))
     assert table.match({"x": 1, "y": 2}) == ["a", "c"]
+
+
+def test_what_a_shared_filter_covered_comes_back_for_all_who_shared_it():
+    table = LiveTable(Table.build(dict.fromkeys("ab", "x < 9 and y = 1 or x < 5 and y = 1")))
+    for interface in "ab":
+        assert table.remove(interface, parse_filter("x < 9 and y = 1"))
+    assert table.match({"x": 7, "y": 1}) == []
+    assert table.match({"x": 4, "y": 1}) == ["a", "b"]
 
 
 def test_the_empty_filter_can_come_and_go():
@@ -152,6 +170,53 @@ def test_a_long_run_with_merges_in_the_background():
             message = Message({"x": source.randrange(-1, 21), "s": source.choice(["a", "bx", "c", "d"])})
             expected = [key for key in model if any(filter.matches(message) for filter in model[key])]
             assert sorted(table.match(message)) == sorted(expected)
+        if step % 100 == 0:
+            table.wait()  # else few merges end: the steps leave the merger little time
     table.wait()
     assert table.merges > 10
     assert {key: table.filters(key) for key in model} == model
+
+
+@given(st.lists(filters(max_size=4), max_size=8), st.data())
+def test_what_is_not_compiled_yet_matches_as_the_filters_say(said, data):
+    table = LiveTable()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recent, "MOST", 100)
+        for interface, filter in enumerate(said):
+            table.add(interface, filter)
+        message = data.draw(messages_near(*said))
+        expected = [interface for interface, filter in enumerate(said) if filter.matches(message)]
+        assert table.match(message) == table.match(message.to_dict()) == expected
+    assert table.merges == 0
+
+
+def test_a_table_from_which_most_was_removed_is_compiled_anew():
+    table = LiveTable(Table.build({n: f"x = {n}" for n in range(20)}))
+    for n in range(15):
+        table.remove(n, parse_filter(f"x = {n}"))
+    table.wait()
+    assert table.merges > 0
+    assert [n for n in range(20) if table.match({"x": n})] == [15, 16, 17, 18, 19]
+
+
+def test_many_filters_on_one_attribute_are_soon_compiled(monkeypatch):
+    monkeypatch.setattr(recent, "MOST", 10_000)
+    monkeypatch.setattr(recent, "LONGEST", 50)
+    table = LiveTable()
+    for n in range(49):
+        table.add("a", parse_filter(f"x > {n}"))
+    assert table._merger is None
+    table.add("a", parse_filter("x > 49"))
+    table.wait()
+    assert table.merges == 1
+    assert table.match({"x": 1}) == ["a"]
+
+
+def test_a_merge_that_fails_is_told_and_loses_nothing(monkeypatch):
+    table = LiveTable()
+    monkeypatch.setattr(live, "joined", lambda *_: 1 / 0)
+    for n in range(10):
+        table.add("a", parse_filter(f"x = {n}"))
+    with pytest.raises(CbnetError, match="a merge failed: ZeroDivisionError"):
+        table.wait()
+    assert all(table.match({"x": n}) == ["a"] for n in range(10))

@@ -1,82 +1,28 @@
-"""The counting index: every constraint that holds counts for its filters [2002 §4].
+"""The counting index, matched: every constraint that holds counts for its filters [2002 §4].
 
-Left side, from a value to the constraints that it passes. A symbol (name or tag) has branches, one
-per type and operator, each leading to a range of constraints, which are sorted by their constants:
-
-    symbol_branches  0              3     4 …     uint32[symbols + 1]
-    branches         │ < │ > │ trie │ tag │ …     kind; first and end: constraints (of a trie: entries)
-    operands         │ 5 20 350 │ 0 3 50 200 │ …  uint32: places of numbers, for the first kinds
-
-The value 10 passes `<` from 20 on and `>` up to 3. The nodes and entries of the tries of strings are
-drawn in `matching.string_trie`, the selectivity table in `matching.determinants`.
-
-Right side, from constraints to filters and interfaces:
-
-    posting_offsets  0     2   3 …                uint32[constraints + 1]
-    posting_filters  │ f g │ f │ …                uint32: the filters that each constraint stands in
-    posting_targets  │ I J │ I │ …                uint32: the interface of each, read in passing
-    sizes            f: 2  g: 255 …               uint8[filters]; at 255 the rest is in large_rests
-    counters         f: 2  g: 255 …               a copy; each constraint takes 1, and at 0 all hold
-
-What is selected stands together, so a message reads some runs of postings. They are remembered:
-afterwards their counters are restored one by one, or all are copied if that is less work.
-
-Invariant: every place read from an array is checked against the length of what it points into, and
-walks only go forward, so that a damaged file can give wrong answers but no read outside it.
+`counting_view.pxd` draws the arrays.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from cbnet._kernels.determinants cimport Selectivity, count_ones, exclude
+from cbnet._kernels.arrays cimport empty, owned
+from cbnet._kernels.counting_view cimport *
+from cbnet._kernels.determinants cimport count_ones, exclude
 from cbnet._kernels.encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch, Symbols
-from cbnet._kernels.pools cimport Numbers, number_place
+from cbnet._kernels.pools cimport number_place
 from cbnet._kernels.results cimport Found, TargetSet, add_target, close_targets, open_targets, take_targets
-from cbnet._kernels.string_trie cimport STRING_GE, STRING_LT, STRING_NE, Entry, Node, Search, Tries, search_trie
+from cbnet._kernels.string_trie cimport STRING_GE, STRING_LT, STRING_NE, Entry, Search, search_trie
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *address)
-
-cdef enum Kind:
-    BOOL_EQ, NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE
-    EXISTS, IS_TAG, TRIE, UP, DOWN, UNEQUAL
 
 cdef enum:
     LARGE = 255         # the size from which a filter has a rest
     CHUNK = 64          # postings whose interfaces are looked at before any is counted
     RUN_ROOM = 1024
     COPIED = 32         # counters that are copied in the time of restoring one
-
-cdef struct Branch:
-    uint16_t kind
-    uint16_t tests
-    uint32_t first
-    uint32_t end
-    uint32_t root
-
-cdef struct View:
-    uint32_t symbols
-    const uint32_t *symbol_branches
-    const Branch *branches
-    uint32_t branch_count
-    Numbers numbers
-    const uint32_t *operands
-    uint32_t operand_count
-    Tries tries
-    const uint32_t *posting_offsets
-    uint32_t constraint_count
-    const uint32_t *posting_filters
-    const uint32_t *posting_targets
-    uint32_t posting_count
-    const uint8_t *sizes
-    uint32_t filters
-    const uint32_t *large_filters
-    const uint32_t *large_rests
-    uint32_t large_count
-    const uint32_t *always
-    uint32_t always_count
-    Selectivity selectivity
 
 cdef struct Run:
     uint32_t first
@@ -430,7 +376,7 @@ cdef class Index:
         self.targets = targets
         self.kept = arrays
         self.batch = Batch()
-        _open_view(&self.view, symbols, arrays, targets)
+        open_view(&self.view, symbols, arrays, targets)
         _open_state(&self.own, &self.view, targets)
 
     def __dealloc__(self):
@@ -464,7 +410,7 @@ cdef class Index:
         cdef Found found
         cdef Py_ssize_t row
         cdef bint ok = True
-        offsets = _array("q", end - first + 1)
+        offsets = empty("q", end - first + 1)
         cdef int64_t[::1] ends = offsets
         _open_state(&state, &self.view, self.targets)
         state.is_short = short_circuit
@@ -485,7 +431,7 @@ cdef class Index:
         if not ok:
             PyMem_RawFree(found.targets)
             raise MemoryError
-        return offsets, _owned(found.targets, found.used), work
+        return offsets, owned(found.targets, found.used), work
 
     def excluded_by_round(self, Batch batch, Py_ssize_t first, Py_ssize_t end, uint32_t rounds):
         """Return how many interfaces each round excludes that those before did not: int64[rounds].
@@ -497,7 +443,7 @@ cdef class Index:
         cdef const Attribute *attributes
         cdef uint32_t count, i
         cdef int64_t before = 0
-        added = _array("q", rounds)
+        added = empty("q", rounds)
         cdef int64_t[::1] out = added
         _open_state(&state, &self.view, self.targets)
         with nogil:
@@ -515,7 +461,7 @@ cdef class Index:
         return added
 
 
-# --- Room, and the arrays of a table ------------------------------------------------------------
+# --- Room to match with --------------------------------------------------------------------------
 
 cdef void *_zeros(Py_ssize_t count, size_t size) except NULL:
     cdef void *room = PyMem_RawCalloc(count + 1, size)
@@ -552,82 +498,3 @@ cdef void _close_state(State *state) noexcept:
     PyMem_RawFree(state.slots)
     PyMem_RawFree(state.search.seen)
     memset(state, 0, sizeof(State))
-
-
-cdef object _array(str code, Py_ssize_t count):
-    import numpy
-
-    return numpy.empty(count, code)
-
-
-cdef object _owned(uint32_t *targets, int64_t count):
-    """Copy the targets to an array of their own and free them."""
-    array = _array("I", count)
-    cdef uint32_t[::1] out = array
-    if count:
-        memcpy(&out[0], targets, count * sizeof(uint32_t))
-    PyMem_RawFree(targets)
-    return array
-
-
-cdef const void *_pointer(dict arrays, str name, Py_ssize_t size, Py_ssize_t least) except? NULL:
-    """Return where an array begins; it must have at least so many elements of that size."""
-    array = arrays[name]
-    if array.dtype.itemsize != size or array.ndim != 1 or len(array) < least or not array.flags.c_contiguous:
-        raise ValueError(f"the section {name} does not fit the others")
-    return <const void *> <size_t> array.ctypes.data
-
-
-cdef int _open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) except -1:
-    cdef Py_ssize_t postings = len(arrays["posting_filters"])
-    view.symbols = symbols.count
-    view.symbol_branches = <const uint32_t *> _pointer(arrays, "symbol_branches", 4, <Py_ssize_t> symbols.count + 1)
-    view.branches = <const Branch *> _pointer(arrays, "branches", sizeof(Branch), 0)
-    view.branch_count = <uint32_t> len(arrays["branches"])
-    view.numbers.count = <uint32_t> len(arrays["number_high"])
-    view.numbers.high = <const double *> _pointer(arrays, "number_high", 8, 0)
-    view.numbers.low = <const int16_t *> _pointer(arrays, "number_low", 2, view.numbers.count)
-    view.operands = <const uint32_t *> _pointer(arrays, "operands", 4, 0)
-    view.operand_count = <uint32_t> len(arrays["operands"])
-    view.posting_offsets = <const uint32_t *> _pointer(arrays, "posting_offsets", 4, 1)
-    view.constraint_count = <uint32_t> len(arrays["posting_offsets"]) - 1
-    view.posting_filters = <const uint32_t *> _pointer(arrays, "posting_filters", 4, 0)
-    view.posting_targets = <const uint32_t *> _pointer(arrays, "posting_targets", 4, postings)
-    view.posting_count = <uint32_t> postings
-    view.sizes = <const uint8_t *> _pointer(arrays, "sizes", 1, 0)
-    view.filters = <uint32_t> len(arrays["sizes"])
-    view.large_filters = <const uint32_t *> _pointer(arrays, "large_filters", 4, 0)
-    view.large_count = <uint32_t> len(arrays["large_filters"])
-    view.large_rests = <const uint32_t *> _pointer(arrays, "large_rests", 4, view.large_count)
-    view.always = <const uint32_t *> _pointer(arrays, "always", 4, 0)
-    view.always_count = <uint32_t> len(arrays["always"])
-    _open_tries(&view.tries, arrays)
-    _open_selectivity(&view.selectivity, arrays, targets)
-    return 0
-
-
-cdef int _open_tries(Tries *tries, dict arrays) except -1:
-    tries.strings.data = <const uint8_t *> _pointer(arrays, "string_data", 1, 0)
-    tries.strings.bytes = <uint32_t> len(arrays["string_data"])
-    tries.strings.offsets = <const uint32_t *> _pointer(arrays, "string_offsets", 4, 1)
-    tries.strings.count = <uint32_t> len(arrays["string_offsets"]) - 1
-    tries.entries = <const Entry *> _pointer(arrays, "entries", sizeof(Entry), 0)
-    tries.entry_count = <uint32_t> len(arrays["entries"])
-    tries.nodes = <const Node *> _pointer(arrays, "nodes", sizeof(Node), 0)
-    tries.node_count = <uint32_t> len(arrays["nodes"])
-    return 0
-
-
-cdef int _open_selectivity(Selectivity *table, dict arrays, uint32_t targets) except -1:
-    table.targets = targets
-    table.words = (targets >> 6) + 1
-    table.silent = <const uint64_t *> _pointer(arrays, "silent", 8, table.words)
-    table.silent_ones = count_ones(table.silent, table.words)
-    table.determinants = <const uint32_t *> _pointer(arrays, "determinants", 4, 0)
-    table.rows = <uint32_t> len(arrays["determinants"])
-    table.dense = <const uint64_t *> _pointer(arrays, "dense", 8, 0)
-    table.dense_rows = <uint32_t> min(len(arrays["dense"]) // table.words, table.rows)
-    table.sparse_offsets = <const uint32_t *> _pointer(arrays, "sparse_offsets", 4, table.rows - table.dense_rows + 1)
-    table.sparse = <const uint32_t *> _pointer(arrays, "sparse", 4, 0)
-    table.sparse_count = <uint32_t> len(arrays["sparse"])
-    return 0

@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from cbnet._kernels.pools cimport Texts, text_at
+from cbnet._kernels.tests cimport *
 
 cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
@@ -25,12 +26,6 @@ cdef extern from *:
     #define MIX 0x9E3779B97F4A7C15ULL
     """
     const uint64_t MIX
-
-cdef enum Test:
-    EXISTS, IS_TAG, BOOL_EQ
-    NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE
-    STRING_EQ, STRING_NE, STRING_LT, STRING_LE, STRING_GT, STRING_GE
-    PREFIX, SUFFIX, SUBSTRING
 
 cdef enum:
     MOST = 12

@@ -18,6 +18,8 @@ cdef struct Attribute:
 
 cdef uint64_t hash_bytes(const char *text, Py_ssize_t length, uint64_t seed) noexcept nogil
 
+cdef bint read_value(object value, Attribute *attribute) except -1
+
 cdef class Symbols:
     cdef const uint8_t[::1] data
     cdef const uint32_t[::1] offsets

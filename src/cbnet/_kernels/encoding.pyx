@@ -184,7 +184,7 @@ cdef class Batch:
                     return 0
                 continue
             symbol = symbols.find(name, length, False)
-            if not _read(<object> value, &attribute):
+            if not read_value(<object> value, &attribute):
                 return 0
             if symbol >= 0:
                 attribute.symbol = <uint32_t> symbol
@@ -215,7 +215,7 @@ cdef class Batch:
         return self.push_members(symbols, members) == 1
 
 
-cdef bint _read(object value, Attribute *attribute) except -1:
+cdef bint read_value(object value, Attribute *attribute) except -1:
     """Read a plain, valid value; return False if it is not one."""
     cdef int overflow
     cdef long long number

@@ -1,49 +1,14 @@
-"""The pivot index: each filter is filed once, under one of its constraints, its pivot.
-
-Where a filter stands depends on what its pivot tests.
-
-Buckets, for tests that are looked up (=, ^=, $=, *=, tags, bools): an open hash table over the
-words of pivots (see `matching.codes`), with postings in the order of the slots.
-
-    slots   key      │ word │ FREE │ word │ …    the next slot says where the postings end
-            singles  │ 0    │ 3    │ 3    │ …
-            entries  │ 0    │ 0    │ 0    │ …
-
-Lists, for tests that hold for a range of values (< <= > >= !=, exists): seven per name, each sorted
-by the doubled place of its bound, so that those that hold stand together at the front.
-
-    UP    x < c, x <= c   bounds fall, hold while place <= bound
-    DOWN  x > c, x >= c   bounds rise, hold while place >= bound
-    NE    x != c          bounds rise, hold unless place == bound
-    ANY   exists x        always
-
-A *single* is a filter that is nothing but its pivot: one target, no test. An *entry* has more:
-
-    mask     uint64   names that it needs, hashed to bits: most candidates are refused by this alone
-    tests    uint32   where its other words begin; the next entry's is where they end
-    target   uint32   the interface; with the highest bit set, a group of interfaces that share it
-
-Invariant: the postings of a slot or list lie between its offset and the next; every place read from
-an array is checked against the length of what it points into, so that a damaged file can give wrong
-answers but no read outside it.
-"""
+"""The pivot index, matched: which targets does a message reach? `pivot_view.pxd` draws the arrays."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch, Symbols
-from cbnet._kernels.pools cimport (
-    Numbers,
-    Pool,
-    Texts,
-    begins,
-    filter_bit,
-    last_not_above,
-    number_place,
-    text_at,
-    text_place,
-)
+from cbnet._kernels.pivot_view cimport *
+from cbnet._kernels.pools cimport Pool, begins, filter_bit, last_not_above, number_place, text_at, text_place
+from cbnet._kernels.recent cimport RecentIndex
 from cbnet._kernels.results cimport (
     Found,
     TargetSet,
@@ -54,85 +19,20 @@ from cbnet._kernels.results cimport (
     open_targets,
     take_targets,
 )
+from cbnet._kernels.tests cimport *
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *address)
 
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
 cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
-
-cdef enum Test:
-    EXISTS, IS_TAG, BOOL_EQ
-    NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE
-    STRING_EQ, STRING_NE, STRING_LT, STRING_LE, STRING_GT, STRING_GE
-    PREFIX, SUFFIX, SUBSTRING
-
-cdef enum List:
-    ANY, NUMBER_UP, NUMBER_DOWN, NUMBER_UNEQUAL, STRING_UP, STRING_DOWN, STRING_UNEQUAL, LISTS
-
-cdef extern from *:
-    """
-    #define FREE 0xFFFFFFFFFFFFFFFFULL
-    #define GROUP 0x80000000U
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t FREE
-    const uint32_t GROUP
-    const uint64_t MIX
 
 cdef enum:
     SEEN_ROOM = 64
     WORD_ROOM = 128
     VISIT_ROOM = 128
     FEW_TARGETS = 64
-
-cdef struct Entry:
-    uint64_t mask
-    uint32_t tests
-    uint32_t target
-
-cdef struct Slot:
-    uint64_t key
-    uint32_t singles
-    uint32_t entries
-
-cdef struct Postings:
-    const uint32_t *targets     # of singles
-    uint32_t target_count
-    const Entry *entries        # one more than there are, to end the tests of the last
-    uint32_t entry_count
-
-cdef struct View:
-    Numbers numbers
-    Pool strings
-    Pool prefixes
-    Pool suffixes
-    Pool substrings
-    const uint8_t *substring_filter
-    const uint32_t *tested      # per symbol: bit t is set if some constraint has test t
-    const uint32_t *pivoted     # per symbol: the same of pivots
-    uint32_t symbols
-    uint32_t names
-    const Slot *slots           # one more than there are, to end the postings of the last
-    uint64_t slot_count         # a power of two
-    Postings bucket
-    const uint32_t *list_singles
-    const uint32_t *list_entries
-    const uint32_t *single_bounds
-    const uint32_t *entry_bounds
-    Postings listed
-    const uint64_t *words       # the tests of all entries, bucket and listed
-    uint32_t word_count
-    const uint32_t *always
-    uint32_t always_count
-    const uint32_t *group_offsets
-    const uint32_t *group_targets
-    uint32_t groups
-    uint32_t group_total
-    const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries; or NULL
+    FEW_TESTS = 64
 
 cdef struct Visit:
     const Postings *postings
@@ -152,11 +52,6 @@ cdef struct State:
     uint64_t mask
     const Attribute *attributes
     int64_t touched
-
-
-cdef inline uint64_t mask_bit(uint32_t symbol) noexcept nogil:
-    """Return the bit of a symbol; the commonest 64, which stand first, have one each."""
-    return (<uint64_t> 1) << (symbol & 63)
 
 
 cdef bint _holds(const View *view, const State *state, uint64_t word) noexcept nogil:
@@ -217,10 +112,6 @@ cdef inline void _deliver(const View *view, State *state, uint32_t target) noexc
                 add_target(&state.targets, view.group_targets[at])
 
 
-cdef inline bint _is_removed(const View *view, uint64_t posting) noexcept nogil:
-    return (view.removed[posting >> 3] >> (posting & 7)) & 1
-
-
 cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
     """Deliver to the targets of filters that are nothing but their pivot.
 
@@ -231,7 +122,7 @@ cdef void _visit_singles(const View *view, State *state, const Visit *visit) noe
     cdef uint32_t total = state.targets.total
     state.touched += visit.single_end - visit.single
     for single in range(visit.single, visit.single_end):
-        if view.removed == NULL or not _is_removed(view, visit.first_single + single):
+        if view.removed == NULL or not is_removed(view, visit.first_single + single):
             if visit.postings.targets[single] < total:
                 add_target(&state.targets, visit.postings.targets[single])
 
@@ -249,7 +140,7 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
         target = candidate.target
         if target < state.targets.total and has_target(&state.targets, target):
             continue
-        if view.removed != NULL and _is_removed(view, visit.first_entry + entry):
+        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
             continue
         test = candidate.tests
         test_end = min((candidate + 1).tests, view.word_count)
@@ -323,20 +214,6 @@ cdef void _find_asked(const View *view, State *state) noexcept nogil:
     state.words = 0
 
 
-cdef uint32_t _boundary(const uint32_t *bounds, uint32_t first, uint32_t end, uint32_t place, bint is_up) noexcept nogil:
-    """Return the end of the bounds that hold, which stand together at the front."""
-    cdef uint32_t count = end - first
-    cdef uint32_t half
-    while count > 0:
-        half = count >> 1
-        if (bounds[first + half] >= place) if is_up else (bounds[first + half] <= place):
-            first += half + 1
-            count -= half + 1
-        else:
-            count = half
-    return first
-
-
 cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t kind, uint32_t place) noexcept nogil:
     """Queue the postings of a list that hold for a value at `place`."""
     cdef uint64_t number = <uint64_t> symbol * LISTS + kind
@@ -350,14 +227,14 @@ cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t 
     entry = min(entry, entry_end)
     if kind == NUMBER_UNEQUAL or kind == STRING_UNEQUAL:
         # All but those whose bound is the value: what stands before them, and what stands behind.
-        single_half = _boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
-        entry_half = _boundary(view.entry_bounds, entry, entry_end, place - 1, False) if place else entry
+        single_half = boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
+        entry_half = boundary(view.entry_bounds, entry, entry_end, place - 1, False) if place else entry
         _queue(view, state, &view.listed, single, single_half, entry, entry_half)
-        single = _boundary(view.single_bounds, single_half, single_end, place, False)
-        entry = _boundary(view.entry_bounds, entry_half, entry_end, place, False)
+        single = boundary(view.single_bounds, single_half, single_end, place, False)
+        entry = boundary(view.entry_bounds, entry_half, entry_end, place, False)
     elif kind != ANY:
-        single_end = _boundary(view.single_bounds, single, single_end, place, is_up)
-        entry_end = _boundary(view.entry_bounds, entry, entry_end, place, is_up)
+        single_end = boundary(view.single_bounds, single, single_end, place, is_up)
+        entry_end = boundary(view.entry_bounds, entry, entry_end, place, is_up)
     _queue(view, state, &view.listed, single, single_end, entry, entry_end)
 
 
@@ -456,7 +333,7 @@ cdef void _match(const View *view, State *state, const Attribute *attributes, ui
     cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
     before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
-        if view.removed == NULL or not _is_removed(view, before + i):
+        if view.removed == NULL or not is_removed(view, before + i):
             _deliver(view, state, view.always[i])
     for i in range(count):
         symbol = attributes[i].symbol
@@ -490,111 +367,6 @@ cdef void _match(const View *view, State *state, const Attribute *attributes, ui
             state.slots[attributes[i].symbol] = 0
 
 
-cdef bint _is_entry(const View *view, const Entry *entry, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
-    """Return whether an entry under the pivot is the filter of these words, for this target."""
-    cdef uint32_t test, test_end = min((entry + 1).tests, view.word_count)
-    cdef uint32_t group, member
-    cdef Py_ssize_t i
-    if <Py_ssize_t> test_end - entry.tests != count - 1:
-        return False
-    for test in range(entry.tests, test_end):
-        i = 0
-        while i < count and (i == pivot or words[i] != view.words[test]):
-            i += 1
-        if i == count:
-            return False
-    if entry.target < GROUP:
-        return entry.target == target
-    group = entry.target - GROUP
-    if group < view.groups:
-        for member in range(view.group_offsets[group], min(view.group_offsets[group + 1], view.group_total)):
-            if view.group_targets[member] == target:
-                return True
-    return False
-
-
-cdef int64_t _find_in(const View *view, const Postings *postings, uint64_t before, uint32_t single, uint32_t single_end,
-                      uint32_t entry, uint32_t entry_end, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot,
-                      uint32_t target) noexcept nogil:
-    """Return the number of the posting among these that is the filter, and is not removed; or -1."""
-    cdef uint64_t number
-    if count == 1:
-        for single in range(single, min(single_end, postings.target_count)):
-            number = before + single
-            if postings.targets[single] == target and (view.removed == NULL or not _is_removed(view, number)):
-                return number
-        return -1
-    before += postings.target_count
-    for entry in range(entry, min(entry_end, postings.entry_count)):
-        number = before + entry
-        if view.removed == NULL or not _is_removed(view, number):
-            if _is_entry(view, postings.entries + entry, words, count, pivot, target):
-                return number
-    return -1
-
-
-cdef int64_t _find_under(const View *view, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
-    """Return the number of the filter's posting if it is filed under its word `pivot`, or -1."""
-    cdef uint64_t word = words[pivot]
-    cdef uint32_t test = (word >> 32) & 63
-    cdef uint32_t symbol = <uint32_t> (word >> 38)
-    cdef uint32_t bound = 2 * <uint32_t> word
-    cdef uint64_t slot, probes, number
-    cdef uint32_t single, single_end, entry, entry_end
-    cdef uint32_t kind = LISTS
-    cdef bint is_up
-    if test == EXISTS:
-        kind = ANY
-    elif NUMBER_NE <= test <= NUMBER_GE or STRING_NE <= test <= STRING_GE:
-        kind = ANY if test <= NUMBER_GE else NUMBER_UNEQUAL  # lists of strings stand three behind those of numbers
-        if test >= STRING_EQ:
-            test -= STRING_EQ - NUMBER_EQ
-        if test == NUMBER_NE:
-            kind += NUMBER_UNEQUAL
-        else:
-            kind += NUMBER_UP if test <= NUMBER_LE else NUMBER_DOWN
-        bound += 1 + (test == NUMBER_GT) - (test == NUMBER_LT)
-    if kind == LISTS:
-        slot = ((word * MIX) >> 32) & (view.slot_count - 1)
-        for probes in range(view.slot_count):
-            if view.slots[slot].key == word:
-                return _find_in(view, &view.bucket, 0, view.slots[slot].singles, view.slots[slot + 1].singles,
-                                view.slots[slot].entries, view.slots[slot + 1].entries, words, count, pivot, target)
-            if view.slots[slot].key == FREE:
-                return -1
-            slot = (slot + 1) & (view.slot_count - 1)
-        return -1
-    if symbol >= view.names:
-        return -1
-    number = <uint64_t> symbol * LISTS + kind
-    single_end = min(view.list_singles[number + 1], view.listed.target_count)
-    single = min(view.list_singles[number], single_end)
-    entry_end = min(view.list_entries[number + 1], view.listed.entry_count)
-    entry = min(view.list_entries[number], entry_end)
-    if kind != ANY:  # only those with the same bound
-        is_up = kind == NUMBER_UP or kind == STRING_UP
-        single_end = _boundary(view.single_bounds, single, single_end, bound, is_up)
-        entry_end = _boundary(view.entry_bounds, entry, entry_end, bound, is_up)
-        if is_up:
-            single = _boundary(view.single_bounds, single, single_end, bound + 1, True)
-            entry = _boundary(view.entry_bounds, entry, entry_end, bound + 1, True)
-        elif bound:
-            single = _boundary(view.single_bounds, single, single_end, bound - 1, False)
-            entry = _boundary(view.entry_bounds, entry, entry_end, bound - 1, False)
-    return _find_in(view, &view.listed, <uint64_t> view.bucket.target_count + view.bucket.entry_count,
-                    single, single_end, entry, entry_end, words, count, pivot, target)
-
-
-cdef int64_t _find_always(const View *view, uint32_t target) noexcept nogil:
-    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
-    cdef uint32_t i
-    before += <uint64_t> view.listed.target_count + view.listed.entry_count
-    for i in range(view.always_count):
-        if view.always[i] == target and (view.removed == NULL or not _is_removed(view, before + i)):
-            return before + i
-    return -1
-
-
 cdef class Index:
     """The arrays of a pivot index, checked against each other once, and room to match with."""
 
@@ -611,7 +383,7 @@ cdef class Index:
         self.targets = targets
         self.kept = arrays
         self.batch = Batch()
-        _open_view(&self.view, symbols, arrays)
+        open_view(&self.view, symbols, arrays)
         _open_state(&self.own, &self.view, targets)
 
     def __cinit__(self):
@@ -622,53 +394,51 @@ cdef class Index:
         _close_state(&self.own)
         PyMem_RawFree(self.found.targets)
 
-    def match_members(self, dict members, list labels, const uint8_t[::1] removed):
-        """Match one message in its JSON form; return the labels of its targets, in order, or the targets.
+    def match_members(self, dict members, list labels):
+        """Match one message in its JSON form; return the labels of its targets, in order.
 
         None if something in the message is not plain and valid. The lock of the interpreter is held
         throughout, so that threads may call this at once.
         """
-        cdef Py_ssize_t i
+        return self._labelled(labels) if self._add_targets(members, &self.own.targets, NULL) else None
+
+    cdef bint _add_targets(self, dict members, TargetSet *targets, const uint8_t *removed) except -1:
+        """Add the targets of a message to a set; return False if it is not plain and valid."""
+        cdef TargetSet own = self.own.targets
         self.batch.clear()
         if not self.batch.push_members(self.symbols, members):
-            return None
+            return False
         _reserve(&self.own, self.batch.used)
-        self.view.removed = &removed[0] if removed is not None and removed.shape[0] else NULL
+        self.view.removed = removed
+        self.own.targets = targets[0]
         _match(&self.view, &self.own, self.batch.attributes, <uint32_t> self.batch.used)
-        self.found.used = 0
-        if not take_targets(&self.own.targets, &self.found):
-            raise MemoryError
-        if labels is None:
-            return [self.found.targets[i] for i in range(self.found.used)]
-        return [labels[self.found.targets[i]] for i in range(self.found.used)]
+        self.own.targets = own
+        return True
 
-    def number_place(self, double high, int low):
-        """Return the place of a number among the constants, or -1."""
-        cdef uint32_t place = number_place(&self.view.numbers, high, <int16_t> low)
-        return <int64_t> (place >> 1) if place & 1 else -1
+    cdef list _labelled(self, list labels):
+        """Take the targets that were found and return their labels.
 
-    def string_place(self, str text):
-        """Return the place of a string among the constants, or -1."""
-        cdef Py_ssize_t length
-        cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length)
-        cdef uint32_t place = text_place(&self.view.strings, utf8, <uint32_t> length)
-        return <int64_t> (place >> 1) if place & 1 else -1
-
-    def find(self, const uint64_t[::1] words, uint32_t target, const uint8_t[::1] removed):
-        """Return the number of the posting that files these words for a target, or -1.
-
-        Postings are numbered: bucket singles, bucket entries, listed singles, listed entries, always.
+        Making a list may run other code, which may match here: what was found is put aside for it.
         """
+        cdef Found found = self.found
+        cdef uint32_t known = <uint32_t> len(labels)
         cdef Py_ssize_t i
-        cdef int64_t found = -1
-        self.view.removed = &removed[0] if removed is not None and removed.shape[0] else NULL
-        if words.shape[0] == 0:
-            return _find_always(&self.view, target)
-        for i in range(words.shape[0]):
-            found = _find_under(&self.view, &words[0], words.shape[0], i, target)
-            if found >= 0:
-                return found
-        return -1
+        found.used = 0
+        self.found.targets = NULL
+        self.found.room = 0
+        if not take_targets(&self.own.targets, &found):
+            raise MemoryError
+        answer = [labels[found.targets[i]] for i in range(found.used) if found.targets[i] < known]
+        PyMem_RawFree(self.found.targets)
+        self.found = found
+        return answer
+
+    cdef int _make_room(self, uint32_t targets) except -1:
+        """Have room for targets that were first named after the table was built."""
+        if targets > self.own.targets.total:
+            close_targets(&self.own.targets)
+            open_targets(&self.own.targets, targets + targets // 4)
+        return 0
 
     def postings(self):
         """Return how many postings there are: bucket singles and entries, listed ones, always."""
@@ -676,7 +446,14 @@ cdef class Index:
         return (view.bucket.target_count, view.bucket.entry_count, view.listed.target_count,
                 view.listed.entry_count, view.always_count)
 
-    def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end, const uint8_t[::1] removed):
+    def words_of(self, frozenset tests):
+        """Return the words of a set of (name or tag, test, constant), sorted; None if the table lacks one."""
+        words = empty("Q", len(tests) + 1)
+        cdef uint64_t[::1] out = words
+        cdef Py_ssize_t count = encode_tests(&self.view, self.symbols, tests, &out[0])
+        return None if count < 0 else words[:count]
+
+    def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end):
         """Match messages `first` to `end`; return offsets, targets and how many postings were touched.
 
         The lock of the interpreter is not held: several threads may match at once.
@@ -686,9 +463,9 @@ cdef class Index:
         cdef Found found
         cdef Py_ssize_t row, widest = 0
         cdef bint ok = True
-        offsets = _array("q", end - first + 1)
+        offsets = empty("q", end - first + 1)
         cdef int64_t[::1] ends = offsets
-        view.removed = &removed[0] if removed is not None and removed.shape[0] else NULL
+        view.removed = NULL
         for row in range(first, end):
             widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
         _open_state(&state, &view, self.targets)
@@ -709,7 +486,80 @@ cdef class Index:
         if not ok:
             PyMem_RawFree(found.targets)
             raise MemoryError
-        return offsets, _owned(found.targets, found.used), touched
+        return offsets, owned(found.targets, found.used), touched
+
+
+cdef class Remainder:
+    """An index less the postings that were removed from it."""
+
+    cdef readonly Index index
+    cdef readonly object removed    # an array of bits, one per posting; None: nothing was removed
+    cdef uint8_t *bits
+
+    def __init__(self, Index index not None, removed=None):
+        self.index = index
+        self._set(removed)
+
+    cdef int _set(self, object removed) except -1:
+        cdef uint8_t[::1] bits = removed
+        self.bits = NULL if removed is None else &bits[0]
+        self.removed = removed
+        return 0
+
+    def copy(self):
+        """Return a remainder that changes apart."""
+        return Remainder(self.index, None if self.removed is None else self.removed.copy())
+
+    def find(self, frozenset tests, uint32_t target):
+        """Return the number of the posting that is this filter of a target, or -1; see `find_filter`."""
+        cdef uint64_t few[FEW_TESTS]
+        cdef uint64_t *words = few
+        cdef Py_ssize_t count
+        cdef View *view = &self.index.view
+        if target >= self.index.targets:
+            return -1
+        if len(tests) > FEW_TESTS:
+            words = <uint64_t *> PyMem_RawCalloc(len(tests), sizeof(uint64_t))
+            if words == NULL:
+                raise MemoryError
+        view.removed = self.bits
+        try:
+            count = encode_tests(view, self.index.symbols, tests, words)
+            return -1 if count < 0 else find_filter(view, words, count, target)
+        finally:
+            if words != few:
+                PyMem_RawFree(words)
+
+    def remove(self, uint64_t posting):
+        """Remove a posting by its number."""
+        if self.removed is None:
+            removed = empty("B", sum(self.index.postings()) // 8 + 1)
+            removed[:] = 0
+            self._set(removed)
+        self.bits[posting >> 3] |= <uint8_t> (1 << (posting & 7))
+
+
+def match_together(tuple remainders, tuple recents, dict members, list labels):
+    """Match one message in its JSON form with several indexes; return the labels of its targets, in order.
+
+    None if something in the message is not plain and valid. What moves from one index to a later one
+    while this goes on is seen at least once.
+    """
+    cdef Remainder remainder
+    cdef RecentIndex recent
+    cdef Index first = (<Remainder> remainders[0]).index
+    tags = members.get("#", ())
+    if type(tags) is not list:
+        if not isinstance(tags, (tuple, set, frozenset)):
+            return None
+        tags = list(tags)
+    first._make_room(<uint32_t> len(labels))
+    for remainder in remainders:
+        if not remainder.index._add_targets(members, &first.own.targets, remainder.bits):
+            return None
+    for recent in recents:
+        recent.add_targets(members, tags, &first.own.targets)
+    return first._labelled(labels)
 
 
 cdef int _open_state(State *state, const View *view, uint32_t targets) except -1:
@@ -739,98 +589,3 @@ cdef int _reserve(State *state, Py_ssize_t count) except -1:
     return 0
 
 
-cdef object _array(str code, Py_ssize_t count):
-    import numpy
-
-    return numpy.empty(count, code)
-
-
-cdef object _owned(uint32_t *targets, int64_t count):
-    """Copy the targets to an array of their own and free them."""
-    array = _array("I", count)
-    cdef uint32_t[::1] out = array
-    cdef int64_t i
-    for i in range(count):
-        out[i] = targets[i]
-    PyMem_RawFree(targets)
-    return array
-
-
-cdef const void *_pointer(dict arrays, str name, Py_ssize_t size, Py_ssize_t least) except? NULL:
-    """Return where an array begins; it must have at least so many elements of that size."""
-    array = arrays[name]
-    if array.dtype.itemsize != size or array.ndim != 1 or len(array) < least or not array.flags.c_contiguous:
-        raise ValueError(f"the section {name} does not fit the others")
-    return <const void *> <size_t> array.ctypes.data
-
-
-cdef int _open_pool(Pool *pool, const Texts *texts, dict arrays, str name, bint is_reversed) except -1:
-    cdef Py_ssize_t count = len(arrays[f"{name}_ids"])
-    pool.texts = texts[0]
-    pool.count = <uint32_t> count
-    pool.is_reversed = is_reversed
-    pool.ids = <const uint32_t *> _pointer(arrays, f"{name}_ids", 4, count)
-    pool.keys = <const uint64_t *> _pointer(arrays, f"{name}_keys", 8, count)
-    pool.parents = <const uint32_t *> _pointer(arrays, f"{name}_parents", 4, count)
-    return 0
-
-
-cdef int _open_strings(Pool *pool, const Texts *texts, dict arrays) except -1:
-    """Open the pool of all strings, as they stand."""
-    pool.texts = texts[0]
-    pool.count = texts.count
-    pool.is_reversed = False
-    pool.ids = pool.parents = NULL
-    pool.keys = <const uint64_t *> _pointer(arrays, "string_keys", 8, texts.count)
-    return 0
-
-
-cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
-    cdef Py_ssize_t targets = len(arrays[f"{name}_targets"])
-    cdef Py_ssize_t entries = len(arrays[f"{name}_entries"])
-    postings.targets = <const uint32_t *> _pointer(arrays, f"{name}_targets", 4, 0)
-    postings.target_count = <uint32_t> targets
-    postings.entries = <const Entry *> _pointer(arrays, f"{name}_entries", sizeof(Entry), 1)
-    postings.entry_count = <uint32_t> entries - 1
-    return 0
-
-
-cdef int _open_view(View *view, Symbols symbols, dict arrays) except -1:
-    cdef Texts texts
-    cdef Py_ssize_t strings = len(arrays["string_offsets"]) - 1
-    texts.data = <const uint8_t *> _pointer(arrays, "string_data", 1, 0)
-    texts.bytes = <uint32_t> len(arrays["string_data"])
-    texts.offsets = <const uint32_t *> _pointer(arrays, "string_offsets", 4, 1)
-    texts.count = <uint32_t> strings
-    _open_strings(&view.strings, &texts, arrays)
-    _open_pool(&view.prefixes, &texts, arrays, "prefix", False)
-    _open_pool(&view.suffixes, &texts, arrays, "suffix", True)
-    _open_pool(&view.substrings, &texts, arrays, "substring", False)
-    view.substring_filter = <const uint8_t *> _pointer(arrays, "substring_filter", 1, 8193)
-    view.numbers.count = <uint32_t> len(arrays["number_high"])
-    view.numbers.high = <const double *> _pointer(arrays, "number_high", 8, 0)
-    view.numbers.low = <const int16_t *> _pointer(arrays, "number_low", 2, view.numbers.count)
-    view.symbols = symbols.count
-    view.names = symbols.names
-    view.tested = <const uint32_t *> _pointer(arrays, "tested", 4, symbols.count)
-    view.pivoted = <const uint32_t *> _pointer(arrays, "pivoted", 4, symbols.count)
-    view.slots = <const Slot *> _pointer(arrays, "slots", sizeof(Slot), 2)
-    view.slot_count = len(arrays["slots"]) - 1
-    if view.slot_count & (view.slot_count - 1):
-        raise ValueError("the section slots does not fit the others")
-    _open_postings(&view.bucket, arrays, "bucket")
-    view.list_singles = <const uint32_t *> _pointer(arrays, "list_singles", 4, LISTS * <Py_ssize_t> view.names + 1)
-    view.list_entries = <const uint32_t *> _pointer(arrays, "list_entries", 4, LISTS * <Py_ssize_t> view.names + 1)
-    _open_postings(&view.listed, arrays, "listed")
-    view.single_bounds = <const uint32_t *> _pointer(arrays, "single_bounds", 4, view.listed.target_count)
-    view.entry_bounds = <const uint32_t *> _pointer(arrays, "entry_bounds", 4, view.listed.entry_count)
-    view.words = <const uint64_t *> _pointer(arrays, "words", 8, 0)
-    view.word_count = <uint32_t> len(arrays["words"])
-    view.always = <const uint32_t *> _pointer(arrays, "always", 4, 0)
-    view.always_count = <uint32_t> len(arrays["always"])
-    view.groups = <uint32_t> len(arrays["group_offsets"]) - 1
-    view.group_offsets = <const uint32_t *> _pointer(arrays, "group_offsets", 4, 1)
-    view.group_targets = <const uint32_t *> _pointer(arrays, "group_targets", 4, 0)
-    view.group_total = <uint32_t> len(arrays["group_targets"])
-    view.removed = NULL
-    return 0

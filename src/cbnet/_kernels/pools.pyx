@@ -15,8 +15,27 @@ member that is a proper prefix of the last.
 
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.arrays cimport pointer
+
 cdef extern from * nogil:
     unsigned long long __builtin_bswap64(unsigned long long word)
+
+
+cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
+    """Point to the numbers of a table."""
+    numbers.count = <uint32_t> len(arrays["number_high"])
+    numbers.high = <const double *> pointer(arrays, "number_high", 8, 0)
+    numbers.low = <const int16_t *> pointer(arrays, "number_low", 2, numbers.count)
+    return 0
+
+
+cdef int open_texts(Texts *texts, dict arrays) except -1:
+    """Point to the strings of a table."""
+    texts.data = <const uint8_t *> pointer(arrays, "string_data", 1, 0)
+    texts.bytes = <uint32_t> len(arrays["string_data"])
+    texts.offsets = <const uint32_t *> pointer(arrays, "string_offsets", 4, 1)
+    texts.count = <uint32_t> (len(arrays["string_offsets"]) - 1)
+    return 0
 
 
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil:

@@ -116,6 +116,8 @@ def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, see
     base = [(int(columns.interfaces[columns.targets[place]]), columns.filter(place)) for place in chosen]
     new = columns_from_arrow(workload.filters(workload.mix("2002", filters=updates, messages=1, seed=seed + 1)))
     fresh = [(source.randrange(filters), new.filter(place)) for place in range(updates)]
+    for item in (*base, *fresh):
+        hash(item)  # is kept, so that our own bookkeeping is not measured
     return _Story(LiveTable(original), base, fresh, source=source)
 
 

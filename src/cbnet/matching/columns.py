@@ -20,20 +20,19 @@ import numpy as np
 
 from cbnet._kernels import rows
 from cbnet.errors import LimitError
-from cbnet.language.constraint import Constraint
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import INT_MAX, Kind, Value
+from cbnet.language.values import INT_MAX, Value
 from cbnet.matching.codes import (
     MAX_CONSTANTS,
     MAX_SYMBOLS,
     SYMBOL_SHIFT,
     TEST_SHIFT,
-    TESTS,
     Test,
     constraint_of,
     unpack,
 )
+from cbnet.matching.encoded_filter import Tests, encode_filter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -212,36 +211,44 @@ def sorted_numbers(unsorted: Numbers) -> tuple[Numbers, Array]:
 
 def columns_of(predicates: Mapping[Any, Predicate]) -> Columns:
     """Return the filters of predicates by interface."""
-    filters = [(target, filter) for target, said in enumerate(predicates.values()) for filter in said.filters]
+    filters = ((target, filter) for target, said in enumerate(predicates.values()) for filter in said.filters)
     return columns_of_filters(list(predicates), filters)
 
 
-def columns_of_filters(interfaces: Sequence[Any], filters: Sequence[tuple[int, Filter]]) -> Columns:
+def columns_of_filters(interfaces: Sequence[Any], filters: Iterable[tuple[int, Filter]]) -> Columns:
     """Return filters, each with the place of its interface, as columns."""
-    constraints = [constraint for _, filter in filters for constraint in filter.constraints]
-    names = _places(constraint.name for constraint in constraints)
-    tags = _places(tag for _, filter in filters for tag in filter.tags)
-    strings = sorted({c.value for c in constraints if isinstance(c.value, str)})
-    string_places = {string: place for place, string in enumerate(strings)}
-    numeric = [c.value for c in constraints if c.kind is Kind.NUMBER]
+    return columns_of_encoded(interfaces, [(target, encode_filter(filter)) for target, filter in filters])
+
+
+def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, Tests]]) -> Columns:
+    """Return filters in their encoded form, each with the place of its interface, as columns."""
+    tests = [test for _, said in filters for test in said]
+    names = _places(text for text, code, _ in tests if code != Test.TAG)
+    tags = _places(text for text, code, _ in tests if code == Test.TAG)
+    strings = _places(value for _, _, value in tests if isinstance(value, str))
+    numeric = [value for _, code, value in tests if Test.NUMBER_EQ <= code <= Test.NUMBER_GE]
     numbers, number_places = sorted_numbers(_split(numeric))
     by_number = dict(zip(numeric, number_places.tolist(), strict=True))
 
-    parts: list[tuple[int, int, int]] = []
-    for _, filter in filters:
-        for c in filter.constraints:
-            parts.append((names[c.name], TESTS[c.op, c.kind], _operand(c, by_number, string_places)))
-        parts += [(len(names) + tags[tag], Test.TAG, 0) for tag in sorted(filter.tags)]
-    places, tests, operands = np.array(parts, np.int64).reshape(-1, 3).T
+    places = [len(names) + tags[text] if code == Test.TAG else names[text] for text, code, _ in tests]
+    operands = [_operand(code, value, by_number, strings) for _, code, value in tests]
     offsets = np.zeros(len(filters) + 1, np.int64)
-    np.cumsum([len(filter.constraints) + len(filter.tags) for _, filter in filters], out=offsets[1:])
-    targets = np.array([target for target, _ in filters], np.uint32)
-    symbols = (places, texts([*names, *tags]), len(names))
-    return assemble(interfaces, targets, offsets, symbols, tests, operands, numbers, texts(strings))
+    np.cumsum([len(said) for _, said in filters], out=offsets[1:])
+    return assemble(
+        interfaces,
+        np.array([target for target, _ in filters], np.uint32),
+        offsets,
+        (np.array(places, np.int64), texts([*names, *tags]), len(names)),
+        np.array([code for _, code, _ in tests], np.int64),
+        np.array(operands, np.int64),
+        numbers,
+        texts(list(strings)),
+    )
 
 
 def _places(items: Iterable[str]) -> dict[str, int]:
-    return {item: place for place, item in enumerate(dict.fromkeys(items))}
+    """Return the place of each item in their order, which is that of their UTF-8 bytes."""
+    return {item: place for place, item in enumerate(sorted(set(items)))}
 
 
 def _split(values: Sequence[Any]) -> Numbers:
@@ -251,10 +258,7 @@ def _split(values: Sequence[Any]) -> Numbers:
     return Numbers(np.where(is_int, ints.high, floats), np.where(is_int, ints.low, 0).astype(np.int16))
 
 
-def _operand(constraint: Constraint, numbers: Mapping[Any, int], strings: Mapping[str, int]) -> int:
-    value = constraint.value
-    if value is None:
-        return 0
-    if isinstance(value, bool):
-        return int(value == (constraint.op.value == "="))
-    return strings[value] if isinstance(value, str) else numbers[value]
+def _operand(code: int, value: Any, numbers: Mapping[Any, int], strings: Mapping[str, int]) -> int:
+    if code <= Test.BOOL_EQ:
+        return int(value is True)
+    return numbers[value] if code <= Test.NUMBER_GE else strings[value]

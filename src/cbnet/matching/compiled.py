@@ -109,11 +109,11 @@ class Compiled:
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
         try:
-            found = self.index.match_members(_members(message), self.labels, None)
+            found = self.index.match_members(_members(message), self.labels)
         except UnicodeEncodeError:  # half of a surrogate pair
             found = None
         if found is None:  # something in it is not plain: a message that is wrong says so here
-            found = self.index.match_members(Message.of(message).to_dict(), self.labels, None)
+            found = self.index.match_members(Message.of(message).to_dict(), self.labels)
         return cast("list[str | int]", found)
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
@@ -143,16 +143,15 @@ class Compiled:
             batch.add(self.symbols, members)
         return batch
 
-    def match_batch(self, batch: Batch, threads: int = 1, removed: Array | None = None) -> tuple[Array, Array, int]:
+    def match_batch(self, batch: Batch, threads: int = 1) -> tuple[Array, Array, int]:
         """Return where each message's targets begin, the targets, and how many postings were touched."""
         if threads <= 1 or len(batch) < 2 * threads:
-            offsets, targets, touched = self.index.match_batch(batch, 0, len(batch), removed)
+            offsets, targets, touched = self.index.match_batch(batch, 0, len(batch))
             return offsets, targets, touched
         edges = np.linspace(0, len(batch), threads + 1).astype(int)
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(
-                pool.map(lambda i: self.index.match_batch(batch, edges[i], edges[i + 1], removed), range(threads))
-            )
+        with ThreadPoolExecutor(threads - 1) as pool:  # and this thread
+            others = [pool.submit(self.index.match_batch, batch, *edges[i : i + 2]) for i in range(1, threads)]
+            parts = [self.index.match_batch(batch, *edges[:2]), *(other.result() for other in others)]
         starts = np.cumsum([0] + [len(targets) for _, targets, _ in parts])
         offsets = np.concatenate([[0], *(part[0][1:] + start for part, start in zip(parts, starts, strict=False))])
         return offsets, np.concatenate([part[1] for part in parts]), sum(part[2] for part in parts)

@@ -6,7 +6,7 @@
 Left: an index of all distinct constraints finds those that the message passes (`constraint_index`,
 `string_trie`). Right: each of them counts for the filters that it stands in, and a filter of which
 all are counted matches. Interfaces that are matched, or excluded by the selectivity table
-(`determinants`), are passed over. The arrays are drawn in `_kernels/counting.pyx`.
+(`determinants`), are passed over. The arrays are drawn in `_kernels/counting_view.pxd`.
 
 Identical filters are not shared: there is a counter per filter and interface, as in the papers.
 Departures: names are found in a hash table instead of a trie; indexes and chains are sorted arrays, so

@@ -1,50 +1,42 @@
-"""Encoded filter: which words stand for a filter in a compiled table?"""
+"""Encoded filter: which tests does a filter make? In a form that kernels read and sets hold.
+
+A test is (name or tag, code, constant), see `codes.Test`; a filter is a frozenset of them. Codes
+keep the types apart, so `x = true` and `x = 1` are two tests although Python says True == 1.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
-from cbnet.language.values import INT_MAX
-from cbnet.matching.codes import TESTS, Test, pack
+from cbnet.language.constraint import Op
+from cbnet.language.filter import Filter
+from cbnet.language.values import Kind, Value
+from cbnet.matching.codes import TESTS, Test, constraint_of
 
 if TYPE_CHECKING:
     from cbnet.language.constraint import Constraint
-    from cbnet.language.filter import Filter
-    from cbnet.matching.columns import Array
-    from cbnet.matching.compiled import Compiled
+
+Tests: TypeAlias = frozenset[tuple[str, int, Value | None]]
+
+_TAG, _BOOL = int(Test.TAG), int(Test.BOOL_EQ)
+_CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in Kind]
 
 
-def words_of(compiled: Compiled, filter: Filter) -> Array | None:
-    """Return the sorted words of a filter: uint64; None if the table knows no such name or constant."""
-    words = set()
-    for constraint in filter.constraints:
-        symbol = compiled.symbols.symbol(constraint.name, False)
-        operand = _operand(compiled, constraint) if symbol >= 0 else -1
-        if operand < 0:
-            return None
-        words.add(pack(symbol, TESTS[constraint.op, constraint.kind], operand))
-    for tag in filter.tags:
-        symbol = compiled.symbols.symbol(tag, True)
-        if symbol < 0:
-            return None
-        words.add(pack(symbol, Test.TAG, 0))
-    return np.array(sorted(words), np.uint64)
+def encode_filter(filter: Filter) -> Tests:
+    """Return the tests of a filter; `x != true` is `x = false`."""
+    tests = [_test(constraint) for constraint in filter.constraints]
+    return frozenset(tests + [(tag, _TAG, None) for tag in filter.tags]) if filter.tags else frozenset(tests)
 
 
-def _operand(compiled: Compiled, constraint: Constraint) -> int:
-    """Return the place of the constant, or -1."""
+def _test(constraint: Constraint) -> tuple[str, int, Value | None]:
+    if constraint.kind is None:
+        return constraint.name, Test.EXISTS, None
+    code = _CODES[constraint.kind][constraint.op._value_]
     value = constraint.value
-    if value is None:
-        return 0
-    if isinstance(value, bool):
-        return int(value == (constraint.op.value == "="))
-    if isinstance(value, str):
-        return compiled.index.string_place(value)  # type: ignore[no-any-return]
-    high = float(value)
-    return compiled.index.number_place(high, value - _whole(high) if isinstance(value, int) else 0)  # type: ignore[no-any-return]
+    return constraint.name, code, not value if code == _BOOL and constraint.op is Op.NE else value
 
 
-def _whole(high: float) -> int:
-    return int(high) if high <= INT_MAX else 2**63
+def decode_filter(tests: Tests) -> Filter:
+    """Return the filter that makes these tests."""
+    constraints = [constraint_of(name, Test(code), value) for name, code, value in tests if code != _TAG]
+    return Filter(sorted(constraints), [name for name, code, _ in tests if code == _TAG])

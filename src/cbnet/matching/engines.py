@@ -29,31 +29,27 @@ Sample = Sequence[Mapping[str, Any]]
 class Matcher(Protocol):
     """A kernel over the arrays of a table."""
 
-    def match_members(self, members: dict[str, Any], labels: list[Any] | None, removed: Any) -> list[Any] | None:
+    def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
         """Return the labels of one message's targets; None if the message is not plain and valid."""
 
-    def match_batch(self, batch: Batch, first: int, end: int, removed: Any) -> tuple[Any, Any, int]:
+    def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
         """Return offsets, targets and postings touched of some messages."""
 
 
 class CountingMatcher:
-    """The counting kernel, in the form of all matchers. Nothing can be removed from its tables."""
+    """The counting kernel, in the form of all matchers."""
 
     def __init__(self, symbols: Symbols, arrays: dict[str, Array], targets: int) -> None:
         self.index = CountingIndex(symbols, arrays, targets)
 
-    def match_members(self, members: dict[str, Any], labels: list[Any] | None, removed: None) -> list[Any] | None:
+    def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
         """Return the labels of one message's targets; None if the message is not plain and valid."""
-        del removed
         out = np.empty(self.index.targets, np.uint32)
         count = self.index.match_members(members, out)
-        if count < 0:
-            return None
-        return out[:count].tolist() if labels is None else labelled(out, count, labels)
+        return None if count < 0 else labelled(out, count, labels)
 
-    def match_batch(self, batch: Batch, first: int, end: int, removed: None) -> tuple[Any, Any, int]:
+    def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
         """Return offsets, targets and postings touched of some messages."""
-        del removed
         offsets, targets, work = self.index.match_batch(batch, first, end)
         return offsets, targets, work["postings"]
 

@@ -1,28 +1,31 @@
 """Level: a compiled table of which single filters can be removed.
 
-removed   bits, one per posting, in the numbering of the kernel's `find`
-aside     filters that were left out because another covered them: alive until removed or revived
+remainder   the index, less the postings that were removed
+aside       filters that were left out because another covered them: alive until removed or revived
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cbnet._kernels import pivot_build
-from cbnet.language.filter import Filter
+from cbnet._kernels.pivot import Remainder
 from cbnet.matching import pivot
 from cbnet.matching.columns import Columns
-from cbnet.matching.encoded_filter import words_of
+from cbnet.matching.encoded_filter import Tests, encode_filter
 from cbnet.matching.reduced import hashes_with_targets, taken_rows
 
 if TYPE_CHECKING:
     from cbnet.matching.columns import Array
     from cbnet.matching.compiled import Compiled
     from cbnet.matching.recent import Item
+
+
+LEAST_REMOVALS = 50_000
 
 
 class Removal(NamedTuple):
@@ -33,73 +36,70 @@ class Removal(NamedTuple):
     revived: list[Item]  # filters that must be added elsewhere before
 
 
+_NOTHING = np.array([], np.int64)
+
+
 class Level:
     """A compiled table, what was removed from it, and what stands aside."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
-        self._removed: Array | None = None
+        self.remainder = Remainder(compiled.index)
         self._aside_alive: Array | None = None
+        self._removals = 0
 
     def copy(self) -> Level:
         """Return a copy whose removals are its own; the compiled arrays are shared."""
         copy = Level(self.compiled)
-        copy._removed = None if self._removed is None else self._removed.copy()
+        copy.remainder = self.remainder.copy()
         copy._aside_alive = None if self._aside_alive is None else self._aside_alive.copy()
+        copy._removals = self._removals
         copy.__dict__.update({name: self.__dict__[name] for name in ("_aside_order", "_rows") if name in self.__dict__})
         return copy
 
     def __len__(self) -> int:
         return int(self.compiled.about["filters"])
 
-    def match(self, members: dict[str, Any], labels: list[Any] | None = None) -> list[Any] | None:
-        """Return the targets of a message, or their labels; None if the message is not plain."""
-        try:
-            found: list[Any] | None = self.compiled.index.match_members(members, labels, self._removed)
-        except UnicodeEncodeError:  # half of a surrogate pair
-            return None
-        return found
+    def is_mostly_gone(self) -> bool:
+        """Return whether so much was removed that it pays to compile the rest anew."""
+        return self._removals > max(LEAST_REMOVALS, len(self) // 2)
 
     def contains(self, item: Item) -> bool:
         """Return whether the filter is alive here, in the table or aside."""
-        return self.find(item) is not None
+        target, tests = item
+        return self.remainder.find(tests, target) >= 0 or len(self._aside_rows(tests, target)) > 0
 
     def find(self, item: Item) -> Removal | None:
         """Return how to remove a filter, or None if it is not alive here."""
-        target, filter = item
-        words = words_of(self.compiled, filter)
-        if words is None:
-            return None
-        own = np.array([], np.int64)
-        if target < self.compiled.about["interfaces"]:
-            posting = self.compiled.index.find(words, target, self._removed)
-            if posting >= 0:
-                covered = self._covered_by(words, target)
-                return Removal(posting, covered, [*self._others(posting, target, filter), *self._items(covered)])
-            own = self._aside_rows(words, target)
+        target, tests = item
+        posting = self.remainder.find(tests, target)
+        if posting >= 0:
+            others = self._others(posting, target)  # the posting goes, so they must be added elsewhere
+            covered = self._covered_by(tests, [target, *others])
+            return Removal(posting, covered, [*((other, tests) for other in others), *self._items(covered)])
+        own = self._aside_rows(tests, target)
         return Removal(-1, own, []) if len(own) else None
 
     def apply(self, removal: Removal) -> None:
         """Remove what `find` found."""
         if removal.posting >= 0:
-            if self._removed is None:
-                self._removed = np.zeros(sum(self.compiled.index.postings()) // 8 + 1, np.uint8)
-            self._removed[removal.posting >> 3] |= np.uint8(1 << (removal.posting & 7))
+            self.remainder.remove(removal.posting)
+            self._removals += 1
         if len(removal.aside):
             self._alive_aside()[removal.aside] = False
 
-    def filters(self, target: int) -> Iterator[Filter]:
+    def filters(self, target: int) -> Iterator[Tests]:
         """Yield the filters of a target that are alive."""
         alive = self.alive()
         for place in np.flatnonzero(alive.targets == target):
-            yield alive.filter(int(place))
+            yield encode_filter(alive.filter(int(place)))
 
     def alive(self) -> Columns:
         """Return all filters that are alive, those aside too."""
         columns, postings = self._rows
         keep = np.ones(len(columns), bool)
-        if self._removed is not None:
-            bits = np.unpackbits(self._removed, bitorder="little").astype(bool)
+        if self.remainder.removed is not None:
+            bits = np.unpackbits(self.remainder.removed, bitorder="little").astype(bool)
             keep[: len(postings)] = ~bits[postings]
         keep[len(postings) :] = self._alive_aside()
         return columns if keep.all() else taken_rows(columns, np.flatnonzero(keep))
@@ -111,8 +111,10 @@ class Level:
         """All filters, and the posting of each; those aside stand last and have none."""
         return self.compiled.columns, pivot.filters_of(self.compiled.arrays)[3]
 
-    def _others(self, posting: int, target: int, filter: Filter) -> list[Item]:
-        """Return the same filter for the other targets of a posting that several share."""
+    def _others(self, posting: int, target: int) -> list[int]:
+        """Return the other targets of a posting that several share."""
+        if not len(self.compiled.arrays["group_targets"]):
+            return []
         singles, entries, listed, listed_entries, _ = self.compiled.index.postings()
         if singles <= posting < singles + entries:
             owner = self.compiled.arrays["bucket_entries"]["target"][posting - singles]
@@ -123,26 +125,34 @@ class Level:
         if owner < pivot.GROUP:
             return []
         first, end = self.compiled.arrays["group_offsets"][owner - pivot.GROUP :][:2]
-        return [(int(t), filter) for t in self.compiled.arrays["group_targets"][first:end] if t != target]
+        return [int(other) for other in self.compiled.arrays["group_targets"][first:end] if other != target]
 
     def _alive_aside(self) -> Array:
         if self._aside_alive is None:
             self._aside_alive = np.ones(int(self.compiled.about["covered"]), bool)
         return self._aside_alive
 
-    def _covered_by(self, words: Array, target: int) -> Array:
-        """Return the rows aside, alive, that a filter covers."""
-        if not self.compiled.about["covered"]:
-            return np.array([], np.int64)
-        hashes = self.compiled.arrays["covered_hashes"]
-        found = hashes_with_targets(_row_hash(words), np.array([target]))
-        rows = np.arange(*np.searchsorted(hashes, [found[0], found[0] + np.uint64(1)]))
-        return rows[self._alive_aside()[rows]]
+    def _words(self, tests: Tests) -> Array | None:
+        """Return the words of a filter, if something stands aside and they are known."""
+        return self.remainder.index.words_of(tests) if self.compiled.about["covered"] else None
 
-    def _aside_rows(self, words: Array, target: int) -> Array:
+    def _covered_by(self, tests: Tests, targets: Sequence[int]) -> Array:
+        """Return the rows aside, alive, that a filter covers for some targets."""
+        words = self._words(tests)
+        if words is None:
+            return _NOTHING
+        hashes = self.compiled.arrays["covered_hashes"]
+        found = hashes_with_targets(_row_hash(words), np.array(targets))
+        edges = np.searchsorted(hashes, found, "left"), np.searchsorted(hashes, found, "right")
+        rows = np.concatenate([np.arange(first, end) for first, end in zip(*edges, strict=True)])
+        alive: Array = rows[self._alive_aside()[rows]]
+        return alive
+
+    def _aside_rows(self, tests: Tests, target: int) -> Array:
         """Return the rows aside, alive, that are this very filter."""
-        if not self.compiled.about["covered"]:
-            return np.array([], np.int64)
+        words = self._words(tests)
+        if words is None:
+            return _NOTHING
         hashes, order = self._aside_order
         found = hashes_with_targets(_row_hash(words), np.array([target]))[0]
         first, end = np.searchsorted(hashes, found, "left"), np.searchsorted(hashes, found, "right")
@@ -170,7 +180,7 @@ class Level:
             return []
         targets, offsets, words = (self.compiled.arrays[f"covered_{part}"] for part in ("targets", "offsets", "words"))
         filters = [self.compiled.decoded(words[offsets[row] : offsets[row + 1]].tolist()) for row in rows]
-        return list(zip(targets[rows].tolist(), filters, strict=True))
+        return list(zip(targets[rows].tolist(), map(encode_filter, filters), strict=True))
 
 
 def _row_hash(words: Array) -> Array:

@@ -2,7 +2,7 @@
 
 When a message passes that constraint, its pivot, the rest of the filter is checked in place: first
 a mask of the names that it needs, which refuses most candidates, then its other words. So the work
-is close to the size of the answer. The arrays are drawn in `_kernels/pivot.pyx`.
+is close to the size of the answer. The arrays are drawn in `_kernels/pivot_view.pxd`.
 """
 
 from __future__ import annotations

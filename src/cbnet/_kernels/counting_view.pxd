@@ -1,0 +1,69 @@
+"""The counting index: every constraint that holds counts for its filters [2002 §4].
+
+Left side, from a value to the constraints that it passes. A symbol (name or tag) has branches, one
+per type and operator, each leading to a range of constraints, which are sorted by their constants:
+
+    symbol_branches  0              3     4 …     uint32[symbols + 1]
+    branches         │ < │ > │ trie │ tag │ …     kind; first and end: constraints (of a trie: entries)
+    operands         │ 5 20 350 │ 0 3 50 200 │ …  uint32: places of numbers, for the first kinds
+
+The value 10 passes `<` from 20 on and `>` up to 3. The nodes and entries of the tries of strings are
+drawn in `matching.string_trie`, the selectivity table in `matching.determinants`.
+
+Right side, from constraints to filters and interfaces:
+
+    posting_offsets  0     2   3 …                uint32[constraints + 1]
+    posting_filters  │ f g │ f │ …                uint32: the filters that each constraint stands in
+    posting_targets  │ I J │ I │ …                uint32: the interface of each, read in passing
+    sizes            f: 2  g: 255 …               uint8[filters]; at 255 the rest is in large_rests
+    counters         f: 2  g: 255 …               a copy; each constraint takes 1, and at 0 all hold
+
+What is selected stands together, so a message reads some runs of postings. They are remembered:
+afterwards their counters are restored one by one, or all are copied if that is less work.
+
+Invariant: every place read from an array is checked against the length of what it points into, and
+walks only go forward, so that a damaged file can give wrong answers but no read outside it.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+from cbnet._kernels.determinants cimport Selectivity
+from cbnet._kernels.encoding cimport Symbols
+from cbnet._kernels.pools cimport Numbers
+from cbnet._kernels.string_trie cimport Tries
+
+cdef enum Kind:
+    BOOL_EQ, NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE
+    EXISTS, IS_TAG, TRIE, UP, DOWN, UNEQUAL
+
+cdef struct Branch:
+    uint16_t kind
+    uint16_t tests
+    uint32_t first
+    uint32_t end
+    uint32_t root
+
+cdef struct View:
+    uint32_t symbols
+    const uint32_t *symbol_branches
+    const Branch *branches
+    uint32_t branch_count
+    Numbers numbers
+    const uint32_t *operands
+    uint32_t operand_count
+    Tries tries
+    const uint32_t *posting_offsets
+    uint32_t constraint_count
+    const uint32_t *posting_filters
+    const uint32_t *posting_targets
+    uint32_t posting_count
+    const uint8_t *sizes
+    uint32_t filters
+    const uint32_t *large_filters
+    const uint32_t *large_rests
+    uint32_t large_count
+    const uint32_t *always
+    uint32_t always_count
+    Selectivity selectivity
+
+cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) except -1

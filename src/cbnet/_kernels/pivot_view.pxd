@@ -1,0 +1,116 @@
+"""The pivot index: each filter is filed once, under one of its constraints, its pivot.
+
+Where a filter stands depends on what its pivot tests.
+
+Buckets, for tests that are looked up (=, ^=, $=, *=, tags, bools): an open hash table over the
+words of pivots (see `matching.codes`), with postings in the order of the slots.
+
+    slots   key      │ word │ FREE │ word │ …    the next slot says where the postings end
+            singles  │ 0    │ 3    │ 3    │ …
+            entries  │ 0    │ 0    │ 0    │ …
+
+Lists, for tests that hold for a range of values (< <= > >= !=, exists): seven per name, each sorted
+by the doubled place of its bound, so that those that hold stand together at the front.
+
+    UP    x < c, x <= c   bounds fall, hold while place <= bound
+    DOWN  x > c, x >= c   bounds rise, hold while place >= bound
+    NE    x != c          bounds rise, hold unless place == bound
+    ANY   exists x        always
+
+A *single* is a filter that is nothing but its pivot: one target, no test. An *entry* has more:
+
+    mask     uint64   names that it needs, hashed to bits: most candidates are refused by this alone
+    tests    uint32   where its other words begin; the next entry's is where they end
+    target   uint32   the interface; with the highest bit set, a group of interfaces that share it
+
+Invariant: the postings of a slot or list lie between its offset and the next; every place read from
+an array is checked against the length of what it points into, so that a damaged file can give wrong
+answers but no read outside it.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from cbnet._kernels.encoding cimport Symbols
+from cbnet._kernels.pools cimport Numbers, Pool
+
+cdef enum List:
+    ANY, NUMBER_UP, NUMBER_DOWN, NUMBER_UNEQUAL, STRING_UP, STRING_DOWN, STRING_UNEQUAL, LISTS
+
+cdef extern from *:
+    """
+    #define FREE 0xFFFFFFFFFFFFFFFFULL
+    #define GROUP 0x80000000U
+    #define MIX 0x9E3779B97F4A7C15ULL
+    """
+    const uint64_t FREE
+    const uint32_t GROUP
+    const uint64_t MIX
+
+cdef struct Entry:
+    uint64_t mask
+    uint32_t tests
+    uint32_t target
+
+cdef struct Slot:
+    uint64_t key
+    uint32_t singles
+    uint32_t entries
+
+cdef struct Postings:
+    const uint32_t *targets     # of singles
+    uint32_t target_count
+    const Entry *entries        # one more than there are, to end the tests of the last
+    uint32_t entry_count
+
+cdef struct View:
+    Numbers numbers
+    Pool strings
+    Pool prefixes
+    Pool suffixes
+    Pool substrings
+    const uint8_t *substring_filter
+    const uint32_t *tested      # per symbol: bit t is set if some constraint has test t
+    const uint32_t *pivoted     # per symbol: the same of pivots
+    uint32_t symbols
+    uint32_t names
+    const Slot *slots           # one more than there are, to end the postings of the last
+    uint64_t slot_count         # a power of two
+    Postings bucket
+    const uint32_t *list_singles
+    const uint32_t *list_entries
+    const uint32_t *single_bounds
+    const uint32_t *entry_bounds
+    Postings listed
+    const uint64_t *words       # the tests of all entries, bucket and listed
+    uint32_t word_count
+    const uint32_t *always
+    uint32_t always_count
+    const uint32_t *group_offsets
+    const uint32_t *group_targets
+    uint32_t groups
+    uint32_t group_total
+    const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries; or NULL
+
+cdef int open_view(View *view, Symbols symbols, dict arrays) except -1
+cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests, uint64_t *words) except -2
+cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil
+
+cdef inline uint64_t mask_bit(uint32_t symbol) noexcept nogil:
+    """Return the bit of a symbol; the commonest 64, which stand first, have one each."""
+    return (<uint64_t> 1) << (symbol & 63)
+
+cdef inline bint is_removed(const View *view, uint64_t posting) noexcept nogil:
+    return (view.removed[posting >> 3] >> (posting & 7)) & 1
+
+cdef inline uint32_t boundary(const uint32_t *bounds, uint32_t first, uint32_t end, uint32_t place, bint is_up) noexcept nogil:
+    """Return the end of the bounds that hold, which stand together at the front."""
+    cdef uint32_t count = end - first
+    cdef uint32_t half
+    while count > 0:
+        half = count >> 1
+        if (bounds[first + half] >= place) if is_up else (bounds[first + half] <= place):
+            first += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return first

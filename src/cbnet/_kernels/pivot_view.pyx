@@ -1,0 +1,240 @@
+"""The pivot index, opened, and where a filter stands in it; `pivot_view.pxd` draws it."""
+
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp
+
+from cbnet._kernels.arrays cimport pointer
+from cbnet._kernels.encoding cimport Attribute, read_value
+from cbnet._kernels.pools cimport Texts, number_place, open_numbers, open_texts, text_place
+from cbnet._kernels.tests cimport *
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
+
+
+cdef int _open_pool(Pool *pool, const Texts *texts, dict arrays, str name, bint is_reversed) except -1:
+    cdef Py_ssize_t count = len(arrays[f"{name}_ids"])
+    pool.texts = texts[0]
+    pool.count = <uint32_t> count
+    pool.is_reversed = is_reversed
+    pool.ids = <const uint32_t *> pointer(arrays, f"{name}_ids", 4, count)
+    pool.keys = <const uint64_t *> pointer(arrays, f"{name}_keys", 8, count)
+    pool.parents = <const uint32_t *> pointer(arrays, f"{name}_parents", 4, count)
+    return 0
+
+
+cdef int _open_strings(Pool *pool, const Texts *texts, dict arrays) except -1:
+    """Open the pool of all strings, as they stand."""
+    pool.texts = texts[0]
+    pool.count = texts.count
+    pool.is_reversed = False
+    pool.ids = pool.parents = NULL
+    pool.keys = <const uint64_t *> pointer(arrays, "string_keys", 8, texts.count)
+    return 0
+
+
+cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
+    cdef Py_ssize_t targets = len(arrays[f"{name}_targets"])
+    cdef Py_ssize_t entries = len(arrays[f"{name}_entries"])
+    postings.targets = <const uint32_t *> pointer(arrays, f"{name}_targets", 4, 0)
+    postings.target_count = <uint32_t> targets
+    postings.entries = <const Entry *> pointer(arrays, f"{name}_entries", sizeof(Entry), 1)
+    postings.entry_count = <uint32_t> entries - 1
+    return 0
+
+
+cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
+    """Point a view to the arrays of a table; ValueError if they do not fit each other."""
+    cdef Texts texts
+    open_texts(&texts, arrays)
+    open_numbers(&view.numbers, arrays)
+    _open_strings(&view.strings, &texts, arrays)
+    _open_pool(&view.prefixes, &texts, arrays, "prefix", False)
+    _open_pool(&view.suffixes, &texts, arrays, "suffix", True)
+    _open_pool(&view.substrings, &texts, arrays, "substring", False)
+    view.substring_filter = <const uint8_t *> pointer(arrays, "substring_filter", 1, 8193)
+    view.symbols = symbols.count
+    view.names = symbols.names
+    view.tested = <const uint32_t *> pointer(arrays, "tested", 4, symbols.count)
+    view.pivoted = <const uint32_t *> pointer(arrays, "pivoted", 4, symbols.count)
+    view.slots = <const Slot *> pointer(arrays, "slots", sizeof(Slot), 2)
+    view.slot_count = len(arrays["slots"]) - 1
+    if view.slot_count & (view.slot_count - 1):
+        raise ValueError("the section slots does not fit the others")
+    _open_postings(&view.bucket, arrays, "bucket")
+    view.list_singles = <const uint32_t *> pointer(arrays, "list_singles", 4, LISTS * <Py_ssize_t> view.names + 1)
+    view.list_entries = <const uint32_t *> pointer(arrays, "list_entries", 4, LISTS * <Py_ssize_t> view.names + 1)
+    _open_postings(&view.listed, arrays, "listed")
+    view.single_bounds = <const uint32_t *> pointer(arrays, "single_bounds", 4, view.listed.target_count)
+    view.entry_bounds = <const uint32_t *> pointer(arrays, "entry_bounds", 4, view.listed.entry_count)
+    view.words = <const uint64_t *> pointer(arrays, "words", 8, 0)
+    view.word_count = <uint32_t> len(arrays["words"])
+    view.always = <const uint32_t *> pointer(arrays, "always", 4, 0)
+    view.always_count = <uint32_t> len(arrays["always"])
+    view.groups = <uint32_t> len(arrays["group_offsets"]) - 1
+    view.group_offsets = <const uint32_t *> pointer(arrays, "group_offsets", 4, 1)
+    view.group_targets = <const uint32_t *> pointer(arrays, "group_targets", 4, 0)
+    view.group_total = <uint32_t> len(arrays["group_targets"])
+    view.removed = NULL
+    return 0
+
+
+# --- Where a filter stands
+
+cdef int _compare(const void *a, const void *b) noexcept nogil:
+    return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
+
+
+cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests, uint64_t *words) except -2:
+    """Write the words of a set of (name or tag, test, constant), sorted; return how many.
+
+    -1 if the table knows no such name, tag or constant. `words` has room for all tests.
+    """
+    cdef Py_ssize_t count = 0
+    cdef Py_ssize_t length
+    cdef const char *text
+    cdef int64_t symbol
+    cdef uint32_t test, place
+    cdef Attribute value
+    for name, code, constant in tests:
+        test = code
+        text = PyUnicode_AsUTF8AndSize(name, &length)
+        symbol = symbols.find(text, length, test == IS_TAG)
+        if symbol < 0:
+            return -1
+        place = 1
+        if test == BOOL_EQ:
+            place = 2 * (constant is True) + 1
+        elif test > BOOL_EQ:
+            read_value(constant, &value)
+            if test <= NUMBER_GE:
+                place = number_place(&view.numbers, value.high, value.low)
+            else:
+                place = text_place(&view.strings, value.text, value.length)
+        if not place & 1:
+            return -1
+        words[count] = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | (place >> 1)
+        count += 1
+    qsort(words, count, sizeof(uint64_t), _compare)
+    return count
+
+
+cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil:
+    """Return the number of the posting that files these words for a target and is not removed, or -1.
+
+    Postings are numbered: bucket singles, bucket entries, listed singles, listed entries, always.
+    """
+    cdef Py_ssize_t i
+    cdef int64_t found
+    if count == 0:
+        return _find_always(view, target)
+    for i in range(count):
+        found = _find_under(view, words, count, i, target)
+        if found >= 0:
+            return found
+    return -1
+
+
+cdef bint _is_entry(const View *view, const Entry *entry, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
+    """Return whether an entry under the pivot is the filter of these words, for this target."""
+    cdef uint32_t test, test_end = min((entry + 1).tests, view.word_count)
+    cdef uint32_t group, member
+    cdef Py_ssize_t i
+    if <Py_ssize_t> test_end - entry.tests != count - 1:
+        return False
+    for test in range(entry.tests, test_end):
+        i = 0
+        while i < count and (i == pivot or words[i] != view.words[test]):
+            i += 1
+        if i == count:
+            return False
+    if entry.target < GROUP:
+        return entry.target == target
+    group = entry.target - GROUP
+    if group < view.groups:
+        for member in range(view.group_offsets[group], min(view.group_offsets[group + 1], view.group_total)):
+            if view.group_targets[member] == target:
+                return True
+    return False
+
+
+cdef int64_t _find_in(const View *view, const Postings *postings, uint64_t before, uint32_t single, uint32_t single_end,
+                      uint32_t entry, uint32_t entry_end, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot,
+                      uint32_t target) noexcept nogil:
+    """Return the number of the posting among these that is the filter, and is not removed; or -1."""
+    cdef uint64_t number
+    if count == 1:
+        for single in range(single, min(single_end, postings.target_count)):
+            number = before + single
+            if postings.targets[single] == target and (view.removed == NULL or not is_removed(view, number)):
+                return number
+        return -1
+    before += postings.target_count
+    for entry in range(entry, min(entry_end, postings.entry_count)):
+        number = before + entry
+        if view.removed == NULL or not is_removed(view, number):
+            if _is_entry(view, postings.entries + entry, words, count, pivot, target):
+                return number
+    return -1
+
+
+cdef int64_t _find_under(const View *view, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
+    """Return the number of the filter's posting if it is filed under its word `pivot`, or -1."""
+    cdef uint64_t word = words[pivot]
+    cdef uint32_t test = (word >> 32) & 63
+    cdef uint32_t symbol = <uint32_t> (word >> 38)
+    cdef uint32_t bound = 2 * <uint32_t> word
+    cdef uint64_t slot, probes, number
+    cdef uint32_t single, single_end, entry, entry_end
+    cdef uint32_t kind = LISTS
+    cdef bint is_up
+    if test == EXISTS:
+        kind = ANY
+    elif NUMBER_NE <= test <= NUMBER_GE or STRING_NE <= test <= STRING_GE:
+        kind = ANY if test <= NUMBER_GE else NUMBER_UNEQUAL  # lists of strings stand three behind those of numbers
+        if test >= STRING_EQ:
+            test -= STRING_EQ - NUMBER_EQ
+        if test == NUMBER_NE:
+            kind += NUMBER_UNEQUAL
+        else:
+            kind += NUMBER_UP if test <= NUMBER_LE else NUMBER_DOWN
+        bound += 1 + (test == NUMBER_GT) - (test == NUMBER_LT)
+    if kind == LISTS:
+        slot = ((word * MIX) >> 32) & (view.slot_count - 1)
+        for probes in range(view.slot_count):
+            if view.slots[slot].key == word:
+                return _find_in(view, &view.bucket, 0, view.slots[slot].singles, view.slots[slot + 1].singles,
+                                view.slots[slot].entries, view.slots[slot + 1].entries, words, count, pivot, target)
+            if view.slots[slot].key == FREE:
+                return -1
+            slot = (slot + 1) & (view.slot_count - 1)
+        return -1
+    if symbol >= view.names:
+        return -1
+    number = <uint64_t> symbol * LISTS + kind
+    single_end = min(view.list_singles[number + 1], view.listed.target_count)
+    single = min(view.list_singles[number], single_end)
+    entry_end = min(view.list_entries[number + 1], view.listed.entry_count)
+    entry = min(view.list_entries[number], entry_end)
+    if kind != ANY:  # only those with the same bound
+        is_up = kind == NUMBER_UP or kind == STRING_UP
+        single_end = boundary(view.single_bounds, single, single_end, bound, is_up)
+        entry_end = boundary(view.entry_bounds, entry, entry_end, bound, is_up)
+        if is_up:
+            single = boundary(view.single_bounds, single, single_end, bound + 1, True)
+            entry = boundary(view.entry_bounds, entry, entry_end, bound + 1, True)
+        elif bound:
+            single = boundary(view.single_bounds, single, single_end, bound - 1, False)
+            entry = boundary(view.entry_bounds, entry, entry_end, bound - 1, False)
+    return _find_in(view, &view.listed, <uint64_t> view.bucket.target_count + view.bucket.entry_count,
+                    single, single_end, entry, entry_end, words, count, pivot, target)
+
+
+cdef int64_t _find_always(const View *view, uint32_t target) noexcept nogil:
+    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
+    cdef uint32_t i
+    before += <uint64_t> view.listed.target_count + view.listed.entry_count
+    for i in range(view.always_count):
+        if view.always[i] == target and (view.removed == NULL or not is_removed(view, before + i)):
+            return before + i
+    return -1

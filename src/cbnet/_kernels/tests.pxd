@@ -1,0 +1,7 @@
+"""What a word tests: operator and type together, as in `matching.codes`."""
+
+cdef enum Test:
+    EXISTS, IS_TAG, BOOL_EQ
+    NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE
+    STRING_EQ, STRING_NE, STRING_LT, STRING_LE, STRING_GT, STRING_GE
+    PREFIX, SUFFIX, SUBSTRING
