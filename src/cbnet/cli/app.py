@@ -19,6 +19,7 @@ from cbnet.cli.demo import demo
 from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
+from cbnet.cli.topology import topology
 from cbnet.errors import CbnetError, InputError
 
 # Typer carries a copy of click in newer versions and uses the real one in older: this finds either.
@@ -31,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, covers, match, compile, inspect, demo):
+for command in (check, covers, match, compile, inspect, topology, demo):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -1,0 +1,136 @@
+"""`cbnet topology`: what does a graph look like?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cbnet.cli.output import AsJson, counted, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+    from cbnet.topology.summary import TrackStep
+
+_BAR = 20  # characters of the longest bar
+
+
+def topology(
+    graph: Annotated[
+        str,
+        typer.Argument(
+            metavar="GRAPH", help="A generator, such as powerlaw:200, or a file of a graph.", show_default=False
+        ),
+    ],
+    seed: Annotated[int, typer.Option("--seed", help="Another seed makes another random graph.")] = 0,
+    sources: Annotated[int, typer.Option("--sources", help="Nodes, drawn at random, to measure from.")] = 500,
+    exact: Annotated[bool, typer.Option("--exact", help="Measure from all nodes.")] = False,
+    largest: Annotated[
+        bool, typer.Option("--largest", help="Take the largest component of a graph that is not connected.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Show how large a graph is, how its nodes are linked, and how far they are apart.
+
+    Example: cbnet topology powerlaw:200
+    """
+    from cbnet.topology import topology as named
+    from cbnet.topology.summary import summarise
+
+    found = named(graph, seed, largest=largest, connected=False)
+    said = summarise(found, sources=None if exact else sources, seed=seed, track=_progress_bar())
+    if json:
+        print_json({"graph": graph, **said})
+        return
+    from rich.columns import Columns
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(graph)}[/]: {counted(said['nodes'], 'node')}, {counted(said['edges'], 'edge')}\n")
+    console.print(Columns([grid for grid in _grids(said) if grid.row_count], padding=(0, 3)))
+
+
+def _progress_bar() -> TrackStep:
+    """Return what shows how far a measurement is, on a terminal that waits, and nothing anywhere else."""
+    from functools import partial
+
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return partial(track, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _grids(said: dict[str, Any]) -> Iterator[Grid]:
+    yield _counts(said)
+    classes = (said["classes"] or {}).items()
+    yield _bars("Classes of ASes", "class", "nodes", [*classes])
+    degrees = [(_range(row), row["nodes"]) for row in said["degrees"]["counts"]]
+    yield _bars("Degrees", "neighbours", "nodes", degrees)
+    distances = [(_range(row), row["pairs"]) for row in said["distances"]["counts"]]
+    where = "all nodes" if said["distances"]["exact"] else counted(said["distances"]["sources"], "node")
+    yield _bars(f"Distances from {where}", "distance", "pairs", distances)
+    yield _central(said)
+    if said["components"]["count"] > 1:
+        sizes = [(place, size) for place, size in enumerate(said["components"]["sizes"], 1)]
+        yield _bars("Largest components", "component", "nodes", sizes, said["nodes"])
+
+
+def _counts(said: dict[str, Any]) -> Grid:
+    grid = _grid("In all", "", "")
+    grid.show_header = False
+    degrees, distances, weights = said["degrees"], said["distances"], said["weights"] or {}
+    rows = {
+        "nodes": said["nodes"], "edges": said["edges"],
+        **({"  said again, dropped": said["repeated"]} if said["repeated"] else {}),
+        "  bridges": said["bridges"], "components": said["components"]["count"],
+        **{f"{key} weight": value for key, value in weights.items()},
+        **{f"{key} degree": degrees[key] for key in ("smallest", "median", "mean", "largest")},
+        "mean distance": distances["mean"],
+        "longest distance" if distances["exact"] else "longest distance seen": distances["longest"],
+    }  # fmt: skip
+    for what, count in rows.items():
+        grid.add_row(what, f"{count:,}".removesuffix(".0"))
+    return grid
+
+
+def _central(said: dict[str, Any]) -> Grid:
+    """Return a table of the nodes that most shortest paths lead through."""
+    from rich.text import Text
+
+    classes = ["class"] if said["classes"] else []
+    grid = _grid("Most central", "node", "betweenness", "degree", *classes)
+    for row in said["central"]:
+        values = (f"{row['betweenness']:.1%}", f"{row['degree']:,}", *(row[key] for key in classes))
+        grid.add_row(Text(str(row["node"])), *values)
+    return grid
+
+
+def _bars(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]], total: int = 0) -> Grid:
+    """Return a table of counts, each with its share of the total, or of their sum, and a bar."""
+    grid = _grid(title, what, unit, "share", "")
+    longest = max((count for _, count in rows), default=1)
+    total = total or sum(count for _, count in rows)
+    for said, count in rows:
+        bar = "█" * round(_BAR * count / longest) or "▏"
+        grid.add_row(str(said), f"{count:,}", f"{count / total:.1%}", bar)
+    return grid
+
+
+def _range(row: dict[str, Any]) -> str:
+    least, most = f"{row['from']:,}", f"{row['to']:,}"
+    return least if least == most else f"{least} to {most}"
+
+
+def _grid(title: str, first: str, *others: str) -> Grid:
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(title=title, title_style="bold", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD)
+    grid.add_column(first, style="cyan")
+    for head in others:
+        grid.add_column(head, justify="right" if head or len(others) == 1 else "left")
+    return grid
