@@ -21,7 +21,7 @@ from cbnet.matching.columns import Columns, Numbers, Texts
 from cbnet.matching.engines import Report, engine
 from cbnet.matching.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.reduced import reduced
-from cbnet.matching.table_file import open_table_file, write_table_file
+from cbnet.matching.table_file import TableFile, open_table_file, write_table_file
 
 if TYPE_CHECKING:
     from cbnet.matching.columns import Array
@@ -37,6 +37,7 @@ class Compiled:
     """The arrays of a table and the kernel over them. It does not change."""
 
     def __init__(self, arrays: dict[str, Array], about: dict[str, Any]) -> None:
+        self._unverified: TableFile | None = None
         self.arrays = arrays
         self.about = about
         self.engine: str = about["engine"]
@@ -84,11 +85,15 @@ class Compiled:
     @classmethod
     def open(cls, path: Path, *, verify: bool = False) -> Compiled:
         """Map a table that was saved; `verify` reads and checks every byte of it."""
-        arrays, about = open_table_file(path, verify=verify)
+        file = open_table_file(path)
+        if verify:
+            file.verify()
         try:
-            return cls(arrays, about)
+            compiled = cls(file.arrays, file.about)
         except TableFileError as error:
             raise error.at(file=str(path)) from None
+        compiled._unverified = None if verify else file
+        return compiled
 
     def save(self, path: Path) -> int:
         """Write the table to a file; return its size."""
@@ -159,6 +164,7 @@ class Compiled:
     @cached_property
     def columns(self) -> Columns:
         """All filters, read back from the arrays; those that are covered stand last."""
+        self._verify()
         targets, offsets, words = engine(self.engine).filters_of(self.arrays)
         if "covered_targets" in self.arrays:
             targets = np.concatenate([targets, self.arrays["covered_targets"]])
@@ -167,9 +173,16 @@ class Compiled:
         return self._columns(targets, offsets, words)
 
     def decoded(self, words: Sequence[int]) -> Filter:
-        """Return the filter that some words say."""
+        """Return the filter that some words of this table say."""
+        self._verify()
         nothing = np.empty(0, np.uint64)
         return self._columns(nothing, nothing, nothing).decoded(words)
+
+    def _verify(self) -> None:
+        """Check every byte of the file, once: what reads filters back trusts what it reads."""
+        if self._unverified is not None:
+            self._unverified.verify()
+            self._unverified = None
 
     def _columns(self, targets: Array, offsets: Array, words: Array) -> Columns:
         return Columns(

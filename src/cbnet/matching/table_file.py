@@ -18,6 +18,7 @@ import mmap
 import os
 import struct
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,23 @@ def _aligned(place: int) -> int:
     return -(-place // _ALIGNMENT) * _ALIGNMENT
 
 
-def open_table_file(path: Path, *, verify: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Map a file; return its arrays, which cannot be written to, and what its header says."""
+@dataclass(frozen=True)
+class TableFile:
+    """A mapped file: its arrays, which cannot be written to, and what its header says."""
+
+    path: Path
+    arrays: dict[str, Array]
+    about: dict[str, Any]
+    mapped: Any
+
+    def verify(self) -> None:
+        """Read every byte; raise if one is not as it was written."""
+        if zlib.crc32(memoryview(self.mapped)[self.about["start"] :]) != int(self.about["checksum"], 16):
+            raise TableFileError("the file is damaged: its checksum is wrong", hint=_REMEDY, file=str(self.path))
+
+
+def open_table_file(path: Path) -> TableFile:
+    """Map a file and check its header and where its sections lie."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -98,11 +114,9 @@ def open_table_file(path: Path, *, verify: bool = False) -> tuple[dict[str, Arra
     try:
         header = _header(mapped)
         arrays = {name: _section(mapped, name, *place) for name, place in header["sections"].items()}
-        if verify and zlib.crc32(memoryview(mapped)[header["start"] :]) != int(header["checksum"], 16):
-            raise TableFileError("the file is damaged: its checksum is wrong", hint=_REMEDY)
     except TableFileError as error:
         raise error.at(file=str(path)) from None
-    return arrays, header
+    return TableFile(path, arrays, header, mapped)
 
 
 def _header(mapped: Any) -> dict[str, Any]:
