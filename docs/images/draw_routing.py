@@ -1,0 +1,40 @@
+"""Draw docs/images/routing-*.svg, the pictures of docs/explanation/routing.md: fixtures of [2006] with deliveries."""
+
+from pathlib import Path
+
+from cbnet.language import Message
+from cbnet.report import draw_graph
+from cbnet.routing import Network, deliver, scheme
+from cbnet.routing.drp import Drp
+from cbnet.routing.unicast import ByHand, ShortestPaths
+from cbnet.topology import Graph
+
+TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
+RING = "1-2:3 2-3:2 3-4:2 4-1:2"
+
+
+def network(said):
+    links = (link.replace("-", ":").split(":") for link in said.split())
+    graph = Graph.from_edges(tuple(link) for link in links)
+    return Network(graph, {node: f'#"{graph.name(node)}"' for node in range(len(graph))})
+
+
+def draw(name, built, source, wanted):
+    graph, message = built.network.graph, Message(tags=map(str, wanted))
+    drawing = draw_graph(
+        graph,
+        title=f"{built.name}: from {source} to {', '.join(map(str, wanted))}",
+        source=graph.id(source),
+        interested=built.network.interested(message),
+        ways=deliver(built, graph.id(source), message).edges,
+    )
+    (Path(__file__).parent / f"routing-{name}.svg").write_text(drawing)
+
+
+draw("twelve", scheme("psf")(network(TWELVE)), 1, [2, 3, 4, 8])
+draw("ring", scheme("pif")(network(RING)), 1, [2, 4])
+
+tied = network(TWELVE.replace("1-6:4", "1-6:3"))
+name = tied.graph.id
+by_hand = ByHand(ShortestPaths(tied), {(name(5), name(8)): name(9), (name(5), name(11)): name(1)})
+draw("twice", Drp(tied, by_hand), 5, [7, 8, 11])
