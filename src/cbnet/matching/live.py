@@ -101,7 +101,7 @@ class LiveTable(Generic[Key]):
         """Remove a filter from the predicate of an interface; return whether it was there."""
         tests = encode_filter(filter)
         with self._lock:
-            target = self._targets.get(interface)
+            target = self._known_target(interface)
             was_there = target is not None and self._remove(self._state, (target, tests))
             self._start_merging()
             return was_there
@@ -123,7 +123,7 @@ class LiveTable(Generic[Key]):
     def filters(self, interface: Key) -> set[Filter]:
         """Return the filters of an interface."""
         with self._lock:
-            target = self._targets.get(interface)
+            target = self._known_target(interface)
             return set() if target is None else set(map(decode_filter, self._filters(target)))
 
     def snapshot(self) -> Table[Key]:
@@ -152,12 +152,14 @@ class LiveTable(Generic[Key]):
     # --- inside; the lock is held
 
     def _target(self, interface: Key) -> int:
-        target = self._targets.get(interface)
+        target = self._known_target(interface)
         if target is None:
-            checked_interface(interface)
             target = self._targets[interface] = len(self._labels)
             self._labels.append(interface)
         return target
+
+    def _known_target(self, interface: Key) -> int | None:
+        return self._targets.get(cast("Key", checked_interface(interface)))
 
     def _contains(self, item: Item) -> bool:
         if any(item in recent for recent in self._state.recents):

@@ -40,6 +40,8 @@ class Table(Generic[Key]):
     """An immutable forwarding table. Make one with `build`, `from_arrow` or `open`."""
 
     def __init__(self, compiled: Compiled, given: Mapping[Key, Predicate] | None = None) -> None:
+        if isinstance(compiled, Mapping):
+            raise InputError("a table is not made of predicates as they are", hint="use Table.build({…})")
         self._compiled = compiled
         self._given = given  # the predicates as they were given, where the table was built from them
 
@@ -124,6 +126,7 @@ class Table(Generic[Key]):
         return explain(Message.of(message), interface, self[interface])
 
     def __getitem__(self, interface: Key) -> Predicate:
+        checked_interface(interface)  # True and 1.0 are no interfaces, although they equal 1
         if self._given is not None and interface in self._given:
             return self._given[interface]
         labels = self._compiled.labels

@@ -2,6 +2,9 @@ import json
 
 import pytest
 
+from cbnet import Message
+from cbnet.language.witness import Search
+
 
 def rows(text):
     return [json.loads(line) for line in text.splitlines()]
@@ -53,6 +56,14 @@ def test_covers_shows_a_counterexample(cbnet):
     # the only whole number above 2 and not above 3
     assert rows(cbnet("covers", "severity > 3", "severity > 2", "--json").out)[0]["counterexample"] == {"severity": 3}
     assert '{"severity": 3} matches B and not A' in cbnet("covers", "severity > 3", "severity > 2").out
+
+
+def test_covers_shows_no_counterexample_that_is_none(cbnet, monkeypatch):
+    wrong = Search(Message({"severity": 9}), is_exhausted=False)  # it matches both
+    monkeypatch.setattr("cbnet.language.search_counterexample", lambda *_: wrong)
+    outcome = cbnet("covers", "severity > 3", "severity > 2")
+    assert outcome.code == 1
+    assert "was found as a counter-example and is none" in outcome.err
 
 
 def test_covers_says_when_filters_may_cover_together(cbnet):

@@ -1,6 +1,7 @@
 import pytest
 
-from cbnet import Constraint, Filter, InputError, Message, Table, parse, size
+from cbnet import Constraint, Filter, InputError, Message, Table, parse, parse_filter, size
+from cbnet.matching import LiveTable
 
 # [2001 Figure 4] (2003 Figure 3): three interfaces, seven filters.
 FIGURE_4 = {
@@ -84,3 +85,17 @@ def test_a_message_that_is_wrong_says_so_by_every_path(message):
     for match in (table.match, LiveTable(table).match, lambda wrong: table.match_many([{"x": 1}, wrong])):
         with pytest.raises(InputError):
             match(message)
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, None])
+def test_only_strings_and_ints_are_interfaces(wrong):
+    table = Table.build({1: "x = 1"})
+    live = LiveTable(table)
+    for ask in (lambda: table[wrong], lambda: live.add(wrong, parse_filter("x = 2")), lambda: live.filters(wrong)):
+        with pytest.raises(ValueError, match="cannot be an interface"):
+            ask()
+
+
+def test_a_table_of_bare_predicates_says_how_to_build_one():
+    with pytest.raises(ValueError, match="Table.build"):
+        Table({"a": "x = 1"})
