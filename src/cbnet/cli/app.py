@@ -19,6 +19,7 @@ from cbnet.cli.demo import demo
 from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
+from cbnet.cli.simulate import simulate
 from cbnet.cli.topology import topology
 from cbnet.errors import CbnetError, InputError
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, covers, match, compile, inspect, topology, demo):
+for command in (check, covers, match, compile, inspect, topology, simulate, demo):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -97,5 +97,5 @@ def test_only_strings_and_ints_are_interfaces(wrong):
 
 
 def test_a_table_of_bare_predicates_says_how_to_build_one():
-    with pytest.raises(ValueError, match="Table.build"):
+    with pytest.raises(ValueError, match=r"Table\.build"):
         Table({"a": "x = 1"})

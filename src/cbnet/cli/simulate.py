@@ -1,0 +1,140 @@
+"""`cbnet simulate`: how do the routing schemes deliver the same messages over the same network?"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from cbnet.cli.output import AsJson, print_remark
+from cbnet.errors import CbnetError, InputError
+
+if TYPE_CHECKING:
+    from cbnet.cli.simulation_output import Row
+    from cbnet.language import Message
+    from cbnet.routing import Network, Scheme
+
+    Traffic: TypeAlias = list[tuple[int, Message]]
+
+_COUNTED = 5_000  # nodes up to which all routers are counted
+_MOST_MESSAGES = 1_000_000
+_SAMPLED = 1_000  # routers at which predicates are reduced in larger networks
+
+
+def simulate(
+    topology: Annotated[
+        str, typer.Option("--topology", help="A file, or a generator such as powerlaw:200.", show_default=False)
+    ],
+    scheme: Annotated[str, typer.Option("--scheme", help="Schemes, with commas between.")] = "psf,ips,pif,drp",
+    predicates: Annotated[
+        Path | None,
+        typer.Option(
+            "--predicates", help="Predicates by node: .toml, .jsonl, .parquet or a table.", show_default=False
+        ),
+    ] = None,
+    random: Annotated[
+        str | None,
+        typer.Option("--random", help="Random predicates: receivers=50,filters=3.", show_default=False),
+    ] = None,
+    messages: Annotated[str, typer.Option("--messages", help="How many to make, or a file of JSON Lines.")] = "100",
+    senders: Annotated[
+        int | None, typer.Option("--senders", help="How many random nodes send; all, if not given.")
+    ] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", help="A node that sends; repeat it for more.")] = None,
+    unicast: Annotated[str, typer.Option("--unicast", help="Ways of DRP: shortest or tree.")] = "shortest",
+    partition: Annotated[
+        bool, typer.Option("--partition", help="DRP sends all next hops the same header, as in its plain form.")
+    ] = False,
+    largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
+    classes: Annotated[
+        int,
+        typer.Option(
+            "--classes", min=0, help="Count the classes of senders at so many random routers, and at the largest."
+        ),
+    ] = 0,
+    draw: Annotated[
+        Path | None, typer.Option("--draw", help="Draw one delivery of the first scheme as SVG.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes another graph and messages.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Deliver messages by each scheme, check every delivery, and compare packets, headers and state.
+
+    Example: cbnet simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
+    """
+    from cbnet.cli import simulated
+    from cbnet.cli import simulation_output as output
+    from cbnet.routing import Network
+    from cbnet.topology import topology as named
+
+    _check_choice(predicates, random)
+    graph = named(topology, seed, largest=largest)
+    if predicates is not None:
+        receivers = simulated.read_receivers(predicates, graph)
+    else:
+        receivers = simulated.random_receivers(graph, random or "", seed)
+    network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
+    schemes = _schemes(scheme, network, unicast, partition)
+    traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
+    if draw is not None:
+        output.check_drawing(draw, network)
+    if len(network) > _COUNTED:
+        print_remark(
+            f"predicates are reduced at {_SAMPLED:,} routers; the state of PSF and PIF is estimated from there"
+        )
+    rows = [_row(each, traffic, seed) for each in schemes]
+    output.show_rows(rows, network, topology, as_json=json)
+    if classes:
+        output.show_classes(network, classes, seed, as_json=json)
+    if draw is not None:
+        output.draw_delivery(draw, schemes[0], traffic)
+    wrong = [row.scheme for row in rows if row.totals.missed or row.totals.cut]
+    if wrong:
+        raise CbnetError(f"messages were missed or ran in circles by {', '.join(wrong)}: please report this")
+
+
+def _check_choice(predicates: Path | None, random: str | None) -> None:
+    if (predicates is None) == (random is None):
+        raise InputError("who wants what?", hint="give either --predicates FILE or --random receivers=50,filters=3")
+
+
+def _messages(said: str, network: Network, random: str | None, seed: int) -> list[Message]:
+    from cbnet.cli import simulated
+
+    if not said.isdecimal():
+        return simulated.read_message_file(Path(said))
+    if len(said) > len(str(_MOST_MESSAGES)) or not 1 <= int(said) <= _MOST_MESSAGES:
+        raise InputError(f"--messages must be from 1 to {_MOST_MESSAGES:,}, not {said}")
+    if random is not None:
+        return simulated.random_messages(random, int(said), seed)
+    return simulated.made_messages(list(network.predicates.values()), int(said), seed)
+
+
+def _schemes(names: str, network: Network, unicast: str, partition: bool) -> list[Scheme]:
+    """Return the schemes of these names, each once; DRP with its module."""
+    from cbnet.routing import scheme
+    from cbnet.routing.drp import Drp
+    from cbnet.routing.unicast import unicast as module
+
+    chosen = list(dict.fromkeys(name.strip() for name in names.split(",")))
+    kinds = {name: scheme(name) for name in chosen}  # an unknown one is an error before anything is built
+    kinds |= {"drp": lambda network: Drp(network, module(unicast, network), partition=partition)}
+    return [kinds[name](network) for name in chosen]
+
+
+def _row(scheme: Scheme, traffic: Traffic, seed: int) -> Row:
+    """Deliver all messages by a scheme, with a progress bar where a person waits, and count its state."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from cbnet.cli.simulation_output import Row
+    from cbnet.routing import sweep
+
+    console = Console(stderr=True)
+    watched = track(traffic, scheme.name, console=console, transient=True, disable=not console.is_terminal)
+    totals = sweep(scheme, watched)
+    nodes = len(scheme.network)
+    sample = None if nodes <= _COUNTED else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLED)
+    return Row(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula())

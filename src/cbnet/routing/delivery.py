@@ -1,0 +1,90 @@
+"""Delivery: which packets are sent for a message, and when does it reach each node? The delivery tree [2006 §2.2].
+
+    root  ⟨init(m)⟩ at the source
+     ├── packet to w1        a vertex for every packet sent, also if two reach the same node
+     │    └── packet to …
+     └── packet to w2
+
+The packet that u sends to w carries what `hdr` of u makes of the header that came. (§2.2 prints the header function
+of w; §2.1 has it right.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
+from cbnet.routing.header import Header, header_bytes
+from cbnet.routing.scheme import Scheme
+
+_LIMIT_PER_NODE = 100
+
+
+class Packet(NamedTuple):
+    """A packet that was sent over a link."""
+
+    cause: int  # the packet that made its sender send it, by number; -1 if that is the source
+    sender: int
+    receiver: int
+    header: Header
+    latency: int  # the length of the way from the source
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """All packets of one message, in the order in which they are sent, each after its cause."""
+
+    source: int
+    message: Message
+    packets: list[Packet]
+    is_cut: bool  # whether there were more packets than the limit
+
+    @property
+    def latencies(self) -> dict[int, int]:
+        """The length of the shortest way that the message took to each node; 0 at the source."""
+        reached = {self.source: 0}
+        for packet in self.packets:
+            before = reached.get(packet.receiver)
+            if before is None or packet.latency < before:
+                reached[packet.receiver] = packet.latency
+        return reached
+
+    @property
+    def cost(self) -> int:
+        """The number of packets."""
+        return len(self.packets)
+
+    @property
+    def header_bytes(self) -> int:
+        """The bytes of all headers on the wire."""
+        return sum(header_bytes(packet.header) for packet in self.packets)
+
+    @property
+    def edges(self) -> set[tuple[int, int]]:
+        """The links that were used, from sender to receiver."""
+        return {(packet.sender, packet.receiver) for packet in self.packets}
+
+
+def deliver(scheme: Scheme, source: int, message: Message, *, limit: int | None = None) -> Delivery:
+    """Send a message from a node and follow every packet; stop at `limit` packets, by default 100 for each node."""
+    network = scheme.network
+    if not network.is_sender(source):
+        raise InputError(f"node {network.graph.name(source)} is not a sender", hint="name it among the senders")
+    most = _LIMIT_PER_NODE * len(network) if limit is None else limit
+    weight = network.graph.weight
+    packets: list[Packet] = []
+    waiting = [Packet(-1, source, source, scheme.router(source).init(message), 0)]
+    cause = -1
+    for arrived in waiting:  # grows meanwhile
+        u = arrived.receiver
+        router = scheme.router(u)
+        for w in router.fwd(arrived.header, message):
+            if len(packets) == most:
+                return Delivery(source, message, packets, is_cut=True)
+            sent = Packet(cause, u, w, router.hdr(arrived.header, w), arrived.latency + weight(u, w))
+            packets.append(sent)
+            waiting.append(sent)
+        cause += 1
+    return Delivery(source, message, packets, is_cut=False)

@@ -1,0 +1,75 @@
+"""Memory: how many bits does a scheme need, by the paper's formulas and by what is really held? [2006 §2.4, §3]
+
+`Scheme.state` counts: identifiers, single bits, and words of predicates. One rule turns the counts into bits:
+
+    identifier of a node      log2(n) bits, rounded up
+    constraint or tag         one 64-bit word, as in a compiled table (`matching.codes`)
+    filter without any        one word: it is written as `true`
+
+Names and constants, which the words refer to, are not counted. `Scheme.formula` has M(S) as the paper prints it: O()
+with constant 1, log2 not rounded, distances in hops. Where it says M_p, the size of every receiver's predicate, each
+predicate's own size is taken, as it was given; where it says α of a number, `alpha`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cbnet.routing.network import Network
+
+WORD_BITS = 64
+_SAMPLES = 20
+
+
+@dataclass(frozen=True)
+class State:
+    """What a router holds, or several together."""
+
+    identifiers: int = 0
+    flags: int = 0  # single bits
+    words: int = 0  # of predicates, reduced
+    given_words: int = 0  # of the same, if the predicates of receivers were put side by side as they were given
+    placed: int = 0  # how many predicates of receivers that would be
+
+    def __add__(self, other: State) -> State:
+        return State(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(State)))
+
+    def bits(self, nodes: int) -> int:
+        """Return the bits of this state in a network of so many nodes."""
+        return self.identifiers * identifier_bits(nodes) + self.flags + self.words * WORD_BITS
+
+    def with_words(self, sampled: State) -> State:
+        """Return this state with its predicates reduced as far as those of a sample."""
+        kept = sampled.words / sampled.given_words if sampled.given_words else 1.0
+        return replace(self, words=round(self.given_words * kept))
+
+
+def total(states: Iterable[State]) -> State:
+    """Return the sum of states."""
+    return sum(states, State())
+
+
+def identifier_bits(nodes: int) -> int:
+    """Return the bits of an identifier among so many nodes."""
+    return (nodes - 1).bit_length()
+
+
+def alpha(network: Network) -> float:
+    """Return α(r/Δ): the disjunction advantage of as many predicates as the most interfaces of a node have each.
+
+    The mean over some random choices of r/Δ receivers, rounded and at least one; always the same ones.
+    """
+    receivers, interests = list(network.predicates), network.interests
+    largest = max(1, int(network.graph.degrees.max()))
+    count = max(1, round(len(receivers) / largest))
+    rng = random.Random(0)
+    given = kept = 0
+    for _ in range(_SAMPLES if receivers else 0):
+        chosen = rng.sample(receivers, count)
+        given += sum(map(interests.given_words, chosen))
+        kept += interests.words(interests.disjunction(map(interests.of, chosen)))
+    return kept / given if given else 1.0

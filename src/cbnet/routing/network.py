@@ -1,0 +1,139 @@
+"""Network: what does every router know? The links, the predicate of every receiver, and who sends [2006 §2].
+
+It is the view that a link-state protocol gives to each router; a router computes from it what it needs, and
+nothing is computed before it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.errors import InputError
+from cbnet.language.covering import PredicateLike, as_predicate
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.matching import Table
+from cbnet.routing.branches import Branches
+from cbnet.routing.interests import Interests
+from cbnet.topology import Graph, Tree, parents, shortest_path_tree
+
+Ids: TypeAlias = NDArray[np.int32]
+Lengths: TypeAlias = NDArray[np.int64]
+
+_TREE_BYTES = 32  # of a tree, for each node
+_ROOM = 1 << 30  # bytes of trees that are kept
+_MOST_PARENTS = 1 << 27  # senders times nodes: 512 MiB
+
+
+class Network:
+    """A graph, the predicates of the receivers R by node, and the senders S. It does not change."""
+
+    def __init__(
+        self, graph: Graph, predicates: Mapping[int, PredicateLike], senders: Iterable[int] | None = None
+    ) -> None:
+        """Take ids of nodes; without senders, every node may send."""
+        self.graph = graph
+        self.predicates: dict[int, Predicate] = {x: as_predicate(predicates[x]) for x in sorted(predicates)}
+        self.senders = tuple(range(len(graph)) if senders is None else sorted(set(senders)))
+        self.receivers: Ids = np.array(list(self.predicates), dtype=np.int32)
+        self._sender_ranks = {v: place for place, v in enumerate(self.senders)}
+        self.rank = {x: place for place, x in enumerate(self.predicates)}  # of a receiver among the receivers
+        kept = max(64, _ROOM // (_TREE_BYTES * max(1, len(graph))))
+        self.tree = lru_cache(kept)(self._tree)  # the shortest-path tree of a node, T_v
+        self._branches: dict[int, Branches] = {}
+        self._first_hops: dict[int, Ids] = {}
+        self._distances: dict[int, Lengths] = {}
+        self._check()
+
+    def _check(self) -> None:
+        for node in (*self.predicates, *self.senders):
+            if not 0 <= node < len(self.graph):
+                raise InputError(f"there is no node {node}", hint=f"ids go from 0 to {len(self.graph) - 1}")
+        if len(self.tree(0).preorder) < len(self.graph):
+            raise InputError("the graph is not connected", hint="take its largest component")
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def is_sender(self, v: int) -> bool:
+        """Return whether a node is among the senders."""
+        return v in self._sender_ranks
+
+    @cached_property
+    def given_words(self) -> Lengths:
+        """The words of the receivers' predicates as they were given: int64[r]."""
+        return np.array([self.interests.given_words(x) for x in self.predicates], dtype=np.int64)
+
+    @cached_property
+    def interests(self) -> Interests:
+        """The filters of all receivers."""
+        return Interests(self.predicates)
+
+    # --- ways
+
+    def _tree(self, v: int) -> Tree:
+        return shortest_path_tree(self.graph, v)
+
+    @cached_property
+    def sender_parents(self) -> Ids:
+        """The parents in the tree of each sender: int32[s, n]. They take less room than trees."""
+        return parents(self.graph, self.senders)
+
+    def parents(self, v: int) -> Ids:
+        """Return the parents in the tree of v: int32[n]."""
+        if v not in self._sender_ranks:
+            return self.tree(v).parents
+        row: Ids = self.sender_parents[self._sender_ranks[v]]
+        return row
+
+    def distances(self, v: int) -> Lengths:
+        """Return the distances from v to the receivers: int64[r]."""
+        if v not in self._distances:
+            self._distances[v] = self.tree(v).distances[self.receivers]
+        return self._distances[v]
+
+    def check_sender_trees(self) -> None:
+        """Refuse more senders than a scheme can keep something of every sender's tree for."""
+        most = _MOST_PARENTS // len(self)
+        if len(self.senders) > most:
+            problem = f"a network of {len(self):,} nodes may have {most:,} senders, not {len(self.senders):,}"
+            raise InputError(problem, hint="name fewer senders, or use DRP, which needs no trees of them")
+
+    def branches(self, v: int) -> Branches:
+        """Return the parts of the tree of v that lead to receivers."""
+        if v not in self._branches:
+            self._branches[v] = Branches.of(self.tree(v), self.receivers)
+        return self._branches[v]
+
+    def first_hops(self, u: int) -> Ids:
+        """Return u's neighbour on its way to each receiver, in its own tree: int32[r]; u where that is u."""
+        if u not in self._first_hops:
+            self._first_hops[u] = _first_hops(self.graph, self.tree(u), self.receivers)
+        return self._first_hops[u]
+
+    def hops(self, v: int) -> Ids:
+        """Return the hops from v to the receivers, in its tree: int32[r]."""
+        return self.tree(v).hops[self.receivers]
+
+    # --- who is interested: the answer that every scheme must give
+
+    @cached_property
+    def _table(self) -> Table[int]:
+        return Table.build(self.predicates, reduce=False)
+
+    def interested(self, message: Message) -> list[int]:
+        """Return the receivers whose predicate the message matches, by the predicates as they were given."""
+        return self._table.match(message)
+
+
+def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:
+    """Return the child of the root above each node; the root for itself."""
+    neighbours = graph.neighbours(tree.root)
+    children = neighbours[tree.parents[neighbours] == tree.root]  # in preorder, their parts stand one behind the other
+    behind = np.searchsorted(tree.places[children], tree.places[nodes], side="right") - 1
+    return np.where(nodes == tree.root, tree.root, np.append(children, tree.root)[behind]).astype(np.int32)

@@ -1,0 +1,117 @@
+"""The papers' fixtures, and random networks small enough for brute force."""
+
+from hypothesis import strategies as st
+
+from cbnet.language import Message
+from cbnet.routing import Network
+from cbnet.topology import Graph
+
+TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
+TWELVE_TIED = TWELVE.replace("1-6:4", "1-6:3")
+RING = "1-2:3 2-3:2 3-4:2 4-1:2"
+TRIANGLE = "1-2:1 2-3:1 1-3:2"
+TIES = "0-1:1 0-2:1 1-3:1 1-4:1 2-3:1 2-4:1"  # 0 is v, 1 is a, 2 is b; 3 and 4 are x and y
+
+
+def graph(said):
+    """Return the graph of a text such as `1-5:1 1-6:4`."""
+    ends, weights = zip(*(edge.split(":") for edge in said.split()), strict=True)
+    return Graph.from_edges((*pair.split("-"), weight) for pair, weight in zip(ends, weights, strict=True))
+
+
+class Named:
+    """A network whose nodes all want something of their own: pi asks for the tag i."""
+
+    def __init__(self, said, receivers=None, senders=None):
+        self.graph = graph(said)
+        self.id = self.graph.id
+        wanting = self.graph.names if receivers is None else receivers
+        predicates = {self.id(name): f'#"{name}"' for name in wanting}
+        self.network = Network(self.graph, predicates, None if senders is None else map(self.id, senders))
+
+    def names(self, ids):
+        return {self.graph.name(int(u)) for u in ids}
+
+    def message(self, *wanted):
+        return Message(tags=map(str, wanted))
+
+    def packets(self, delivery):
+        return {(self.graph.name(p.sender), self.graph.name(p.receiver)) for p in delivery.packets}
+
+
+# --- random networks
+
+WANTS = ["k = 0", "k = 1", "k = 2", "k < 2", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 or j = 1", "true", "false"]
+UNIVERSE = [Message({"k": k}) for k in range(4)] + [Message({"k": 2, "j": 1}), Message({"j": 1}), Message()]
+
+
+@st.composite
+def trees(draw, most=9):
+    """Return the edges of a random tree."""
+    n = draw(st.integers(2, most))
+    return [(draw(st.integers(0, child - 1)), child) for child in range(1, n)]
+
+
+@st.composite
+def connected(draw, most=9):
+    """Return the edges of a random connected graph."""
+    edges = draw(trees(most))
+    n = len(edges) + 1
+    pairs = [(u, v) for u in range(n) for v in range(u + 1, n) if (u, v) not in edges]
+    return edges + (draw(st.lists(st.sampled_from(pairs), unique=True, max_size=10)) if pairs else [])
+
+
+def weighted(edges, weights):
+    return Graph.from_edges((u, v, weight) for (u, v), weight in zip(edges, weights, strict=True))
+
+
+@st.composite
+def graphs(draw, edges=None, most=9):
+    """Return a graph in which ties are common: all weights are equal, or few and small."""
+    chosen = draw(edges if edges is not None else connected(most))
+    largest = draw(st.sampled_from([1, 2, 4]))
+    return weighted(chosen, [draw(st.integers(1, largest)) for _ in chosen])
+
+
+@st.composite
+def graphs_without_ties(draw, most=9):
+    """Return a graph with distinct powers of two as weights: no two sets of edges have the same length."""
+    edges = draw(connected(most))
+    return weighted(edges, [1 << place for place in draw(st.permutations(range(len(edges))))])
+
+
+@st.composite
+def networks(draw, of=None):
+    """Return a network; often not all nodes send or receive."""
+    chosen = draw(of if of is not None else graphs())
+    nodes = st.integers(0, len(chosen) - 1)
+    receivers = draw(st.dictionaries(nodes, st.sampled_from(WANTS), min_size=1))
+    senders = draw(st.none() | st.sets(nodes, min_size=1))
+    return Network(chosen, receivers, senders)
+
+
+# --- what the definitions say, without a thought of speed
+
+
+def below(tree, u):
+    """Return T_v/u: u and all whose way from the root passes u, by following parents."""
+    found = set()
+    for x in range(len(tree.parents)):
+        way = x
+        while way >= 0 and way != u:
+            way = int(tree.parents[way])
+        if way == u:
+            found.add(x)
+    return found
+
+
+def via(network, v, u, w):
+    """Return T_v/(u, w)."""
+    tree = network.tree(v)
+    return below(tree, w) if tree.parents[w] == u else set()
+
+
+def indistinguishable(network, v1, v2, u):
+    """Return whether u has the same children, each with the same nodes below, in the trees of v1 and v2."""
+    neighbours = network.graph.neighbours(u).tolist()
+    return all(via(network, v1, u, w) == via(network, v2, u, w) for w in neighbours)

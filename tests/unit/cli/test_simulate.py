@@ -1,0 +1,213 @@
+import json
+from xml.etree import ElementTree
+
+import pytest
+from networks import RING, TWELVE
+
+from cbnet.routing import pif
+from cbnet.topology import topology
+
+KEYS = [
+    "scheme", "messages", "delivered", "missed", "spurious", "duplicates", "packets", "stretch_mean", "stretch_max",
+    "header_bytes", "state_bits", "state_bits_formula",
+]  # fmt: skip
+POWERLAW = ("--topology", "powerlaw:200", "--random", "receivers=50,filters=3")
+
+
+def rows(outcome):
+    assert (outcome.code, outcome.err) == (0, "")
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+def by_scheme(outcome):
+    return {row.pop("scheme"): row for row in rows(outcome)}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The twelve nodes of [2006 Fig. 1], and predicates for its Fig. 4."""
+    for name, said in (("twelve", TWELVE), ("ring", RING)):
+        edges = (edge.replace("-", " ").replace(":", " ") for edge in said.split())
+        (tmp_path / f"{name}.edges").write_text("\n".join(edges))
+    wanting = "\n".join(f"{node} = '#a'" for node in (2, 3, 4, 8))
+    (tmp_path / "four.toml").write_text(f"[interfaces]\n{wanting}\n")
+    (tmp_path / "two.toml").write_text("[interfaces]\n2 = '#a'\n4 = '#a'\n")
+    (tmp_path / "one.jsonl").write_text('{"#": ["a"]}\n')
+    return tmp_path
+
+
+def given(files, name, predicates, *more):
+    return ("simulate", "--topology", files / f"{name}.edges", "--predicates", files / predicates,
+            "--messages", files / "one.jsonl", *more)  # fmt: skip
+
+
+def test_all_schemes_deliver_figure_4_as_the_paper_says(cbnet, files):
+    found = by_scheme(cbnet(*given(files, "twelve", "four.toml", "--source", "1", "--json")))
+    assert list(found) == ["psf", "ips", "pif", "drp"]
+    for row in found.values():
+        # 1-6, 6-2, 2-3, 6-7, 7-4, 7-8
+        assert (row["messages"], row["delivered"], row["missed"], row["packets"]) == (1, 4, 0, 6)
+        assert (row["spurious"], row["duplicates"], row["stretch_mean"], row["stretch_max"]) == (0, 0, 1.0, 1.0)
+    assert found["psf"]["header_bytes"] == found["ips"]["header_bytes"] == found["pif"]["header_bytes"] == 6
+    assert found["drp"]["header_bytes"] == 5 + 3 + 3 + 2 + 2 + 2  # {2,3,4,8}, {2,3}, {4,8}, {3}, {4}, {8}
+
+
+def test_the_ring_of_figure_3_costs_pif_a_spurious_packet(cbnet, files):
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", "--source", "1", "--scheme", "psf,pif", "--json")))
+    assert {name: (row["packets"], row["spurious"]) for name, row in found.items()} == {"psf": (2, 0), "pif": (3, 1)}
+
+
+def test_a_thousand_messages_on_a_power_law_graph_are_delivered_as_promised(cbnet):
+    found = rows(cbnet("simulate", *POWERLAW, "--messages", 1000, "--json"))
+    assert [list(row) for row in found] == [KEYS] * 4
+    for row in found:
+        assert (row["messages"], row["missed"], row["duplicates"]) == (1000, 0, 0)
+        assert row["spurious"] == 0 or row["scheme"] == "pif"
+        assert row["delivered"] > 1000  # messages match some receivers
+        assert row["state_bits"] > 0
+    assert len({row["delivered"] for row in found}) == 1
+    assert [row["scheme"] for row in found if row["state_bits_formula"] is None] == ["ips"]
+
+
+def test_another_seed_makes_another_network(cbnet):
+    one, same, other = (
+        cbnet("simulate", *POWERLAW, "--scheme", "drp", "--json", "--seed", seed).out for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_people_get_tables(cbnet, files):
+    outcome = cbnet(*given(files, "twelve", "four.toml"))
+    assert (outcome.code, outcome.err) == (0, "")
+    first, *rest = outcome.out.splitlines()
+    assert first.endswith("twelve.edges: 12 nodes, 15 edges, 12 senders, 4 receivers, 4 filters, 1 message")
+    assert [line.split()[0] for line in rest if line[:3] in ("psf", "ips", "pif", "drp")] == 2 * [
+        "psf", "ips", "pif", "drp"
+    ]  # fmt: skip
+
+
+def test_predicates_may_be_a_compiled_table(cbnet, files):
+    assert cbnet("compile", files / "four.toml", "-o", files / "four.cbt").code == 0
+    one, other = (cbnet(*given(files, "twelve", name, "--json")) for name in ("four.toml", "four.cbt"))
+    assert rows(one) == rows(other)
+
+
+def test_made_messages_match_somebody(cbnet, files):
+    outcome = cbnet("simulate", "--topology", files / "twelve.edges", "--predicates", files / "four.toml",
+                    "--messages", 50, "--source", 1, "--scheme", "psf", "--json")  # fmt: skip
+    assert by_scheme(outcome)["psf"]["delivered"] == 50 * 4
+
+
+def test_the_unicast_of_drp_may_be_one_tree_and_its_header_the_whole_partition(cbnet):
+    plain, tree, partition = (
+        by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "drp", "--json", *more))["drp"]
+        for more in ((), ("--unicast", "tree"), ("--partition",))
+    )
+    assert plain["stretch_mean"] == 1.0 < tree["stretch_mean"] <= tree["stretch_max"]
+    assert tree["state_bits"] < plain["state_bits"]
+    assert partition["packets"] == plain["packets"]
+    assert partition["header_bytes"] > plain["header_bytes"]
+
+
+def test_fewer_senders_need_less_state(cbnet):
+    few, all_nodes = (
+        by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
+        for more in (("--senders", 20), ())
+    )
+    assert few["state_bits"] < all_nodes["state_bits"] / 5
+
+
+def test_classes_of_senders_are_counted_at_random_routers(cbnet):
+    found = rows(cbnet("simulate", "--topology", "tree:15", "--random", "receivers=5", "--scheme", "drp",
+                       "--classes", 4, "--json"))[1:]  # fmt: skip
+    assert len(found) in (4, 5)  # the one with the most neighbours may be among the others
+    neighbours = dict(enumerate(topology("tree:15").degrees.tolist()))
+    for row in found:
+        assert row["senders"] == 15
+        assert row["neighbours"] == neighbours[row["router"]]
+        assert row["classes"] == row["neighbours"] + 1  # their sides, and itself
+    shown = cbnet("simulate", "--topology", "tree:15", "--random", "receivers=5", "--classes", 4).out
+    assert "Classes of senders that a router cannot tell apart" in shown
+
+
+def test_a_delivery_is_drawn(cbnet, files):
+    drawn = files / "drawn.svg"
+    outcome = cbnet(*given(files, "twelve", "four.toml", "--source", 1, "--scheme", "pif", "--draw", drawn))
+    assert (outcome.code, outcome.err) == (0, "")
+    root = ElementTree.parse(drawn).getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    assert root.find(f"{name}title").text == "pif: #a from 1"
+    arrows = [line for line in root.iter(f"{name}line") if line.get("marker-end")]
+    assert len(arrows) == 6
+
+
+def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
+    monkeypatch.setattr("cbnet.cli.simulate._COUNTED", 100)
+    monkeypatch.setattr("cbnet.cli.simulate._SAMPLED", 150)
+    outcome = cbnet("simulate", *POWERLAW, "--scheme", "psf,pif", "--json")
+    assert outcome.code == 0
+    assert "reduced at 150 routers" in outcome.err
+    estimated = [json.loads(line)["state_bits"] for line in outcome.out.splitlines()]
+    monkeypatch.undo()
+    exact = [row["state_bits"] for row in rows(cbnet("simulate", *POWERLAW, "--scheme", "psf,pif", "--json"))]
+    assert estimated != exact
+    assert estimated == pytest.approx(exact, rel=0.1)
+
+
+def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, files, monkeypatch):
+    monkeypatch.setattr(pif.PifRouter, "fwd", lambda *_: [])
+    outcome = cbnet(*given(files, "ring", "two.toml", "--source", "1"))
+    assert outcome.code == 1
+    assert outcome.err == "error: messages were missed or ran in circles by pif: please report this\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--topology", "ring:9"], "who wants what?; give either --predicates FILE or --random"),
+        (["--topology", "ring:9", "--random", "receivers=10"], "has 9 nodes, and cannot have 10 receivers"),
+        (
+            ["--topology", "ring:9", "--random", "receiver=5"],
+            "'receiver=5' is not understood; write --random receivers",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=x"], "'receivers=x' is not understood"),
+        (["--topology", "ring:9", "--random", "receivers=2,filters=0"], "'filters=0' is not understood"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--senders", "10"], "cannot have 10 senders"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--source", "1", "--senders", "2"], "who sends?"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--source", "x"], "the graph has no node 'x'"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf,xyz"],
+            "unknown scheme 'xyz'; use one of",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--unicast", "x"], "unknown unicast 'x'; use one of"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "no.jsonl"], "no.jsonl: cannot read"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--messages", "123456789"],
+            "from 1 to 1,000,000, not 123456789",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "no/a.svg"], "no/a.svg: cannot write"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: cannot write"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "0"], "from 1 to 1,000,000, not 0"),
+        (["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"], "up to 500 nodes can be drawn"),
+        (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),
+        (["--random", "receivers=2"], "Missing option '--topology'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cbnet, arguments, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = cbnet("simulate", *arguments)
+    assert outcome.code == 2
+    assert problem in outcome.err
+
+
+def test_mistakes_in_files_are_shown_at_their_place(cbnet, files):
+    (files / "bad.toml").write_text("[interfaces]\n2 = '#a'\n99 = '#a'\n")
+    outcome = cbnet(*given(files, "ring", "bad.toml"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"error: {files}/bad.toml: the graph has no node '99'\n"
+    (files / "one.jsonl").write_text('{"x": 1}\n{"x": null}\n[]\n')
+    outcome = cbnet(*given(files, "ring", "two.toml"))
+    assert outcome.code == 2
+    assert [line.split(": ")[1].removeprefix(f"{files}/")[:11] for line in outcome.err.splitlines()] == [
+        "one.jsonl:2", "one.jsonl:3"
+    ]  # fmt: skip

@@ -1,0 +1,38 @@
+import pytest
+
+from cbnet.language import Message, parse
+from cbnet.routing.interests import Interests
+
+
+def test_the_example_of_the_module_holds():
+    interests = Interests({7: parse("x > 2"), 9: parse("x > 3 or y = 1")})
+    assert list(map(str, interests.filters)) == ["x > 2", "x > 3", "y = 1"]
+    assert (interests.of(7), interests.of(9)) == (0b001, 0b110)
+    assert interests.disjunction([0b001, 0b110]) == 0b101
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kept"),
+    [
+        ("x >= 1 and x <= 1", "x = 1", {"x = 1"}),
+        ("x = 1", "x >= 1 and x <= 1", {"x = 1"}),
+        ("b = true", "b != false", {"b = true"}),
+        ("b != false", "b = true", {"b != false"}),
+    ],
+)
+def test_of_filters_that_cover_each_other_one_of_the_smallest_stays(one, other, kept):
+    interests = Interests({1: parse(one), 2: parse(other)})
+    both = interests.disjunction([interests.of(1), interests.of(2)])
+    assert set(map(str, interests.predicate(both).filters)) == kept
+
+
+def test_a_predicate_that_nothing_matches_has_no_filters():
+    interests = Interests({1: parse("x < 1 and x > 2")})
+    assert (interests.of(1), interests.given_words(1)) == (0, 2)
+    assert interests.interested(Message({"x": 1})) == set()
+
+
+def test_another_message_is_matched_anew():
+    interests = Interests({1: parse("x = 1"), 2: parse("x = 2")})
+    found = [interests.interested(Message({"x": x})) for x in (1, 2, 1, 3)]
+    assert found == [{1}, {2}, {1}, set()]

@@ -1,0 +1,22 @@
+import pytest
+from networks import RING, Named
+
+from cbnet.errors import InputError
+from cbnet.routing import SCHEMES, scheme
+
+
+def test_the_schemes_of_the_paper_are_known_by_name():
+    assert SCHEMES == ("psf", "ips", "pif", "drp")
+    network = Named(RING).network
+    assert [scheme(name)(network).name for name in SCHEMES] == list(SCHEMES)
+
+
+def test_an_unknown_scheme_is_refused():
+    with pytest.raises(InputError, match="unknown scheme 'ospf'; use one of psf, ips, pif, drp"):
+        scheme("ospf")
+
+
+def test_a_router_is_made_when_it_is_asked_for_and_stays():
+    built = scheme("psf")(Named(RING).network)
+    assert built.router(2) is built.router(2)
+    assert built.router(2).u == 2
