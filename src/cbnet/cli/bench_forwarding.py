@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cbnet.cli.grids import new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 from cbnet.errors import CbnetError
 
@@ -71,7 +72,7 @@ def _show(outcome: Outcome, workload: str) -> None:
 
 def _times(results: list[Result]) -> Grid:
     heads = ("single", "batch", "2 threads", "json.loads", "single / json", "batch / json")
-    grid = _grid("Microseconds per message", heads)
+    grid = new_grid("Microseconds per message", "engine", *heads)
     for result in results:
         json = result.us_json_loads
         times = (result.us_single, result.us_batch, result.us_batch_2threads, json)
@@ -81,7 +82,7 @@ def _times(results: list[Result]) -> Grid:
 
 def _work(results: list[Result]) -> Grid:
     heads = ("build s", "bytes / constraint", "touched", "matched", "touched / matched")
-    grid = _grid("Building, and entries touched and interfaces matched per message", heads)
+    grid = new_grid("Building, and entries touched and interfaces matched per message", "engine", *heads)
     for result in results:
         work = (result.touched, result.matched, _over(result.touched, result.matched))
         _add(grid, result, result.build_s, result.bytes_per_constraint, *work)
@@ -89,7 +90,7 @@ def _work(results: list[Result]) -> Grid:
 
 
 def _gains(results: list[Result]) -> Grid:
-    grid = _grid("Speed-up of two over one", ("threads", "processes", "threads / processes"))
+    grid = new_grid("Speed-up of two over one", "engine", "threads", "processes", "threads / processes")
     for result in results:
         if result.speedup_2threads is not None:
             gains = (result.speedup_2threads, result.speedup_2processes)
@@ -99,17 +100,6 @@ def _gains(results: list[Result]) -> Grid:
 
 def _add(grid: Grid, result: Result, *values: float | None) -> None:
     grid.add_row(result.engine, *map(_number, values))
-
-
-def _grid(title: str, heads: tuple[str, ...]) -> Grid:
-    from rich import box
-    from rich.table import Table
-
-    grid = Table(title=title, title_style="bold", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD)
-    grid.add_column("engine", style="cyan")
-    for head in heads:
-        grid.add_column(head, justify="right")
-    return grid
 
 
 def _ratios(results: list[Result]) -> Iterator[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cbnet.cli.grids import bar_grid, new_grid
 from cbnet.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-_BAR = 20  # characters of the longest bar
 _SIZES = 12  # of filters, shown one by one
 _FILTERS = {
     "always": "empty: match always", "single": "of one constraint", "other": "of more",
@@ -51,23 +51,23 @@ def _grids(said: dict[str, Any]) -> Iterator[Grid]:
     constraints, filters, interfaces = said["constraints"], said["filters"], said["interfaces"]
     yield _counts(said)
     parts = [(row["part"], row["bytes"]) for row in said["parts"]]
-    yield _bars("Where the bytes go", "part", "bytes", parts, said["bytes"])
+    yield bar_grid("Where the bytes go", "part", "bytes", parts, said["bytes"])
     tests = [(f"{row['type']} {row['operator']}", row["constraints"]) for row in said["tests"]]
-    yield _bars("Types and operators", "test", "constraints", tests, constraints)
+    yield bar_grid("Types and operators", "test", "constraints", tests, constraints)
     sizes = [(row["constraints"], row["filters"]) for row in said["filter_sizes"]]
-    yield _bars("Sizes of filters", "constraints", "filters", _shortened(sizes), filters)
+    yield bar_grid("Sizes of filters", "constraints", "filters", _shortened(sizes), filters)
     names = [(print_name(row["name"]), row["constraints"]) for row in said["top_names"]]
-    yield _bars("Commonest names", "name", "constraints", names, constraints)
+    yield bar_grid("Commonest names", "name", "constraints", names, constraints)
     tags = [(print_tag(row["name"]), row["constraints"]) for row in said["top_tags"]]
-    yield _bars("Commonest tags", "tag", "constraints", tags, constraints)
+    yield bar_grid("Commonest tags", "tag", "constraints", tags, constraints)
     determinants = [
         ((print_tag if row["is_tag"] else print_name)(row["name"]), row["interfaces"]) for row in said["determinants"]
     ]
-    yield _bars("Selectivity table", "a message without", "excludes interfaces", determinants, interfaces)
+    yield bar_grid("Selectivity table", "a message without", "excludes interfaces", determinants, interfaces)
 
 
 def _counts(said: dict[str, Any]) -> Grid:
-    grid = _grid("In all", "", "")
+    grid = new_grid("In all", "", "")
     grid.show_header = False
     rows = {
         "interfaces": said["interfaces"], "filters": said["filters"],
@@ -80,32 +80,9 @@ def _counts(said: dict[str, Any]) -> Grid:
     return grid
 
 
-def _bars(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]], total: int) -> Grid:
-    """Return a table of counts, each with its share of the total and a bar."""
-    from rich.text import Text
-
-    grid = _grid(title, what, unit, "share", "")
-    longest = max((count for _, count in rows), default=1)
-    for said, count in rows:
-        bar = "█" * round(_BAR * count / longest) or "▏"
-        grid.add_row(Text(str(said)), f"{count:,}", f"{count / max(1, total):.1%}", bar)
-    return grid
-
-
 def _shortened(sizes: list[tuple[int, int]]) -> list[tuple[object, int]]:
     """Return the counts of the smallest filters one by one, and those of all others together."""
     if len(sizes) <= _SIZES:
         return [*sizes]
     rest = sizes[_SIZES - 1 :]
     return [*sizes[: _SIZES - 1], (f"{rest[0][0]} to {rest[-1][0]}", sum(count for _, count in rest))]
-
-
-def _grid(title: str, first: str, *others: str) -> Grid:
-    from rich import box
-    from rich.table import Table
-
-    grid = Table(title=title, title_style="bold", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD)
-    grid.add_column(first, style="cyan")
-    for head in others:
-        grid.add_column(head, justify="right" if head or len(others) == 1 else "left")
-    return grid

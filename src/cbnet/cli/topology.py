@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cbnet.cli.grids import bar_grid, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from cbnet.topology.summary import TrackStep
-
-_BAR = 20  # characters of the longest bar
 
 
 def topology(
@@ -67,20 +66,20 @@ def _progress_bar() -> TrackStep:
 def _grids(said: dict[str, Any]) -> Iterator[Grid]:
     yield _counts(said)
     classes = (said["classes"] or {}).items()
-    yield _bars("Classes of ASes", "class", "nodes", [*classes])
+    yield bar_grid("Classes of ASes", "class", "nodes", [*classes])
     degrees = [(_range(row), row["nodes"]) for row in said["degrees"]["counts"]]
-    yield _bars("Degrees", "neighbours", "nodes", degrees)
+    yield bar_grid("Degrees", "neighbours", "nodes", degrees)
     distances = [(_range(row), row["pairs"]) for row in said["distances"]["counts"]]
     where = "all nodes" if said["distances"]["exact"] else counted(said["distances"]["sources"], "node")
-    yield _bars(f"Distances from {where}", "distance", "pairs", distances)
+    yield bar_grid(f"Distances from {where}", "distance", "pairs", distances)
     yield _central(said)
     if said["components"]["count"] > 1:
         sizes = [(place, size) for place, size in enumerate(said["components"]["sizes"], 1)]
-        yield _bars("Largest components", "component", "nodes", sizes, said["nodes"])
+        yield bar_grid("Largest components", "component", "nodes", sizes, said["nodes"])
 
 
 def _counts(said: dict[str, Any]) -> Grid:
-    grid = _grid("In all", "", "")
+    grid = new_grid("In all", "", "")
     grid.show_header = False
     degrees, distances, weights = said["degrees"], said["distances"], said["weights"] or {}
     rows = {
@@ -102,35 +101,13 @@ def _central(said: dict[str, Any]) -> Grid:
     from rich.text import Text
 
     classes = ["class"] if said["classes"] else []
-    grid = _grid("Most central", "node", "betweenness", "degree", *classes)
+    grid = new_grid("Most central", "node", "betweenness", "degree", *classes)
     for row in said["central"]:
         values = (f"{row['betweenness']:.1%}", f"{row['degree']:,}", *(row[key] for key in classes))
         grid.add_row(Text(str(row["node"])), *values)
     return grid
 
 
-def _bars(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]], total: int = 0) -> Grid:
-    """Return a table of counts, each with its share of the total, or of their sum, and a bar."""
-    grid = _grid(title, what, unit, "share", "")
-    longest = max((count for _, count in rows), default=1)
-    total = total or sum(count for _, count in rows)
-    for said, count in rows:
-        bar = "█" * round(_BAR * count / longest) or "▏"
-        grid.add_row(str(said), f"{count:,}", f"{count / total:.1%}", bar)
-    return grid
-
-
 def _range(row: dict[str, Any]) -> str:
     least, most = f"{row['from']:,}", f"{row['to']:,}"
     return least if least == most else f"{least} to {most}"
-
-
-def _grid(title: str, first: str, *others: str) -> Grid:
-    from rich import box
-    from rich.table import Table
-
-    grid = Table(title=title, title_style="bold", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD)
-    grid.add_column(first, style="cyan")
-    for head in others:
-        grid.add_column(head, justify="right" if head or len(others) == 1 else "left")
-    return grid

@@ -8,6 +8,11 @@ from cbnet.topology.edges import Relation
 from cbnet.topology.graph import Graph
 from cbnet.topology.named import topology
 from cbnet.topology.path_lengths import PathLengths, average_distance, path_lengths
+from cbnet.topology.tree_interfaces import distinct_trees
+from cbnet.topology.tree_load import link_load
+from cbnet.topology.tree_roots import draw_roots, root_classes
+from cbnet.topology.tree_stretch import ExtraLengths, extra_lengths
+from cbnet.topology.tree_ties import Ties, tied_trees
 from cbnet.topology.trees import (
     ROOT,
     UNREACHED,
@@ -22,9 +27,11 @@ __all__ = [
     "ROOT",
     "UNREACHED",
     "AsClass",
+    "ExtraLengths",
     "Graph",
     "PathLengths",
     "Relation",
+    "Ties",
     "Tree",
     "as_classes",
     "average_distance",
@@ -33,11 +40,17 @@ __all__ = [
     "components",
     "customer_trees",
     "distances",
+    "distinct_trees",
+    "draw_roots",
+    "extra_lengths",
     "largest_component",
+    "link_load",
     "most_central",
     "parents",
     "path_lengths",
+    "root_classes",
     "shortest_path_tree",
     "shortest_path_trees",
+    "tied_trees",
     "topology",
 ]

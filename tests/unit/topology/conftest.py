@@ -1,9 +1,12 @@
 import pytest
 
-from cbnet.topology import Graph
+from cbnet.topology import Graph, shortest_path_tree
 
 # [2006 Figures 1, 2, 4], with weights that make all shortest paths unique and fit all that the prose says
 TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
+
+# [2014 Figures 2, 3]: all links have length 1; T1 is the tree of b, T2 that of i
+ELEVEN = "bc cg ch bf fj fk be ei ed da ij jk fg"
 
 
 def graph_of(text):
@@ -20,3 +23,9 @@ def graph():
 @pytest.fixture
 def twelve():
     return graph_of(TWELVE)
+
+
+@pytest.fixture
+def two_trees():
+    graph = Graph.from_edges([tuple(link) for link in ELEVEN.split()])
+    return graph, [shortest_path_tree(graph, graph.id(root)) for root in "bi"]
