@@ -1,11 +1,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import messages_near, predicates
+from plain_reduction import plain_reduce
+from strategies import close_names, close_tags, close_values, constraints, filters, messages_near, predicates
 
-from cbnet._kernels import subsets
 from cbnet.language import Predicate, covers, disjunction_advantage, reduce, satisfiable, size
-from cbnet.language.reduction import plain_supersets
+from cbnet.language.numbers import LARGEST
+from cbnet.language.ranges import AttributeRange
+from cbnet.language.shapes import Shapes
 
 both_rules = pytest.mark.parametrize("rules", ["full", "pairwise"])
 
@@ -47,19 +49,60 @@ def test_nothing_redundant_is_left(predicate):
             assert not covers(constraint, rest)
 
 
-@given(predicates())
-def test_the_mask_excludes_no_pair_that_covers(predicate):
-    # The same reduction by asking every pair, without the kernel.
-    kept = list(reduce_filters(predicate))
-    for wide in sorted(kept, key=size):
-        if wide in kept:
-            kept = [narrow for narrow in kept if narrow is wide or not covers(wide, narrow)]
-    assert list(reduce(predicate).filters) == kept
+# Values at the ends of their order, where an interval has few members or one.
+end_values = st.sampled_from(
+    [
+        True, 1, -LARGEST, LARGEST, "", "\0", "\0\0", "a", "a\0", "a\0\0", "ab", "\x01", "\ud7ff", "\ue000",
+        "\U0010fffe", "\U0010ffff", "\U0010ffff\U0010ffff", "\U0010ffff\0",
+    ]
+)  # fmt: skip
+crowds = st.builds(
+    Predicate,
+    st.lists(filters(st.sampled_from("xy"), close_values | end_values, close_tags, max_size=5), max_size=12),
+)
 
 
-def reduce_filters(predicate):
-    """Yield each filter reduced by itself."""
-    return dict.fromkeys(filter for alone in predicate for filter in reduce(Predicate([alone])))
+@both_rules
+@given(predicate=crowds)
+def test_index_and_kernel_keep_what_asking_every_pair_keeps(rules, predicate):
+    reduced, plain = reduce(predicate, rules), plain_reduce(predicate, rules)
+    assert list(reduced.filters) == list(plain.filters)
+    assert str(reduced) == str(plain)
+
+
+@given(st.lists(constraints(st.just("x"), close_values | end_values), min_size=1, max_size=4), st.data())
+def test_the_kernel_agrees_with_the_ranges_or_leaves_it_open(group, data):
+    shapes = Shapes()
+    wide = data.draw(constraints(st.just("x"), close_values | end_values))
+    asked, had = shapes.of(wide), shapes.together([shapes.of(constraint) for constraint in group])
+    narrow = AttributeRange(group)
+    expected = narrow.is_empty or narrow.implies(wide)
+    assert shapes.packed().contains(asked, had) in (expected, None)
+    assert shapes.contains(asked, had) == expected
+
+
+words = st.sampled_from(["ab", "aba", "b", "market", "markets"])
+
+
+@given(constraints(st.just("x"), words), constraints(st.just("x"), words))
+def test_the_kernel_decides_between_single_constraints_on_words(wide, narrow):
+    shapes = Shapes()
+    pair = shapes.of(wide), shapes.of(narrow)
+    assert shapes.packed().contains(*pair) is not None
+
+
+@given(st.lists(filters(close_names, close_values, close_tags), max_size=12), st.data())
+def test_what_a_few_do_not_need_more_do_not_need(said, data):
+    from cbnet.language.reduction import _Coder
+    from cbnet.language.rows import Rows
+
+    said = list(Predicate(said).filters)
+    counts = sorted(data.draw(st.sets(st.integers(0, len(said)))))
+    coder = _Coder()
+    rows = Rows(*coder.rows(said), coder.shapes, "full")
+    for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):
+        alone = _Coder()
+        assert needed == Rows(*alone.rows(said[:count]), alone.shapes, "full").needed()
 
 
 @both_rules
@@ -71,14 +114,3 @@ def test_combining_never_costs(rules, parts):
 @given(parts=st.lists(predicates(), max_size=4))
 def test_the_full_rules_prove_at_least_what_the_pairwise_rules_prove(parts):
     assert disjunction_advantage(parts) <= disjunction_advantage(parts, "pairwise")
-
-
-@given(st.integers(0, 2**64 - 1), st.lists(st.tuples(st.integers(0, 2**64 - 1), st.booleans()), max_size=50))
-def test_the_kernel_finds_the_supersets_that_its_definition_names(wide, rows):
-    from array import array
-
-    masks = array("Q", [mask for mask, _ in rows])
-    alive = bytearray(is_alive for _, is_alive in rows)
-    out = array("I", [0] * len(rows))
-    expected = plain_supersets(wide, masks, alive)
-    assert list(out[: subsets.supersets(wide, masks, alive, out)]) == expected

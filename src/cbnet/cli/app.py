@@ -11,16 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
+from cbnet.cli.alpha import alpha
 from cbnet.cli.bench import bench
 from cbnet.cli.check import check
 from cbnet.cli.compile import compile
 from cbnet.cli.covers import covers
 from cbnet.cli.demo import demo
+from cbnet.cli.fib import fib
 from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
 from cbnet.cli.simulate import simulate
 from cbnet.cli.topology import topology
+from cbnet.cli.trees import trees
 from cbnet.errors import CbnetError, InputError
 
 # Typer carries a copy of click in newer versions and uses the real one in older: this finds either.
@@ -33,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, covers, match, compile, inspect, topology, simulate, demo):
+for command in (alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, demo):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -121,16 +121,20 @@ class NumberRange:
         return self.low <= number <= self.high and number not in self.excluded
 
     def _restrict(self, op: Op, value: Number) -> None:
-        if op is Op.NE:
-            self.excluded.add(value)
-        if op in (Op.EQ, Op.GE):
-            self._raise_low(value)
-        if op in (Op.EQ, Op.LE):
-            self._lower_high(value)
-        if op is Op.GT:
-            self._raise_low(successor(value))
-        if op is Op.LT:
-            self._lower_high(predecessor(value))
+        match op:
+            case Op.NE:
+                self.excluded.add(value)
+            case Op.EQ:
+                self._raise_low(value)
+                self._lower_high(value)
+            case Op.GE:
+                self._raise_low(value)
+            case Op.LE:
+                self._lower_high(value)
+            case Op.GT:
+                self._raise_low(successor(value))
+            case Op.LT:
+                self._lower_high(predecessor(value))
 
     def _raise_low(self, bound: Number | None) -> None:
         if self.low is not None:
@@ -142,6 +146,8 @@ class NumberRange:
 
     def _trim(self) -> None:
         """Move the ends inwards until both are members."""
+        if not self.excluded:
+            return
         while not self.is_empty and self.low in self.excluded:
             self._raise_low(successor(self.low))
         while not self.is_empty and self.high in self.excluded:

@@ -100,16 +100,15 @@ class AttributeRange:
     __slots__ = ("is_empty", "kind", "typed")
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
-        by_kind: dict[Kind, list[Constraint]] = defaultdict(list)
-        for constraint in constraints:
-            if constraint.kind is not None:
-                by_kind[constraint.kind].append(constraint)
+        asked = [constraint for constraint in constraints if constraint.kind is not None]
+        kinds = {constraint.kind for constraint in asked}
         self.kind: Kind | None = None  # of no kind: any value, or none
         self.typed: Range | None = None
-        if len(by_kind) == 1:
-            [(self.kind, asked)] = by_kind.items()
+        if len(kinds) == 1:
+            self.kind = asked[0].kind
+            assert self.kind is not None
             self.typed = _RANGES[self.kind](asked)
-        self.is_empty = len(by_kind) > 1 or (self.typed is not None and self.typed.is_empty)
+        self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
 
     def implies(self, constraint: Constraint) -> bool:
         """Return whether every value in a range that is not empty satisfies a constraint."""

@@ -31,6 +31,7 @@ from cbnet.language.constraint import OPPOSITE, Constraint, Op
 
 _NUL = "\0"
 _LAST = "\U0010ffff"
+_BEFORE_LAST = "\U0010fffe"
 _READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./"
 _TEXTS_ASKED = 4  # of all that a range has, to exclude most of what is not a part of it
 _LONGEST_OVERLAP = 64  # joining constants more tightly than that makes no member easier to read
@@ -46,8 +47,8 @@ class StringRange:
     """The strings that satisfy the wanted constraints and violate the unwanted ones."""
 
     __slots__ = (
-        "_contradicts", "_pieces", "_refused_suffixes", "_refused_texts", "_removed", "_suffix", "excluded", "high",
-        "low", "member", "texts",
+        "_contradicts", "_refused_suffixes", "_refused_texts", "_removed", "excluded", "high", "low", "member",
+        "pieces", "suffix", "texts",
     )  # fmt: skip
 
     def __init__(self, wanted: Iterable[Constraint], unwanted: Iterable[Constraint] = ()) -> None:
@@ -55,8 +56,8 @@ class StringRange:
         self.high: str | None = None
         self.excluded: frozenset[str] = frozenset()
         self._removed: list[str] = []  # prefixes that no member may have
-        self._suffix = ""
-        self._pieces: list[str] = []  # substrings that every member has
+        self.suffix = ""
+        self.pieces: list[str] = []  # substrings that every member has
         self._refused_texts: list[str] = []
         self._refused_suffixes: list[str] = []
         self._contradicts = False
@@ -66,7 +67,7 @@ class StringRange:
         for constraint in unwanted:
             self._refuse(constraint.op, cast(str, constraint.value), excluded)
         self.excluded = frozenset(excluded)
-        self.texts = [text for text in (self._suffix, *self._pieces) if text]
+        self.texts = [text for text in (self.suffix, *self.pieces) if text]
         self.member = self._find()  # a short one if that is easy; None if there is none
 
     @property
@@ -87,6 +88,21 @@ class StringRange:
         final = ord(self.high[-1])
         below = self.high[:-1] + (chr(_code_to(final - 1)) if final else "")
         return below if self._holds(below) else self.member
+
+    @property
+    def stem(self) -> str | None:
+        """Return a start that all strings between the ends have, if one of two characters and then anything may follow.
+
+        So a string between the ends that contains no given text, unless the stem does, is easily made.
+        None: there is no such start, or it is not plain.
+        """
+        if self.high is None:
+            return "" if self.low[:1] < _BEFORE_LAST else None
+        if self.high == after(self.low):
+            return self.low
+        fork = _fork(self.low, self.high)
+        first = ord(self.low[fork]) + 1 if fork < len(self.low) else 0
+        return self.low[:fork] if _code_from(first) < _code_to(ord(self.high[fork]) - 1) else None
 
     @property
     def is_bounded(self) -> bool:
@@ -150,11 +166,11 @@ class StringRange:
             case Op.LE:
                 self._cut("", value + _NUL)
             case Op.SUFFIX:
-                longer, shorter = sorted((value, self._suffix), key=len, reverse=True)
+                longer, shorter = sorted((value, self.suffix), key=len, reverse=True)
                 self._contradicts |= not longer.endswith(shorter)
-                self._suffix = longer
+                self.suffix = longer
             case Op.SUBSTRING if value:
-                self._pieces.append(value)
+                self.pieces.append(value)
 
     def _refuse(self, op: Op, value: str, excluded: set[str]) -> None:
         """Take an unwanted constraint into account."""
@@ -204,8 +220,10 @@ class StringRange:
         return None
 
     def _refuses_what_is_wanted(self) -> bool:
-        wanted = (self._suffix, *self._pieces)
-        return any(self._suffix.endswith(suffix) for suffix in self._refused_suffixes) or any(
+        if not self._refused_suffixes and not self._refused_texts:
+            return False
+        wanted = (self.suffix, *self.pieces)
+        return any(self.suffix.endswith(suffix) for suffix in self._refused_suffixes) or any(
             text in piece for text in self._refused_texts for piece in wanted
         )
 
@@ -214,19 +232,19 @@ class StringRange:
         entry = _entry(fan, self._refused_texts)
         if entry is None:
             return
-        yield _joined([fan.stem, *self._pieces, self._suffix])
-        yield _joined([entry, *self._pieces, self._suffix])
+        yield _joined([fan.stem, *self.pieces, self.suffix])
+        yield _joined([entry, *self.pieces, self.suffix])
         apart = _character(0, ord(_LAST), set("".join(self._refused_texts + self._refused_suffixes)))
         for length in range(1, len(self.excluded) + 2):  # one of them is not excluded
-            yield apart.join([entry + apart * (length - 1), *self._pieces, self._suffix])
+            yield apart.join([entry + apart * (length - 1), *self.pieces, self.suffix])
 
     def _holds(self, text: str) -> bool:
         return (
             self.low <= text
             and (self.high is None or text < self.high)
             and text not in self.excluded
-            and text.endswith(self._suffix)
-            and _contains_all(text, self._pieces)
+            and text.endswith(self.suffix)
+            and _contains_all(text, self.pieces)
             and not any(refused in text for refused in self._refused_texts)
             and not any(map(text.endswith, self._refused_suffixes))
             and not any(map(text.startswith, self._removed))
@@ -255,6 +273,8 @@ def _parts(low: str, high: str | None) -> Iterator[str | _Fan]:
 
 def _fork(low: str, high: str) -> int:
     """Return how many characters two strings share at their start."""
+    if high.startswith(low):
+        return len(low)
     pairs = enumerate(zip(low, high, strict=False))
     return next((place for place, (left, right) in pairs if left != right), min(len(low), len(high)))
 

@@ -108,7 +108,7 @@ class _Rows:
             'the name "#" is reserved for tags',
         )
         names, tags = np.unique(place[~is_tag & ~is_empty]), np.unique(place[is_tag & ~is_empty])
-        renumbered = np.zeros((2, len(texts)), np.int64)
+        renumbered = np.zeros((2, max(1, len(texts))), np.int64)  # rows without a name point to the first
         renumbered[0, names] = np.arange(len(names))
         renumbered[1, tags] = len(names) + np.arange(len(tags))
         chosen = texts.take(pa.array(np.concatenate([names, tags])))

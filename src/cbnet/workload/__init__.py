@@ -1,9 +1,11 @@
 """Workloads: what would users say? The papers' generators of filters and messages.
 
-parameters of a mix ─► scenario ─┬─► filters   an Arrow table, one row per constraint
-                                 └─► messages  an Arrow batch, one row per message
+parameters of a mix ─► scenario ─┬─► filters     an Arrow table, one row per constraint
+                                 └─► messages    an Arrow batch, one row per message
+parameters of [2006 §4.2] ─────────► predicates  an Arrow table like that of filters
 """
 
+from cbnet.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet.workload.filter_table import filters
 from cbnet.workload.forwarding_2001 import Forwarding2001
 from cbnet.workload.forwarding_2002 import Forwarding2002
@@ -12,6 +14,6 @@ from cbnet.workload.mixes import MIXES, mix
 from cbnet.workload.scenario import Domain, Parameters, Scenario
 
 __all__ = [
-    "MIXES", "Domain", "Forwarding2001", "Forwarding2002", "Parameters", "Scenario",
-    "as_messages", "filters", "messages", "mix",
+    "MIXES", "SCENARIOS", "Disjunction2006", "Domain", "Forwarding2001", "Forwarding2002", "Parameters", "Scenario",
+    "as_messages", "filters", "messages", "mix", "predicates",
 ]  # fmt: skip

@@ -18,6 +18,12 @@ from cbnet.errors import InputError
         ("x >= 6 and x <= 6 or x = 6", "x = 6", "x >= 6 and x <= 6"),
         # one by one, x < 3 is covered by x < 4, though nothing matches the second filter
         ("x < 4 or x < 3 and x > 5", "x < 4", "x < 4"),
+        # nothing is below "", so alone it implies all that is asked of s
+        ('s = "a" or s < ""', 's = "a"', 's = "a"'),
+        ('s $= "a" and y = 1 or s < "" and y = 1', 's $= "a" and y = 1', 's $= "a" and y = 1'),
+        ('s < "" or s < "" and y = 1', "false", 's < ""'),
+        # both contradict themselves; one by one, the first covers the second
+        ("x < 3 and x > 5 or x < 2 and x > 6 and y = 1", "false", "x < 3 and x > 5"),
         ("exists x or x = 1", "exists x", "exists x"),
         ("#a or #a and #b or #b and #c", "#a or #b and #c", "#a or #b and #c"),
         ("true or x = 1", "true", "true"),

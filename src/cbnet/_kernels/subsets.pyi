@@ -1,3 +1,0 @@
-from array import array
-
-def supersets(wide: int, masks: array[int], alive: bytearray, out: array[int]) -> int: ...

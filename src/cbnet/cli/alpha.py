@@ -1,0 +1,157 @@
+"""`cbnet alpha`: how much smaller is a disjunction than its parts, as more predicates are combined?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cbnet.cli.output import AsJson, counted, print_json
+from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table as Grid
+
+    from cbnet.experiments.advantage import Report
+    from cbnet.experiments.advantage_claims import Verdict
+
+
+class Model(StrEnum):
+    """The models of [2006 §4]."""
+
+    general = "general"
+    specific = "specific"
+
+
+def alpha(
+    model: Annotated[
+        Model | None, typer.Argument(help="General (sets of messages) or specific (predicates); both if not given.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", help="zipf-500, zipf-5000, uniform-50 or uniform-500; repeat it for more."),
+    ] = None,
+    sets: Annotated[
+        int | None,
+        typer.Option("--sets", min=1, help="Sets of predicates; 100 (specific) and 10 (general) if not given."),
+    ] = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="The most predicates in a set (specific).")] = 10_000,
+    terms: Annotated[
+        Path | None, typer.Option("--terms", help="A file with a term, a tab and a count to a line (specific).")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed makes other sets.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Measure the disjunction advantage α of [2006 §4], and compare it with what the paper says.
+
+    Example: cbnet alpha specific --scenario uniform-50 --sets 20 --most 1000
+    """
+    if model is Model.general and (scenario or terms):
+        raise InputError(
+            "the general model has no scenarios and no terms", hint="leave them out, or ask for `specific`"
+        )
+    from cbnet.experiments.advantage import UNIVERSES, general, specific
+    from cbnet.experiments.advantage_claims import general_verdicts, specific_verdicts
+    from cbnet.workload.disjunction_2006 import SCENARIOS
+
+    if model is not Model.general:
+        scenarios = scenario or tuple(SCENARIOS)
+        with _progress("specific model") as report:
+            table = specific(scenarios, sets=sets or 100, most=most, terms=terms, seed=seed, report=report)
+        _tell(Model.specific, table, list(specific_verdicts(table)), json)
+    if model is not Model.specific:
+        with _progress("general model") as report:
+            table = general(UNIVERSES, sets=sets or 10, seed=seed, report=report)
+        _tell(Model.general, table, list(general_verdicts(table)), json)
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Report]:
+    """Give a function that moves a bar on standard error, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _tell(model: Model, table: pa.Table, verdicts: Sequence[Verdict], as_json: bool) -> None:
+    if as_json:
+        for row in table.to_pylist():
+            print_json({"model": model.value, **row})
+        for verdict in verdicts:
+            print_json({"model": model.value, **asdict(verdict)})
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for grid in _general_grids(table) if model is Model.general else _specific_grids(table):
+        console.print(grid)
+    for verdict in verdicts:
+        mark = "[green]holds[/] " if verdict.holds else "[yellow]differs[/]"
+        console.print(f"{mark} {verdict.claim}: {verdict.ours} [dim](paper: {verdict.paper})[/]", soft_wrap=True)
+    console.print()
+
+
+def _specific_grids(table: pa.Table) -> Iterator[Grid]:
+    """Yield a table for each scenario: the percentiles by both rules."""
+    from cbnet.experiments.advantage import PERCENTILES, RULES
+
+    for scenario, rows in _by_scenario(table).items():
+        sets = next(iter(rows.values()))["sets"]
+        grid = _grid(f"{scenario}: α over {counted(sets, 'set')}, by the pairwise and by the full rules")
+        grid.add_column("\npredicates", justify="right")
+        for rule in RULES:
+            for name in PERCENTILES:
+                grid.add_column(f"{rule if name == 'p50' else ''}\n{name}", justify="right")
+        for count in dict.fromkeys(count for _, count in rows):
+            cells = [rows[rule, count][name] for rule in RULES for name in PERCENTILES]
+            grid.add_row(f"{count:,}", *(f"{cell:.3f}" for cell in cells))
+        yield grid
+
+
+def _general_grids(table: pa.Table) -> Iterator[Grid]:
+    """Yield a table for each size of the universe: the medians by distribution and reading."""
+    from cbnet.experiments.advantage import DISTRIBUTIONS, READINGS, SHARE, UNIVERSES
+    from cbnet.routing.advantage import expected
+
+    scenarios = _by_scenario(table)
+    for universe in UNIVERSES:
+        grid = _grid(f"{universe:,} messages, predicates of {universe // SHARE:,}: median α")
+        heads = [f"{distribution}\n{reading}" for distribution in DISTRIBUTIONS for reading in READINGS]
+        for head in ("\npredicates", "\nnk/|M|", "closed\nform", *heads):
+            grid.add_column(head, justify="right")
+        for _, count in (key for key in scenarios[f"uniform-{universe}"] if key[0] == READINGS[0]):
+            medians = [
+                scenarios[f"{distribution}-{universe}"][reading, count]["p50"]
+                for distribution in DISTRIBUTIONS
+                for reading in READINGS
+            ]
+            cells = (expected(count, universe // SHARE, universe), *medians)
+            grid.add_row(f"{count:,}", f"{count / SHARE:.2f}", *(f"{cell:.3f}" for cell in cells))
+        yield grid
+
+
+def _by_scenario(table: pa.Table) -> dict[str, dict[tuple[str, int], dict[str, Any]]]:
+    """Return the rows of each scenario by rule and number of predicates."""
+    scenarios: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
+    for row in table.to_pylist():
+        scenarios.setdefault(row["scenario"], {})[row["rule"], row["predicates"]] = row
+    return scenarios
+
+
+def _grid(title: str) -> Grid:
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(title=title, title_style="bold", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD)
+    grid.padding = (0, 0)
+    return grid

@@ -1,0 +1,1 @@
+"""Experiments: what do the papers' figures and tables show, run anew? One file for each; results are tidy tables."""

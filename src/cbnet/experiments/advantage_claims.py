@@ -1,0 +1,164 @@
+"""Claims on the disjunction advantage: does what [2006 §4] says of α hold in our tables?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from cbnet.experiments.advantage import READINGS, RULES, SHARE
+from cbnet.language import reduce
+from cbnet.routing.advantage import expected
+
+Points: TypeAlias = dict[int, dict[str, Any]]  # number of predicates -> percentiles
+Curves: TypeAlias = Mapping[tuple[str, str], Points]  # by scenario and rule
+
+_HALF = 0.5
+_CLOSE = 0.01  # Monte Carlo to the closed form
+_RELIABLY = 100  # predicates, below which no scenario is reliably at 0.5 [§4.2]
+_NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pairwise", "full": "full"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the paper says, in our words, and what we find."""
+
+    claim: str
+    paper: str
+    ours: str
+    holds: bool
+
+
+def general_verdicts(table: pa.Table) -> Iterator[Verdict]:
+    """Yield what the general model says about the statements of [§4.1]."""
+    curves = _curves(table)
+    universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
+    yield _closed_form(curves, universes)
+    yield _zipf_is_lower(curves, universes)
+    yield from (_five_predicates(curves, universes, reading) for reading in READINGS)
+
+
+def specific_verdicts(table: pa.Table) -> Iterator[Verdict]:
+    """Yield what the specific model says about the statements of [§4.2], as far as its scenarios were run."""
+    curves = _curves(table)
+    reduced = str(reduce("(x > 10 and y = 100) or (y > 0)", "pairwise"))
+    yield Verdict("(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
+    yield _falls(curves)
+    yield _spread_closes(curves)
+    if {("zipf-500", rule) for rule in RULES} | {("uniform-500", rule) for rule in RULES} <= set(curves):
+        yield _zipf_reduces_better(curves)
+    if any(count >= _RELIABLY for count in next(iter(curves.values()))):
+        yield _none_is_reliable(curves)
+    if ("uniform-500", "pairwise") in curves:
+        yield from (_worst(curves["uniform-500", rule], rule) for rule in RULES)
+
+
+def _curves(table: pa.Table) -> Curves:
+    curves: dict[tuple[str, str], Points] = defaultdict(dict)
+    for row in table.to_pylist():
+        curves[row["scenario"], row["rule"]][row["predicates"]] = row
+    return curves
+
+
+def _closed_form(curves: Curves, universes: list[int]) -> Verdict:
+    differences = [
+        max(
+            abs(row["p50"] - expected(count, universe // SHARE, universe))
+            for count, row in curves[f"uniform-{universe}", "distinct"].items()
+        )
+        for universe in universes
+    ]
+    ours = "differs by at most " + _each(universes, [f"{difference:.4f}" for difference in differences])
+    return Verdict("uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
+
+
+def _zipf_is_lower(curves: Curves, universes: list[int]) -> Verdict:
+    lower = [
+        points["p50"] < curves[f"uniform-{universe}", reading][count]["p50"]
+        for universe in universes
+        for reading in READINGS
+        for count, points in curves[f"zipf-{universe}", reading].items()
+        if count > 1 or reading == "draws"  # k distinct messages alone have α = 1 always
+    ]
+    ours = f"at {sum(lower)} of {len(lower)} points"
+    return Verdict("Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
+
+
+def _five_predicates(curves: Curves, universes: list[int], reading: str) -> Verdict:
+    saved = [1 - curves[f"zipf-{universe}", reading][5]["p50"] for universe in universes]
+    claim = f"Zipf: 5 predicates of 1 message in {SHARE} each shrink by ({_NAMES[reading]})"
+    holds = all(abs(part - _HALF) <= 0.1 for part in saved)
+    return Verdict(claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
+
+
+def _falls(curves: Curves) -> Verdict:
+    steps = [
+        points[10 * count]["p50"] < row["p50"]
+        for points in curves.values()
+        for count, row in points.items()
+        if count >= 10 and 10 * count in points
+    ]
+    ours = f"at {sum(steps)} of {len(steps)} steps from 10 or more to ten times as many"
+    return Verdict("the median falls as predicates are added", "yes", ours, all(steps))
+
+
+def _spread_closes(curves: Curves) -> Verdict:
+    told, closes = [], []
+    for (scenario, rule), points in curves.items():
+        if rule == RULES[0]:
+            spreads = {count: row["p95"] - row["p5"] for count, row in points.items()}
+            widest, last = max(spreads, key=spreads.__getitem__), max(spreads)
+            closes.append(spreads[last] < spreads[widest] / 2)
+            told.append(f"{scenario} {spreads[widest]:.2f} at {widest:,}, {spreads[last]:.2f} at {last:,}")
+    ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
+    return Verdict("5th to 95th percentile: wide, then half of it or less", "wide at 10s to 100s", ours, all(closes))
+
+
+def _zipf_reduces_better(curves: Curves) -> Verdict:
+    differences = [
+        row["p50"] - curves["uniform-500", rule][count]["p50"]
+        for rule in RULES
+        for count, row in curves["zipf-500", rule].items()
+        if count >= 10
+    ]
+    lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
+    ours = f"lower at {lower} of {len(differences)} points from 10 predicates on, higher at {higher}"
+    return Verdict("500 names: Zipf has a lower median than uniform", "yes", ours, lower > 0 and not higher)
+
+
+def _none_is_reliable(curves: Curves) -> Verdict:
+    count = max(count for count in next(iter(curves.values())) if count <= _RELIABLY)
+    tops = {key: points[count]["p95"] for key, points in curves.items()}
+    lowest = min(tops, key=tops.__getitem__)
+    ours = f"lowest 95th percentile at {count}: {tops[lowest]:.2f} ({', '.join(lowest)})"
+    return Verdict(f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, tops[lowest] > _HALF)
+
+
+def _worst(points: Points, rule: str) -> Verdict:
+    below = {name: _first_below(points, name) for name in ("p50", "p95")}
+    ours = "; ".join(
+        f"{said} {'never' if below[name] is None else f'from about {below[name]:,.0f} on'}"
+        for name, said in (("p50", "median"), ("p95", "95th percentile"))
+    )
+    holds = below["p50"] is not None and 5000 <= below["p50"] <= 9000
+    return Verdict(f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
+
+
+def _first_below(points: Points, name: str) -> float | None:
+    """Return the number of predicates where a percentile goes below 0.5, on a straight line between two."""
+    last = None
+    for count, row in sorted(points.items()):
+        if row[name] < _HALF:
+            if last is None:
+                return float(count)
+            before, after = float(points[last][name]), float(row[name])
+            return last + (count - last) * (before - _HALF) / (before - after)
+        last = count
+    return None
+
+
+def _each(universes: list[int], values: list[str]) -> str:
+    return ", ".join(f"{value} ({universe:,})" for universe, value in zip(universes, values, strict=True))

@@ -1,0 +1,69 @@
+"""Filters as Arrow tables, one row per constraint."""
+
+import pyarrow as pa
+import pytest
+
+from cbnet import InputError, Table
+
+SCHEMA = pa.schema(
+    [
+        ("interface", pa.string()),
+        ("filter", pa.int64()),
+        ("name", pa.string()),
+        ("op", pa.string()),
+        ("string", pa.string()),
+        ("int", pa.int64()),
+        ("float", pa.float64()),
+        ("bool", pa.bool_()),
+    ]
+)
+
+
+def filters(*rows):
+    return pa.Table.from_pylist([{"interface": "a", "filter": 1, **row} for row in rows], SCHEMA)
+
+
+def test_a_row_is_a_constraint_and_rows_of_one_filter_hold_together():
+    table = Table.from_arrow(
+        filters(
+            {"name": "x", "op": "<", "int": 5},
+            {"name": "y", "op": "=", "string": "s"},
+            {"filter": 2, "name": "vip", "op": "#"},
+            {"filter": 3, "interface": "b", "name": "z", "op": "!=", "bool": True},
+        )
+    )
+    assert table.match({"x": 4, "y": "s"}) == ["a"]
+    assert table.match({"x": 4}) == []
+    assert table.match({"#": ["vip"], "z": False}) == ["a", "b"]
+
+
+def test_rows_without_an_op_are_empty_filters():
+    table = Table.from_arrow(filters({}, {"filter": 2, "interface": "b"}))
+    assert table.match({}) == ["a", "b"]
+
+
+def test_a_table_without_rows_matches_nothing():
+    assert Table.from_arrow(filters()).match({"x": 1}) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"name": "x", "op": "==", "int": 1}, "row 2: the op is unknown, or does not take this constant"),
+        ({"name": "x", "op": "<", "bool": True}, "row 2: the op is unknown, or does not take this constant"),
+        ({"name": "x", "op": "=", "int": 1, "string": "s"}, "row 2: there are two constants"),
+        ({"op": "=", "int": 1}, "row 2: the name is null"),
+        ({"name": "#", "op": "=", "int": 1}, 'row 2: the name "#" is reserved'),
+        ({"name": "x", "op": "=", "float": float("nan")}, "row 2: NaN and infinity are not values"),
+        ({"interface": None, "name": "x", "op": "exists"}, "row 2: the column 'interface' is null"),
+    ],
+)
+def test_a_row_that_is_wrong_is_named(row, problem):
+    with pytest.raises(InputError) as error:
+        Table.from_arrow(filters({"name": "x", "op": "exists"}, row))
+    assert problem in str(error.value)
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(InputError, match="there is no column 'filter'"):
+        Table.from_arrow(filters({"name": "x", "op": "exists"}).drop_columns("filter"))
