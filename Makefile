@@ -25,7 +25,7 @@ clean:
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The package is installed in place: edits to Python files are live, a changed kernel is compiled anew.
-.venv/installed: pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.pyx)
+.venv/installed: pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo \
 	  "cbnet needs Python 3.11 or newer, and $(PYTHON) is older: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "Setting up .venv: a few minutes the first time ..." >&2

@@ -28,9 +28,7 @@ def test_python_sessions(document):
     text = "\n".join(blocks(document, "pycon"))
     session = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), 0)
     reports = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
-        session, out=reports.append
-    )
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=reports.append)
     assert not reports, "".join(reports)
 
 
