@@ -10,6 +10,7 @@ TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-
 TWELVE_TIED = TWELVE.replace("1-6:4", "1-6:3")
 RING = "1-2:3 2-3:2 3-4:2 4-1:2"
 TRIANGLE = "1-2:1 2-3:1 1-3:2"
+ELEVEN = "b-c:1 c-g:1 c-h:1 b-f:1 f-j:1 f-k:1 b-e:1 e-i:1 e-d:1 d-a:1 i-j:1 j-k:1 f-g:1"  # [2014 Fig. 2]
 TIES = "0-1:1 0-2:1 1-3:1 1-4:1 2-3:1 2-4:1"  # 0 is v, 1 is a, 2 is b; 3 and 4 are x and y
 
 

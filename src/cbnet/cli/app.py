@@ -17,6 +17,7 @@ from cbnet.cli.check import check
 from cbnet.cli.compile import compile
 from cbnet.cli.covers import covers
 from cbnet.cli.demo import demo
+from cbnet.cli.fib import fib
 from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
@@ -35,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (alpha, check, covers, match, compile, inspect, topology, trees, simulate, demo):
+for command in (alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, demo):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -47,6 +47,8 @@ def simulate(
     partition: Annotated[
         bool, typer.Option("--partition", help="DRP sends all next hops the same header, as in its plain form.")
     ] = False,
+    trees: Annotated[int, typer.Option("--trees", min=1, help="Trees of the scheme multitree, drawn by class.")] = 1,
+    commit: Annotated[str, typer.Option("--commit", help="Its choice of a tree: random, flow or least.")] = "random",
     largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
     classes: Annotated[
         int,
@@ -76,13 +78,13 @@ def simulate(
     else:
         receivers = simulated.random_receivers(graph, random or "", seed)
     network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
-    schemes = _schemes(scheme, network, unicast, partition)
+    schemes = _schemes(scheme, network, unicast, partition, (trees, commit, seed))
     traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
     if draw is not None:
         output.check_drawing(draw, network)
     if len(network) > _COUNTED:
         print_remark(
-            f"predicates are reduced at {_SAMPLED:,} routers; the state of PSF and PIF is estimated from there"
+            f"predicates are reduced at {_SAMPLED:,} routers; from them the state of all schemes but DRP is estimated"
         )
     rows = [_row(each, traffic, seed) for each in schemes]
     output.show_rows(rows, network, topology, as_json=json)
@@ -112,15 +114,19 @@ def _messages(said: str, network: Network, random: str | None, seed: int) -> lis
     return simulated.made_messages(list(network.predicates.values()), int(said), seed)
 
 
-def _schemes(names: str, network: Network, unicast: str, partition: bool) -> list[Scheme]:
-    """Return the schemes of these names, each once; DRP with its module."""
+def _schemes(names: str, network: Network, unicast: str, partition: bool, trees: tuple[int, str, int]) -> list[Scheme]:
+    """Return the schemes of these names, each once; DRP with its module, multitree with its trees, policy and seed."""
+    from cbnet.cli.simulated import drawn_trees
     from cbnet.routing import scheme
     from cbnet.routing.drp import Drp
     from cbnet.routing.unicast import unicast as module
 
     chosen = list(dict.fromkeys(name.strip() for name in names.split(",")))
     kinds = {name: scheme(name) for name in chosen}  # an unknown one is an error before anything is built
-    kinds |= {"drp": lambda network: Drp(network, module(unicast, network), partition=partition)}
+    kinds |= {
+        "drp": lambda network: Drp(network, module(unicast, network), partition=partition),
+        "multitree": lambda network: drawn_trees(network, *trees),
+    }
     return [kinds[name](network) for name in chosen]
 
 

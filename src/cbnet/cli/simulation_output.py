@@ -107,7 +107,8 @@ def _grid(first: str, *heads: str) -> Grid:
     from rich import box
     from rich.table import Table
 
-    grid = Table(header_style="dim", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)  # 80 columns are enough
+    # so that 80 columns are enough
+    grid = Table(header_style="dim", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     grid.add_column(first, style="cyan")
     for head in heads:
         grid.add_column(head, justify="right")

@@ -34,10 +34,20 @@ class Network:
     """A graph, the predicates of the receivers R by node, and the senders S. It does not change."""
 
     def __init__(
-        self, graph: Graph, predicates: Mapping[int, PredicateLike], senders: Iterable[int] | None = None
+        self,
+        graph: Graph,
+        predicates: Mapping[int, PredicateLike],
+        senders: Iterable[int] | None = None,
+        *,
+        interests: Interests | None = None,
     ) -> None:
-        """Take ids of nodes; without senders, every node may send."""
+        """Take ids of nodes; without senders, every node may send.
+
+        `interests` are asked who wants a message in the place of the predicates, which then only say who receives.
+        """
         self.graph = graph
+        if interests is not None:
+            self.interests = interests
         self.predicates: dict[int, Predicate] = {x: as_predicate(predicates[x]) for x in sorted(predicates)}
         self.senders = tuple(range(len(graph)) if senders is None else sorted(set(senders)))
         self.receivers: Ids = np.array(list(self.predicates), dtype=np.int32)

@@ -103,6 +103,7 @@ _SCHEMES = {
     "ips": ("cbnet.routing.ips", "Ips"),
     "pif": ("cbnet.routing.pif", "Pif"),
     "drp": ("cbnet.routing.drp", "Drp"),
+    "multitree": ("cbnet.routing.multitree", "MultiTree"),
 }
 SCHEMES = tuple(_SCHEMES)
 

@@ -109,6 +109,24 @@ def test_the_unicast_of_drp_may_be_one_tree_and_its_header_the_whole_partition(c
     assert partition["header_bytes"] > plain["header_bytes"]
 
 
+@pytest.mark.parametrize("trees", [1, 8])
+def test_trees_deliver_all_by_longer_ways_and_the_least_extra_length_is_the_shortest(cbnet, trees):
+    found = {
+        commit: by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf,multitree", "--trees", trees,
+                                "--commit", commit, "--json"))
+        for commit in ("random", "flow", "least")
+    }  # fmt: skip
+    for row in found.values():
+        multitree = row["multitree"]
+        assert multitree["delivered"] == row["psf"]["delivered"]
+        assert (multitree["missed"], multitree["spurious"], multitree["duplicates"]) == (0, 0, 0)
+        assert 1.0 < multitree["stretch_mean"] <= multitree["stretch_max"]
+        assert multitree["state_bits"] < row["psf"]["state_bits"]
+        assert multitree["state_bits_formula"] is None
+    stretches = {commit: row["multitree"]["stretch_mean"] for commit, row in found.items()}
+    assert (stretches["least"] < stretches["random"]) == (trees > 1)
+
+
 def test_fewer_senders_need_less_state(cbnet):
     few, all_nodes = (
         by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
@@ -144,13 +162,14 @@ def test_a_delivery_is_drawn(cbnet, files):
 def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
     monkeypatch.setattr("cbnet.cli.simulate._COUNTED", 100)
     monkeypatch.setattr("cbnet.cli.simulate._SAMPLED", 150)
-    outcome = cbnet("simulate", *POWERLAW, "--scheme", "psf,pif", "--json")
+    chosen = ("--scheme", "psf,pif,multitree", "--trees", 4, "--json")
+    outcome = cbnet("simulate", *POWERLAW, *chosen)
     assert outcome.code == 0
     assert "reduced at 150 routers" in outcome.err
     estimated = [json.loads(line)["state_bits"] for line in outcome.out.splitlines()]
     monkeypatch.undo()
-    exact = [row["state_bits"] for row in rows(cbnet("simulate", *POWERLAW, "--scheme", "psf,pif", "--json"))]
-    assert estimated != exact
+    exact = [row["state_bits"] for row in rows(cbnet("simulate", *POWERLAW, *chosen))]
+    assert all(one != other for one, other in zip(estimated, exact, strict=True))
     assert estimated == pytest.approx(exact, rel=0.1)
 
 
@@ -180,6 +199,11 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
             "unknown scheme 'xyz'; use one of",
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--unicast", "x"], "unknown unicast 'x'; use one of"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--commit", "x"],
+            "unknown commit policy 'x'; use one of random, flow, least",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--trees", "0"], "Invalid value for '--trees'"),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "no.jsonl"], "no.jsonl: cannot read"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--messages", "123456789"],

@@ -5,14 +5,14 @@ from cbnet.errors import InputError
 from cbnet.routing import SCHEMES, scheme
 
 
-def test_the_schemes_of_the_paper_are_known_by_name():
-    assert SCHEMES == ("psf", "ips", "pif", "drp")
+def test_the_schemes_of_the_papers_are_known_by_name():
+    assert SCHEMES == ("psf", "ips", "pif", "drp", "multitree")
     network = Named(RING).network
     assert [scheme(name)(network).name for name in SCHEMES] == list(SCHEMES)
 
 
 def test_an_unknown_scheme_is_refused():
-    with pytest.raises(InputError, match="unknown scheme 'ospf'; use one of psf, ips, pif, drp"):
+    with pytest.raises(InputError, match="unknown scheme 'ospf'; use one of psf, ips, pif, drp, multitree"):
         scheme("ospf")
 
 

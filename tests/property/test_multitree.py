@@ -1,0 +1,370 @@
+"""Laws of routing along several trees: deliveries, requests and replies, folding, and sizes, over random networks."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import UNIVERSE, WANTS, graphs, networks
+from strategies import messages_near, predicates
+
+from cbnet.language import Descriptor, Message, Predicate, reduce
+from cbnet.language.roles import MessageKind
+from cbnet.matching import reference
+from cbnet.routing import Network, deliver, judge
+from cbnet.routing.choice import CHOICES
+from cbnet.routing.commit import COMMITS
+from cbnet.routing.descriptor_fibs import DescriptorFibs
+from cbnet.routing.descriptors import Descriptors
+from cbnet.routing.edge_entries import EdgeEntries
+from cbnet.routing.folding import fold
+from cbnet.routing.joins import Joins
+from cbnet.routing.multitree import MultiTree
+from cbnet.routing.predicate_fibs import PredicateFibs
+from cbnet.routing.pull import pull
+from cbnet.routing.sides import Sides, lengths_on_tree
+from cbnet.routing.tree_classes import TreeClasses
+from cbnet.topology import shortest_path_tree, shortest_path_trees
+
+
+@st.composite
+def multi_trees(draw, most_trees=4):
+    """Return a scheme of one to four trees, often with offers."""
+    network = draw(networks())
+    nodes = st.integers(0, len(network) - 1)
+    return MultiTree(
+        network,
+        draw(st.lists(nodes, min_size=1, max_size=most_trees)),
+        offers=draw(st.dictionaries(nodes, st.sampled_from(WANTS), max_size=5)),
+        commit=draw(st.sampled_from(COMMITS)),
+        choice=draw(st.sampled_from(CHOICES)),
+        seed=draw(st.integers(0, 3)),
+    )
+
+
+# --- what the definitions say, without a thought of speed
+
+
+def links(tree):
+    return {frozenset((v, parent)) for v, parent in enumerate(tree.parents.tolist()) if parent >= 0}
+
+
+def beyond(tree, u, w):
+    """Return the nodes on the side of w when the link between u and w is cut out of a tree."""
+    found, waiting = {w}, [w]
+    for x in waiting:  # grows meanwhile
+        for link in links(tree):
+            if x in link and link != {u, w}:
+                (y,) = link - {x}
+                if y not in found:
+                    found.add(y)
+                    waiting.append(y)
+    return found
+
+
+def way(tree, u, x):
+    """Return the nodes from u to x on a tree."""
+    up, down = tree.path(u)[::-1], tree.path(x)[::-1]
+    join = next(node for node in up if node in down)
+    return [*up[: up.index(join)], join, *down[: down.index(join)][::-1]]
+
+
+def around(tree, u):
+    return sorted(w for link in links(tree) if u in link for w in link - {u})
+
+
+# --- deliveries
+
+
+@settings(max_examples=80)
+@given(multi_trees())
+def test_every_interested_node_is_reached_once_and_nothing_else_is_sent(built):
+    network = built.network
+    for source in network.senders:
+        for message in UNIVERSE:
+            delivery = deliver(built, source, message)
+            wanting = set(reference.match(network.predicates, message)) - {source}
+            verdict = judge(network, delivery)
+            assert (verdict.delivered, verdict.missed) == (len(wanting), 0)
+            assert (verdict.duplicates, verdict.spurious, verdict.is_cut) == (0, 0, False)
+            receivers = [packet.receiver for packet in delivery.packets]
+            assert len(set(receivers) | {source}) == len(receivers) + 1
+
+
+@settings(max_examples=80)
+@given(multi_trees())
+def test_a_message_stays_on_its_tree_by_the_only_way_there(built):
+    for source in built.network.senders:
+        for message in UNIVERSE:
+            delivery = deliver(built, source, message)
+            assert len({packet.header.tree for packet in delivery.packets}) <= 1
+            for packet in delivery.packets:
+                tree = built.trees[packet.header.tree]
+                assert way(tree, source, packet.receiver)[-2:] == [packet.sender, packet.receiver]
+                assert packet.header.last_hop == packet.sender
+
+
+@settings(max_examples=60)
+@given(multi_trees())
+def test_the_fib_is_the_union_of_what_is_registered_behind_each_neighbour(built):
+    for u in range(len(built.network)):
+        for number, tree in enumerate(built.trees):
+            fib = built.router(u).fib(number)
+            for w in around(tree, u):
+                side = beyond(tree, u, w)
+                for own, kind in (
+                    (built.network.predicates, MessageKind.NOTIFICATION),
+                    (built.offers.predicates, MessageKind.REQUEST),
+                ):
+                    union = Predicate(each for x in sorted(side & own.keys()) for each in own[x].filters)
+                    kept = fib[w].asked_by(kind) if w in fib else Predicate()
+                    assert len(kept) == len(reduce(union))
+                    assert all(kept.matches(message) == union.matches(message) for message in UNIVERSE)
+
+
+@settings(max_examples=60)
+@given(multi_trees())
+def test_a_sample_of_all_routers_estimates_the_state_exactly(built):
+    assert built.state(range(len(built.network))) == built.state()
+    assert built.state().words <= built.state().given_words
+
+
+# --- requests and replies
+
+
+@settings(max_examples=80)
+@given(multi_trees())
+def test_a_request_reaches_one_holder_and_its_reply_returns(built):
+    offered = built.offers.predicates
+    for requester in range(len(built.network)):
+        for request in UNIVERSE:
+            holders = reference.match(offered, request)
+            found = pull(built, requester, request)
+            if not holders:
+                assert (found.holder, found.packets, found.reply_packets) == (None, [], [])
+                continue
+            assert found.holder in holders
+            assert found.is_answered
+            tree = built.trees[found.packets[0].header.tree] if found.packets else built.trees[0]
+            there = [requester, *(packet.receiver for packet in found.packets)]
+            back = [found.holder, *(packet.receiver for packet in found.reply_packets)]
+            assert there == way(tree, requester, found.holder) == back[::-1]
+            assert not set(there[:-1]) & set(holders)  # it stops at the first that has it
+
+
+@settings(max_examples=60)
+@given(multi_trees())
+def test_the_nearest_holder_is_the_nearest_on_the_tree(built):
+    near = MultiTree(built.network, built.roots, offers=built.offers.predicates, choice="nearest")
+    for requester in range(len(near.network)):
+        for request in UNIVERSE:
+            found = pull(near, requester, request)
+            holders = reference.match(near.offers.predicates, request)
+            if found.packets:
+                tree = near.trees[found.packets[0].header.tree]
+                lengths = lengths_on_tree(tree, requester, np.array(holders, dtype=np.int32))
+                assert found.packets[-1].latency == lengths.min()
+
+
+# --- trees
+
+
+@settings(max_examples=150)
+@given(graphs(), st.data())
+def test_sides_are_what_is_left_when_a_link_is_cut(graph, data):
+    nodes = st.integers(0, len(graph) - 1)
+    tree = shortest_path_tree(graph, data.draw(nodes))
+    at = data.draw(st.lists(nodes, max_size=6))
+    sides = Sides(tree, np.array(at, dtype=np.int32))
+    for u in range(len(graph)):
+        cut = {w: beyond(tree, u, w) for w in around(tree, u)}
+        expected = {w: {place for place, x in enumerate(at) if x in side} for w, side in cut.items()}
+        behind = sides.behind(u)
+        assert list(behind) == sorted(behind)
+        assert {w: set(places.tolist()) for w, places in behind.items()} == {w: s for w, s in expected.items() if s}
+        assert all(set(sides.side(u, w).tolist()) == expected[w] for w in cut)
+
+
+@settings(max_examples=150)
+@given(graphs(), st.data())
+def test_lengths_and_joins_are_those_of_the_ways(graph, data):
+    tree = shortest_path_tree(graph, data.draw(st.integers(0, len(graph) - 1)))
+    everybody = np.arange(len(graph), dtype=np.int32)
+    joins = Joins(tree)
+    for u in range(len(graph)):
+        ways = [way(tree, u, x) for x in range(len(graph))]
+        expected = [sum(graph.weight(*pair) for pair in pairwise(each)) for each in ways]
+        assert lengths_on_tree(tree, u, everybody).tolist() == expected
+        for x, each in enumerate(ways):
+            first, second = sorted((int(tree.places[u]), int(tree.places[x])))
+            (place,) = joins.places(np.array([first]), np.array([second]))
+            assert tree.preorder[place] == min(each, key=lambda node: tree.hops[node])
+
+
+@settings(max_examples=150)
+@given(graphs(), st.data())
+def test_trees_look_alike_where_they_map_every_destination_to_the_same_interface(graph, data):
+    nodes = st.integers(0, len(graph) - 1)
+    trees = [*shortest_path_trees(graph, data.draw(st.lists(nodes, min_size=1, max_size=4)))]
+    destinations = data.draw(st.sets(nodes))
+    classes = TreeClasses(trees, np.array(sorted(destinations), dtype=np.int32))
+    for u in range(len(graph)):
+        maps = [{x: way(tree, u, x)[1] for x in destinations - {u}} for tree in trees]
+        assert classes.of(u) == [maps.index(own) for own in maps]
+        for w in set.intersection(*(set(around(tree, u)) for tree in trees)):
+            keys = [int(classes.behind(t, np.array([u]), np.array([w]))[0]) for t in range(len(trees))]
+            sets = [beyond(tree, u, w) & destinations for tree in trees]
+            assert all((keys[a] == keys[b]) == (sets[a] == sets[b]) for a, b in combinations(range(len(trees)), 2))
+
+
+# --- folding
+
+
+@st.composite
+def tables(draw):
+    """Return tables of some trees by tag, and messages near their constants."""
+    interfaces = st.sampled_from("vw")
+    said = draw(st.lists(st.dictionaries(interfaces, predicates()), min_size=1, max_size=4))
+    filters = [filter for table in said for predicate in table.values() for filter in predicate.filters]
+    by_tag = {f"T{number}": table for number, table in enumerate(said)}
+    return by_tag, draw(st.lists(messages_near(*filters), max_size=5))
+
+
+@settings(max_examples=120)
+@given(tables())
+def test_folding_changes_no_answer_on_any_tree(said):
+    by_tag, messages = said
+    folded = fold(by_tag)
+    for message in messages:
+        for tag, table in by_tag.items():
+            marked = Message(message.attributes, message.tags | {tag})
+            assert set(reference.match(folded, marked)) == set(reference.match(table, message))
+
+
+@settings(max_examples=80)
+@given(tables())
+def test_folding_never_adds_entries_and_folds_equal_tables_to_one(said):
+    by_tag, _ = said
+    reduced = [{key: reduce(predicate) for key, predicate in table.items()} for table in by_tag.values()]
+    assert sum(map(len, fold(by_tag).values())) <= sum(len(each) for table in reduced for each in table.values())
+    first = reduced[0]
+    assert {key: len(each) for key, each in fold(dict.fromkeys(by_tag, first)).items()} == {
+        key: len(each) for key, each in first.items()
+    }
+
+
+@settings(max_examples=60)
+@given(multi_trees())
+def test_one_folded_table_forwards_as_the_tables_of_all_trees(built):
+    for u in range(len(built.network)):
+        router = built.router(u)
+        folded = router.folded()
+        for tree in range(len(built.trees)):
+            fib = router.fib(tree)
+            for kind in MessageKind:
+                said = {w: registered.asked_by(kind) for w, registered in fib.items()}
+                for message in UNIVERSE:
+                    assert sorted(folded.match(tree, message, kind)) == reference.match(said, message)
+
+
+@settings(max_examples=60)
+@given(multi_trees())
+def test_grouping_and_folding_save_entries_and_together_most(built):
+    for u in range(len(built.network)):
+        entries = PredicateFibs(built).entries(u)
+        assert entries.per_tree >= entries.grouped >= entries.grouped_and_folded
+        assert entries.per_tree >= entries.folded >= entries.grouped_and_folded
+
+
+# --- descriptors at scale, against the language
+
+
+@st.composite
+def registered(draw):
+    """Return a graph, roots, and descriptors at nodes, from few tags so that many contain others."""
+    graph = draw(graphs())
+    nodes = st.integers(0, len(graph) - 1)
+    roots = draw(st.lists(nodes, min_size=1, max_size=3))
+    tags = st.lists(st.sampled_from("abcd"), min_size=1, max_size=5)  # a tag may be said twice
+    return graph, roots, draw(st.lists(st.tuples(nodes, tags), min_size=1, max_size=12))
+
+
+def both_ways(said):
+    graph, roots, owned = said
+    descriptors = Descriptors(np.array([x for x, _ in owned], dtype=np.int32), pa.array([tags for _, tags in owned]))
+    predicates = {}
+    for x, tags in owned:
+        predicates.setdefault(x, []).append(Descriptor(tags))
+    network = Network(graph, {x: Predicate(own) for x, own in predicates.items()})
+    return DescriptorFibs([*shortest_path_trees(graph, roots)], descriptors), PredicateFibs(MultiTree(network, roots))
+
+
+@settings(max_examples=100)
+@given(registered())
+def test_arrays_of_descriptors_count_what_predicates_say(said):
+    fast, plain = both_ways(said)
+    for u in range(len(said[0])):
+        assert fast.entries(u) == plain.entries(u)
+        for tree in range(len(said[1])):
+            sizes, expected = fast.sizes(u, tree), plain.sizes(u, tree)
+            assert list(sizes) == list(expected)
+            for w, size in sizes.items():
+                assert (size.interfaces, size.destinations, size.kept) == (
+                    expected[w].interfaces, expected[w].destinations, expected[w].kept,
+                )  # fmt: skip
+    assert fast.total() == plain.total()
+
+
+def as_filters(folded, tags, tree_tags):
+    """Return the entries of a folded interface as filters."""
+    entries = set()
+    for place, said in enumerate(tags):
+        trees = (
+            [[]]
+            if folded.everywhere[place]
+            else [[tag] for tag, own in zip(tree_tags, folded.has, strict=True) if own[place]]
+        )
+        entries |= {Descriptor([*said, *tree]) for tree in trees}
+    return entries
+
+
+@settings(max_examples=60)
+@given(registered())
+def test_arrays_of_descriptors_fold_to_the_table_that_predicates_fold_to(said):
+    fast, plain = both_ways(said)
+    trees = range(len(said[1]))
+    for u in range(len(said[0])):
+        expected = plain.scheme.router(u).folded()
+        found = fast.folded(u, trees)
+        rows = {w: fast.descriptors.examples[each.sets] for w, each in found.items()}
+        tags = {w: fast.descriptors.tags.take(pa.array(own)).to_pylist() for w, own in rows.items()}
+        assert {w: as_filters(each, tags[w], expected.tree_tags) for w, each in found.items()} == {
+            w: set(predicate.filters) for w, predicate in expected.entries.items()
+        }
+
+
+@settings(max_examples=100)
+@given(registered())
+def test_the_entries_of_all_edges_are_those_of_the_tables(said):
+    fast, _ = both_ways(said)
+    for number, tree in enumerate(fast.trees):
+        counted = EdgeEntries.of(tree, fast.descriptors)
+        kept = [fast.kept(u, number) for u in range(len(said[0]))]
+        assert counted.at_routers().tolist() == [sum(map(len, each.values())) for each in kept]
+        for u, own in enumerate(kept):
+            for w in around(tree, u):
+                assert counted.behind(np.array([u]), np.array([w])) == len(own.get(w, ()))
+
+
+@settings(max_examples=60)
+@given(registered())
+def test_the_compiled_table_of_descriptors_matches_as_the_predicates_do(said):
+    fast, plain = both_ways(said)
+    messages = [Message(tags=tags) for size in range(5) for tags in combinations("abcd", size)]
+    for u in range(len(said[0])):
+        for tree in range(len(said[1])):
+            neighbours = fast.sizes(u, tree).keys()
+            if neighbours:
+                one, other = (each.table(u, tree, neighbours) for each in (fast, plain))
+                assert one.match_many(messages) == other.match_many(messages)
