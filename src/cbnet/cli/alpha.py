@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 from cbnet.errors import InputError
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from cbnet.experiments.advantage import Report
     from cbnet.experiments.advantage_claims import Verdict
+
+
+_MARKS = {True: "[green]holds[/] ", False: "[yellow]differs[/]", None: "[dim]open[/]   "}
 
 
 class Model(StrEnum):
@@ -41,7 +45,10 @@ def alpha(
         int | None,
         typer.Option("--sets", min=1, help="Sets of predicates; 100 (specific) and 10 (general) if not given."),
     ] = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="The most predicates in a set (specific).")] = 10_000,
+    most: Annotated[
+        int | None,
+        typer.Option("--most", min=1, help="The most predicates in a set (specific); 10,000 if not given."),
+    ] = None,
     terms: Annotated[
         Path | None, typer.Option("--terms", help="A file with a term, a tab and a count to a line (specific).")
     ] = None,
@@ -52,9 +59,9 @@ def alpha(
 
     Example: cbnet alpha specific --scenario uniform-50 --sets 20 --most 1000
     """
-    if model is Model.general and (scenario or terms):
+    if model is Model.general and (scenario or terms or most):
         raise InputError(
-            "the general model has no scenarios and no terms", hint="leave them out, or ask for `specific`"
+            "the general model takes no --scenario, --terms or --most", hint="leave them out, or ask for `specific`"
         )
     from cbnet.experiments.advantage import UNIVERSES, general, specific
     from cbnet.experiments.advantage_claims import general_verdicts, specific_verdicts
@@ -63,7 +70,7 @@ def alpha(
     if model is not Model.general:
         scenarios = scenario or tuple(SCENARIOS)
         with _progress("specific model") as report:
-            table = specific(scenarios, sets=sets or 100, most=most, terms=terms, seed=seed, report=report)
+            table = specific(scenarios, sets=sets or 100, most=most or 10_000, terms=terms, seed=seed, report=report)
         _tell(Model.specific, table, list(specific_verdicts(table)), json)
     if model is not Model.specific:
         with _progress("general model") as report:
@@ -96,8 +103,9 @@ def _tell(model: Model, table: pa.Table, verdicts: Sequence[Verdict], as_json: b
     for grid in _general_grids(table) if model is Model.general else _specific_grids(table):
         console.print(grid)
     for verdict in verdicts:
-        mark = "[green]holds[/] " if verdict.holds else "[yellow]differs[/]"
-        console.print(f"{mark} {verdict.claim}: {verdict.ours} [dim](paper: {verdict.paper})[/]", soft_wrap=True)
+        console.print(
+            f"{_MARKS[verdict.holds]} {verdict.claim}: {verdict.ours} [dim](paper: {verdict.paper})[/]", soft_wrap=True
+        )
     console.print()
 
 
@@ -107,14 +115,11 @@ def _specific_grids(table: pa.Table) -> Iterator[Grid]:
 
     for scenario, rows in _by_scenario(table).items():
         sets = next(iter(rows.values()))["sets"]
-        grid = _grid(f"{scenario}: α over {counted(sets, 'set')}, by the pairwise and by the full rules")
-        grid.add_column("\npredicates", justify="right")
-        for rule in RULES:
-            for name in PERCENTILES:
-                grid.add_column(f"{rule if name == 'p50' else ''}\n{name}", justify="right")
+        heads = [f"{rule if name == 'p50' else ''}\n{name}" for rule in RULES for name in PERCENTILES]
+        grid = _grid(f"{scenario}: α over {counted(sets, 'set')}, by the pairwise and by the full rules", heads)
         for count in dict.fromkeys(count for _, count in rows):
             cells = [rows[rule, count][name] for rule in RULES for name in PERCENTILES]
-            grid.add_row(f"{count:,}", *(f"{cell:.3f}" for cell in cells))
+            add_cells(grid, f"{count:,}", *(f"{cell:.3f}" for cell in cells))
         yield grid
 
 
@@ -125,10 +130,9 @@ def _general_grids(table: pa.Table) -> Iterator[Grid]:
 
     scenarios = _by_scenario(table)
     for universe in UNIVERSES:
-        grid = _grid(f"{universe:,} messages, predicates of {universe // SHARE:,}: median α")
         heads = [f"{distribution}\n{reading}" for distribution in DISTRIBUTIONS for reading in READINGS]
-        for head in ("\npredicates", "\nnk/|M|", "closed\nform", *heads):
-            grid.add_column(head, justify="right")
+        title = f"{universe:,} messages, predicates of {universe // SHARE:,}: median α"
+        grid = _grid(title, ["\nnk/|M|", "closed\nform", *heads])
         for _, count in (key for key in scenarios[f"uniform-{universe}"] if key[0] == READINGS[0]):
             medians = [
                 scenarios[f"{distribution}-{universe}"][reading, count]["p50"]
@@ -136,7 +140,7 @@ def _general_grids(table: pa.Table) -> Iterator[Grid]:
                 for reading in READINGS
             ]
             cells = (expected(count, universe // SHARE, universe), *medians)
-            grid.add_row(f"{count:,}", f"{count / SHARE:.2f}", *(f"{cell:.3f}" for cell in cells))
+            add_cells(grid, f"{count:,}", f"{count / SHARE:.2f}", *(f"{cell:.3f}" for cell in cells))
         yield grid
 
 
@@ -148,10 +152,8 @@ def _by_scenario(table: pa.Table) -> dict[str, dict[tuple[str, int], dict[str, A
     return scenarios
 
 
-def _grid(title: str) -> Grid:
-    from rich import box
-    from rich.table import Table
-
-    grid = Table(title=title, title_style="bold", title_justify="left", header_style="dim", box=box.SIMPLE_HEAD)
-    grid.padding = (0, 0)
+def _grid(title: str, heads: Sequence[str]) -> Grid:
+    grid = new_grid(title, "\npredicates", *heads)
+    grid.columns[0].justify = "right"
+    grid.padding = (0, 0)  # so that 80 columns are enough
     return grid

@@ -81,6 +81,9 @@ def main() -> None:
     except CbnetError as error:
         print_error(InputError(str(error)), as_json)
         code = 1
+    except MemoryError:
+        print_error(InputError("there is not enough memory for this", hint="ask for less"), as_json)
+        code = 1
     except OSError as error:  # the disk is full, or the reader of our output has gone
         print_error(InputError(f"cannot write: {error.strerror}"), as_json=False)
         sys.stdout = None

@@ -5,8 +5,12 @@ from __future__ import annotations
 import typer
 
 from cbnet.cli.bench_forwarding import forwarding
+from cbnet.cli.bench_minimal import minimal
+from cbnet.cli.bench_tags import tags
 from cbnet.cli.bench_updates import updates
 
 bench = typer.Typer(help="Measure cbnet on this machine, with the answers checked.", no_args_is_help=True)
 bench.command()(forwarding)
 bench.command()(updates)
+bench.command()(tags)
+bench.command()(minimal)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.grids import new_grid
+from cbnet.cli.bench_numbers import number, over
+from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 from cbnet.errors import CbnetError
 
@@ -76,7 +77,7 @@ def _times(results: list[Result]) -> Grid:
     for result in results:
         json = result.us_json_loads
         times = (result.us_single, result.us_batch, result.us_batch_2threads, json)
-        _add(grid, result, *times, _over(result.us_single, json), _over(result.us_batch, json))
+        _add(grid, result, *times, over(result.us_single, json), over(result.us_batch, json))
     return grid
 
 
@@ -84,7 +85,7 @@ def _work(results: list[Result]) -> Grid:
     heads = ("build s", "bytes / constraint", "touched", "matched", "touched / matched")
     grid = new_grid("Building, and entries touched and interfaces matched per message", "engine", *heads)
     for result in results:
-        work = (result.touched, result.matched, _over(result.touched, result.matched))
+        work = (result.touched, result.matched, over(result.touched, result.matched))
         _add(grid, result, result.build_s, result.bytes_per_constraint, *work)
     return grid
 
@@ -94,18 +95,18 @@ def _gains(results: list[Result]) -> Grid:
     for result in results:
         if result.speedup_2threads is not None:
             gains = (result.speedup_2threads, result.speedup_2processes)
-            _add(grid, result, *gains, _over(*gains))
+            _add(grid, result, *gains, over(*gains))
     return grid
 
 
 def _add(grid: Grid, result: Result, *values: float | None) -> None:
-    grid.add_row(result.engine, *map(_number, values))
+    add_cells(grid, result.engine, *map(number, values))
 
 
 def _ratios(results: list[Result]) -> Iterator[str]:
     """Yield how the engines compare, each with the next."""
     for one, other in pairwise(result for result in results if result.us_batch):
-        ratio = _number(_over(other.us_batch, one.us_batch))
+        ratio = number(over(other.us_batch, one.us_batch))
         yield f"In batch, {one.engine} is {ratio} times as fast as {other.engine}."
 
 
@@ -116,14 +117,3 @@ def _checked(outcome: Outcome) -> Iterator[str]:
     right = outcome.expected
     asked = "all" if len(right.answers) == outcome.messages else f"{len(right.answers):,}"
     yield f"The reference was asked about {asked} of them and found {counted(right.deliveries, 'delivery')}."
-
-
-def _over(one: float | None, other: float | None) -> float | None:
-    return None if one is None or not other else one / other
-
-
-def _number(value: float | None) -> str:
-    """Return a number with the digits that mean something."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

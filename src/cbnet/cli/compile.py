@@ -34,12 +34,12 @@ def compile(
 
     Example: cbnet compile predicates.toml -o table.cbt
     """
-    from cbnet.cli.engine_names import checked_engines
+    from cbnet.cli.engine_names import checked_engine
     from cbnet.cli.progress import reported_steps
     from cbnet.matching.compiled import Compiled
     from cbnet.matching.predicate_files import read_columns
 
-    checked_engines([engine])
+    checked_engine(engine)
     _check_output(output, predicates)
     start = perf_counter()
     with reported_steps() as report:

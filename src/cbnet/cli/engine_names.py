@@ -7,8 +7,16 @@ from collections.abc import Iterable
 from cbnet.errors import InputError
 
 
+def checked_engine(name: str) -> str:
+    """Return the name of an engine, whichever filters it takes. Asked before a long build."""
+    from cbnet.matching.engines import engine
+
+    engine(name)
+    return name
+
+
 def checked_engines(names: Iterable[str] | None) -> list[str]:
-    """Return the engines of these names, each once; all if none is named. Asked before a long build."""
+    """Return engines that take all filters by their names, each once; all of them if none is named."""
     from cbnet.matching.engines import ENGINES
 
     chosen = list(dict.fromkeys(names or ENGINES))

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import counted, print_json
 
 if TYPE_CHECKING:
@@ -87,39 +88,29 @@ def _file_size(fibs: Fibs, router: int, tree: int, neighbours: Collection[int]) 
 
 def _table_1(rows: Sequence[dict[str, Any]]) -> Grid:
     """Return the table of one tree as the paper has it."""
-    from rich.markup import escape
-
-    from cbnet.cli.grids import new_grid
-
-    heads = ["all interfaces", *(escape(f"the largest, to {row['interface']}") for row in rows[1:])]
-    grid = new_grid(escape(f"On the tree from {rows[0]['root']}"), "", *heads)
+    heads = ["all interfaces", *(f"the largest, to {row['interface']}" for row in rows[1:])]
+    grid = new_grid(f"On the tree from {rows[0]['root']}", "", *heads)
     for key, said in _TABLE_1.items():
-        grid.add_row(said, *(f"{row[key]:,}" for row in rows))
+        add_cells(grid, said, *(f"{row[key]:,}" for row in rows))
     return grid
 
 
 def _trees_grid(rows: Sequence[dict[str, Any]]) -> Grid:
     """Return a table with a row for each of several trees."""
-    from rich.markup import escape
-
-    from cbnet.cli.grids import new_grid
-
     grid = new_grid("On each tree", "tree", "root", "interfaces", "kept", "largest to", "destinations", "kept")
     found: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["tree"], []).append(row)
     for tree, (whole, *largest) in found.items():
-        parts = [(escape(str(row["interface"])), f"{row['destinations']:,}", f"{row['kept']:,}") for row in largest]
-        root, counts = escape(str(whole["root"])), (f"{whole['interfaces']:,}", f"{whole['kept']:,}")
-        grid.add_row(str(tree), root, *counts, *(parts[0] if parts else ()))
+        parts = [(row["interface"], f"{row['destinations']:,}", f"{row['kept']:,}") for row in largest]
+        counts = (f"{whole['interfaces']:,}", f"{whole['kept']:,}")
+        add_cells(grid, tree, whole["root"], *counts, *(parts[0] if parts else ()))
     return grid
 
 
 def _entries_grid(entries: dict[str, Any]) -> Grid:
-    from cbnet.cli.grids import new_grid
-
     where = "all routers" if "routers" in entries else "this router"
     grid = new_grid(f"Entries of {where} for {counted(entries['trees'], 'tree')}", "tables", "entries")
     for name, said in _ENTRIES.items():
-        grid.add_row(said, f"{entries[name]:,}")
+        add_cells(grid, said, f"{entries[name]:,}")
     return grid

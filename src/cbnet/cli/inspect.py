@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.grids import bar_grid, new_grid
+from cbnet.cli.grids import add_cells, bar_grid, new_grid
 from cbnet.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _counts(said: dict[str, Any]) -> Grid:
         **{f"distinct {what}": count for what, count in said["distinct"].items()},
     }  # fmt: skip
     for what, count in rows.items():
-        grid.add_row(what, f"{count:,}")
+        add_cells(grid, what, f"{count:,}")
     return grid
 
 

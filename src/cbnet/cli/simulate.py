@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     Traffic: TypeAlias = list[tuple[int, Message]]
 
-_COUNTED = 5_000  # nodes up to which all routers are counted
+_COUNTED = 5_000  # nodes up to which all routers are counted, and iPS is run
 _MOST_MESSAGES = 1_000_000
 _SAMPLED = 1_000  # routers at which predicates are reduced in larger networks
 
@@ -43,12 +45,20 @@ def simulate(
         int | None, typer.Option("--senders", help="How many random nodes send; all, if not given.")
     ] = None,
     source: Annotated[list[str] | None, typer.Option("--source", help="A node that sends; repeat it for more.")] = None,
-    unicast: Annotated[str, typer.Option("--unicast", help="Ways of DRP: shortest or tree.")] = "shortest",
+    unicast: Annotated[
+        str | None, typer.Option("--unicast", help="Ways of DRP: shortest or tree; shortest if not given.")
+    ] = None,
     partition: Annotated[
         bool, typer.Option("--partition", help="DRP sends all next hops the same header, as in its plain form.")
     ] = False,
-    trees: Annotated[int, typer.Option("--trees", min=1, help="Trees of the scheme multitree, drawn by class.")] = 1,
-    commit: Annotated[str, typer.Option("--commit", help="Its choice of a tree: random, flow or least.")] = "random",
+    trees: Annotated[
+        int | None,
+        typer.Option("--trees", min=1, help="Trees of the scheme multitree, drawn by class; 1 if not given."),
+    ] = None,
+    commit: Annotated[
+        str | None,
+        typer.Option("--commit", help="Its choice of a tree: random, flow or least; random if not given."),
+    ] = None,
     largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
     classes: Annotated[
         int,
@@ -72,13 +82,17 @@ def simulate(
     from cbnet.topology import topology as named
 
     _check_choice(predicates, random)
+    names = [*dict.fromkeys(name.strip() for name in scheme.split(","))]
+    _check_effect(names, "drp", {"--unicast": unicast, "--partition": partition or None})
+    _check_effect(names, "multitree", {"--trees": trees, "--commit": commit})
     graph = named(topology, seed, largest=largest)
+    _check_ips(names, len(graph))
     if predicates is not None:
         receivers = simulated.read_receivers(predicates, graph)
     else:
         receivers = simulated.random_receivers(graph, random or "", seed)
     network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
-    schemes = _schemes(scheme, network, unicast, partition, (trees, commit, seed))
+    schemes = _schemes(names, network, unicast or "shortest", partition, (trees or 1, commit or "random", seed))
     traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
     if draw is not None:
         output.check_drawing(draw, network)
@@ -102,10 +116,27 @@ def _check_choice(predicates: Path | None, random: str | None) -> None:
         raise InputError("who wants what?", hint="give either --predicates FILE or --random receivers=50,filters=3")
 
 
+def _check_effect(names: Sequence[str], scheme: str, options: Mapping[str, object]) -> None:
+    """Refuse options of a scheme that is not asked for."""
+    given = [option for option, value in options.items() if value is not None]
+    if given and scheme not in names:
+        raise InputError(
+            f"{' and '.join(given)}: only the scheme {scheme} looks at it", hint=f"add {scheme} to --scheme"
+        )
+
+
+def _check_ips(names: Sequence[str], nodes: int) -> None:
+    if "ips" in names and nodes > _COUNTED:
+        others = ",".join(name for name in names if name != "ips") or "psf,pif,drp"
+        raise InputError(
+            f"ips is for networks of up to {_COUNTED:,} nodes, not {nodes:,}", hint=f"write --scheme {others}"
+        )
+
+
 def _messages(said: str, network: Network, random: str | None, seed: int) -> list[Message]:
     from cbnet.cli import simulated
 
-    if not said.isdecimal():
+    if not re.fullmatch("-?[0-9]+", said):
         return simulated.read_message_file(Path(said))
     if len(said) > len(str(_MOST_MESSAGES)) or not 1 <= int(said) <= _MOST_MESSAGES:
         raise InputError(f"--messages must be from 1 to {_MOST_MESSAGES:,}, not {said}")
@@ -114,14 +145,15 @@ def _messages(said: str, network: Network, random: str | None, seed: int) -> lis
     return simulated.made_messages(list(network.predicates.values()), int(said), seed)
 
 
-def _schemes(names: str, network: Network, unicast: str, partition: bool, trees: tuple[int, str, int]) -> list[Scheme]:
-    """Return the schemes of these names, each once; DRP with its module, multitree with its trees, policy and seed."""
+def _schemes(
+    chosen: Sequence[str], network: Network, unicast: str, partition: bool, trees: tuple[int, str, int]
+) -> list[Scheme]:
+    """Return the schemes of these names; DRP with its module, multitree with its trees, policy and seed."""
     from cbnet.cli.simulated import drawn_trees
     from cbnet.routing import scheme
     from cbnet.routing.drp import Drp
     from cbnet.routing.unicast import unicast as module
 
-    chosen = list(dict.fromkeys(name.strip() for name in names.split(",")))
     kinds = {name: scheme(name) for name in chosen}  # an unknown one is an error before anything is built
     kinds |= {
         "drp": lambda network: Drp(network, module(unicast, network), partition=partition),
@@ -143,4 +175,5 @@ def _row(scheme: Scheme, traffic: Traffic, seed: int) -> Row:
     totals = sweep(scheme, watched)
     nodes = len(scheme.network)
     sample = None if nodes <= _COUNTED else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLED)
-    return Row(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula())
+    is_estimated = sample is not None and scheme.name != "drp"
+    return Row(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula(), is_estimated)

@@ -17,21 +17,30 @@ if TYPE_CHECKING:
     from cbnet.topology import Graph
     from cbnet.workload import Forwarding2002
 
+_SHOWN = 20  # mistakes of one file
+_MOST_FILTERS = 1_000_000
 _MEETING = 3  # filters that a made message meets, at most, if its values allow it
 
 
 def read_receivers(path: Path, graph: Graph) -> dict[int, Predicate]:
-    """Return the predicates of a file, whose interfaces are names of nodes."""
+    """Return the predicates of a file, whose interfaces are names of nodes; unknown ones are reported together."""
     from cbnet.cli.any_table import open_any_table
     from cbnet.language import Predicate
 
     receivers: dict[int, Predicate] = {}
+    mistakes: list[InputError] = []
     for name, predicate in open_any_table(path).predicates.items():
         try:
             node = graph.id(name)
         except InputError as error:
-            raise error.at(file=str(path)) from None
+            mistakes.append(error.at(file=str(path)))
+            if len(mistakes) == _SHOWN:  # to look for names that are near to thousands of others takes minutes
+                mistakes.append(InputError("there may be more", hint="correct these first", file=str(path)))
+                break
+            continue
         receivers[node] = receivers.get(node, Predicate()) | predicate
+    if mistakes:
+        raise FileError(str(path), mistakes)
     return receivers
 
 
@@ -44,6 +53,8 @@ def random_receivers(graph: Graph, said: str, seed: int) -> dict[int, Predicate]
     wanted = _wanted(said)
     if not 1 <= wanted["receivers"] <= len(graph):
         raise InputError(f"the network has {len(graph):,} nodes, and cannot have {wanted['receivers']:,} receivers")
+    if wanted["receivers"] * wanted["filters"] > _MOST_FILTERS:
+        raise InputError(f"--random makes at most {_MOST_FILTERS:,} filters in all", hint="ask for fewer")
     columns = columns_from_arrow(filters(_mix(wanted, messages=1, seed=seed)))
     nodes = random.Random(f"receivers {seed}").sample(range(len(graph)), wanted["receivers"])
     owned: dict[int, list[Filter]] = {node: [] for node in nodes}
@@ -72,8 +83,12 @@ def _mix(wanted: dict[str, int], messages: int, seed: int) -> Forwarding2002:
 
 def _wanted(said: str) -> dict[str, int]:
     wanted = {"receivers": 50, "filters": 3}
-    for part in filter(None, said.split(",")):
+    met = set()
+    for part in filter(None, (part.strip() for part in said.split(","))):
         key, _, value = part.partition("=")
+        if key in met:
+            raise InputError(f"--random says {key} twice", hint="keep one of the two")
+        met.add(key)
         if key not in wanted or not re.fullmatch("[1-9][0-9]{0,8}", value):
             raise InputError(f"{part!r} is not understood", hint="write --random receivers=50,filters=3")
         wanted[key] = int(value)
@@ -90,12 +105,14 @@ def made_messages(predicates: Sequence[Predicate], count: int, seed: int) -> lis
     filters = dict.fromkeys(each for predicate in predicates for each in predicate.filters)
     found = [message for each in filters if (message := witness(Predicate([each]))) is not None]
     rng = random.Random(f"messages {seed}")
+    if not found:
+        raise InputError("no message can match these predicates", hint="give messages of your own: --messages FILE")
     messages = []
-    for _ in range(count if found else 0):
+    for _ in range(count):
         chosen = rng.choices(found, k=rng.randint(1, _MEETING))
         attributes = {name: value for each in reversed(chosen) for name, value in each.attributes.items()}
         messages.append(Message(attributes, frozenset().union(*(each.tags for each in chosen))))
-    return messages or [Message()] * count
+    return messages
 
 
 def read_message_file(path: Path) -> list[Message]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import counted, print_json
 from cbnet.errors import InputError
 
@@ -26,6 +28,7 @@ class Row:
     totals: Totals
     state_bits: int
     state_bits_formula: float | None
+    is_estimated: bool  # the state, from a sample of the routers
 
     def members(self) -> dict[str, Any]:
         """Return the members of the JSON object."""
@@ -34,11 +37,12 @@ class Row:
         return {
             "scheme": self.scheme,
             **{name: getattr(totals, name) for name in counts},
-            "stretch_mean": round(totals.stretch_mean, 6),
-            "stretch_max": round(totals.stretch_max, 6),
+            "stretch_mean": round(totals.stretch_mean, 6) if totals.delivered else None,
+            "stretch_max": round(totals.stretch_max, 6) if totals.delivered else None,
             "header_bytes": totals.header_bytes,
             "state_bits": self.state_bits,
             "state_bits_formula": None if self.state_bits_formula is None else round(self.state_bits_formula),
+            "state_bits_estimated": self.is_estimated,
         }
 
 
@@ -59,20 +63,24 @@ def show_rows(rows: Sequence[Row], network: Network, topology: str, *, as_json: 
 
 
 def _deliveries(rows: Sequence[Row]) -> Grid:
-    grid = _grid("scheme", "delivered", "missed", "spurious", "duplicates", "packets", "stretch", "max")
+    grid = new_grid(
+        "", "scheme", "delivered", "missed", "spurious", "duplicates", "packets", "stretch", "max", tight=True
+    )
     for row in rows:
         totals = row.totals
         counts = (totals.delivered, totals.missed, totals.spurious, totals.duplicates, totals.packets)
         stretches = (totals.stretch_mean, totals.stretch_max)
-        grid.add_row(row.scheme, *(f"{count:,}" for count in counts), *(f"{stretch:.3f}" for stretch in stretches))
+        shown = (f"{stretch:.3f}" if totals.delivered else "-" for stretch in stretches)
+        add_cells(grid, row.scheme, *(f"{count:,}" for count in counts), *shown)
     return grid
 
 
 def _sizes(rows: Sequence[Row]) -> Grid:
-    grid = _grid("scheme", "header bytes", "per packet", "state bits", "by formula")
+    grid = new_grid("", "scheme", "header bytes", "per packet", "state bits", "by formula", tight=True)
     for row in rows:
         header_bytes, packets = row.totals.header_bytes, row.totals.packets
-        grid.add_row(
+        add_cells(
+            grid,
             row.scheme,
             f"{header_bytes:,}",
             f"{header_bytes / packets:.2f}" if packets else "-",
@@ -97,22 +105,10 @@ def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> N
         for row in rows:
             print_json(row)
         return
-    grid = _grid(*rows[0])
+    grid = new_grid("", *rows[0], tight=True)
     for row in rows:
-        grid.add_row(*map(str, row.values()))
+        add_cells(grid, *row.values())
     _print("Classes of senders that a router cannot tell apart", grid)
-
-
-def _grid(first: str, *heads: str) -> Grid:
-    from rich import box
-    from rich.table import Table
-
-    # so that 80 columns are enough
-    grid = Table(header_style="dim", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    grid.add_column(first, style="cyan")
-    for head in heads:
-        grid.add_column(head, justify="right")
-    return grid
 
 
 def _print(title: str, grid: Grid) -> None:
@@ -126,24 +122,36 @@ def check_drawing(path: Path, network: Network) -> None:
     from cbnet.report import check_drawable
 
     check_drawable(network.graph)
-    if not path.parent.is_dir():
-        raise InputError("cannot write: there is no such folder", file=str(path))
+    problem = None
+    if path.is_dir():
+        problem = "Is a directory"
+    elif not path.parent.is_dir():
+        problem = "there is no such folder"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = "Permission denied"
+    if problem:
+        raise InputError(f"cannot write: {problem}", file=str(path))
+    if path.suffix != ".svg":
+        raise InputError("a drawing is SVG", hint=f"call it {path.with_suffix('.svg').name}", file=str(path))
 
 
 def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Message]]) -> None:
     """Draw the delivery of the first message that somebody else is interested in; of the first one if there is none."""
     from cbnet.report import draw_graph
     from cbnet.routing import deliver
+    from cbnet.routing.verdict import spurious_nodes
 
     network = scheme.network
     wanted = (each for each in traffic if set(network.interested(each[1])) - {each[0]})
     source, message = next(wanted, traffic[0])
+    delivery = deliver(scheme, source, message)
     drawing = draw_graph(
         network.graph,
         title=f"{scheme.name}: {message} from {network.graph.name(source)}",
         source=source,
         interested=network.interested(message),
-        ways=deliver(scheme, source, message).edges,
+        ways=delivery.edges,
+        spurious=spurious_nodes(network, delivery),
     )
     try:
         path.write_text(drawing, encoding="utf-8")

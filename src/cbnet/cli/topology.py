@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.grids import bar_grid, new_grid
+from cbnet.cli.grids import add_cells, bar_grid, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 
 if TYPE_CHECKING:
@@ -92,19 +92,17 @@ def _counts(said: dict[str, Any]) -> Grid:
         "longest distance" if distances["exact"] else "longest distance seen": distances["longest"],
     }  # fmt: skip
     for what, count in rows.items():
-        grid.add_row(what, f"{count:,}".removesuffix(".0"))
+        add_cells(grid, what, f"{count:,}".removesuffix(".0"))
     return grid
 
 
 def _central(said: dict[str, Any]) -> Grid:
     """Return a table of the nodes that most shortest paths lead through."""
-    from rich.text import Text
-
     classes = ["class"] if said["classes"] else []
     grid = new_grid("Most central", "node", "betweenness", "degree", *classes)
     for row in said["central"]:
         values = (f"{row['betweenness']:.1%}", f"{row['degree']:,}", *(row[key] for key in classes))
-        grid.add_row(Text(str(row["node"])), *values)
+        add_cells(grid, row["node"], *values)
     return grid
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.grids import new_grid
+from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import counted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _lengths(title: str, key: str, rows: Sequence[dict[str, Any]]) -> Grid:
     for row in rows:
         for what in ("pairs", "sources"):
             found = row[key][what]
-            grid.add_row(row["ties"], str(row["k"]), what, *(f"{found[name]:.2f}" for name in ("mean", *_PERCENTS)))
+            add_cells(grid, row["ties"], row["k"], what, *(f"{found[name]:.2f}" for name in ("mean", *_PERCENTS)))
     return grid
 
 
@@ -54,9 +54,10 @@ def _interfaces(rows: Sequence[dict[str, Any]]) -> Grid:
     for row in rows:
         found = row["interfaces"]
         least, most = found["largest"]
-        grid.add_row(
+        add_cells(
+            grid,
             row["ties"],
-            str(row["k"]),
+            row["k"],
             f"{found['used']:,.0f}",
             f"{found['mean']:.2f}",
             *(f"{found[name]:.0f}" for name in _PERCENTS),
@@ -70,7 +71,7 @@ def _links(rows: Sequence[dict[str, Any]]) -> Grid:
     for row in rows:
         load = row["load"]
         used = (f"{load['used']:,.0f}", f"{load['used'] / load['links']:.1%}")
-        grid.add_row(row["ties"], str(row["k"]), *used, f"{load['mean']:.4%}", f"{load['largest']:.2%}")
+        add_cells(grid, row["ties"], row["k"], *used, f"{load['mean']:.4%}", f"{load['largest']:.2%}")
     return grid
 
 

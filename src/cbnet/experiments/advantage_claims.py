@@ -1,4 +1,7 @@
-"""Claims on the disjunction advantage: does what [2006 §4] says of α hold in our tables?"""
+"""Claims on the disjunction advantage: does what [2006 §4] says of α hold in our tables?
+
+A run that is too small to tell leaves a claim open: it neither holds nor differs.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,9 @@ Curves: TypeAlias = Mapping[tuple[str, str], Points]  # by scenario and rule
 _HALF = 0.5
 _CLOSE = 0.01  # Monte Carlo to the closed form
 _RELIABLY = 100  # predicates, below which no scenario is reliably at 0.5 [§4.2]
+_CLOSED = 1000  # predicates, by which a spread that is wide at 10s to 100s can have closed
+_ENOUGH = 20  # sets, below which the 5th and 95th percentile are the smallest and the largest
+_SEVEN_THOUSAND = (5000, 9000)  # what we take for it
 _NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pairwise", "full": "full"}
 
 
@@ -29,7 +35,7 @@ class Verdict:
     claim: str
     paper: str
     ours: str
-    holds: bool
+    holds: bool | None  # None: this run cannot tell
 
 
 def general_verdicts(table: pa.Table) -> Iterator[Verdict]:
@@ -102,7 +108,7 @@ def _falls(curves: Curves) -> Verdict:
         if count >= 10 and 10 * count in points
     ]
     ours = f"at {sum(steps)} of {len(steps)} steps from 10 or more to ten times as many"
-    return Verdict("the median falls as predicates are added", "yes", ours, all(steps))
+    return Verdict("the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
 
 
 def _spread_closes(curves: Curves) -> Verdict:
@@ -114,7 +120,9 @@ def _spread_closes(curves: Curves) -> Verdict:
             closes.append(spreads[last] < spreads[widest] / 2)
             told.append(f"{scenario} {spreads[widest]:.2f} at {widest:,}, {spreads[last]:.2f} at {last:,}")
     ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
-    return Verdict("5th to 95th percentile: wide, then half of it or less", "wide at 10s to 100s", ours, all(closes))
+    tells = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
+    claim = "5th to 95th percentile: wide, then half of it or less"
+    return Verdict(claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
 
 
 def _zipf_reduces_better(curves: Curves) -> Verdict:
@@ -126,7 +134,8 @@ def _zipf_reduces_better(curves: Curves) -> Verdict:
     ]
     lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
     ours = f"lower at {lower} of {len(differences)} points from 10 predicates on, higher at {higher}"
-    return Verdict("500 names: Zipf has a lower median than uniform", "yes", ours, lower > 0 and not higher)
+    holds = lower > 0 and not higher if differences else None
+    return Verdict("500 names: Zipf has a lower median than uniform", "yes", ours, holds)
 
 
 def _none_is_reliable(curves: Curves) -> Verdict:
@@ -134,16 +143,18 @@ def _none_is_reliable(curves: Curves) -> Verdict:
     tops = {key: points[count]["p95"] for key, points in curves.items()}
     lowest = min(tops, key=tops.__getitem__)
     ours = f"lowest 95th percentile at {count}: {tops[lowest]:.2f} ({', '.join(lowest)})"
-    return Verdict(f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, tops[lowest] > _HALF)
+    holds = tops[lowest] > _HALF if _sets(curves) >= _ENOUGH else None
+    return Verdict(f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
 
 
 def _worst(points: Points, rule: str) -> Verdict:
     below = {name: _first_below(points, name) for name in ("p50", "p95")}
     ours = "; ".join(
-        f"{said} {'never' if below[name] is None else f'from about {below[name]:,.0f} on'}"
+        f"{said} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
         for name, said in (("p50", "median"), ("p95", "95th percentile"))
     )
-    holds = below["p50"] is not None and 5000 <= below["p50"] <= 9000
+    first, least, most = below["p50"], *_SEVEN_THOUSAND
+    holds = None if first is None and max(points) < most else first is not None and least <= first <= most
     return Verdict(f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
 
 
@@ -158,6 +169,11 @@ def _first_below(points: Points, name: str) -> float | None:
             return last + (count - last) * (before - _HALF) / (before - after)
         last = count
     return None
+
+
+def _sets(curves: Curves) -> int:
+    """Return how many sets there are of each scenario."""
+    return min(int(row["sets"]) for points in curves.values() for row in points.values())
 
 
 def _each(universes: list[int], values: list[str]) -> str:

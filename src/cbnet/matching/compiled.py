@@ -18,6 +18,7 @@ from cbnet.errors import InputError, TableFileError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.columns import Columns, Numbers, Texts
+from cbnet.matching.descriptors import check_tags_only
 from cbnet.matching.engines import Report, engine
 from cbnet.matching.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.reduced import reduced
@@ -64,6 +65,8 @@ class Compiled:
         such as will come; they help to choose where a filter is filed.
         """
         builder = engine(engine_name)
+        if builder.tags_only:
+            check_tags_only(columns)
         report("dropping covered filters" if reduce else "keeping all filters")
         kept, aside = reduced(columns) if reduce else (columns, {})
         symbols = columns.symbols

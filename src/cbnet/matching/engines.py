@@ -1,7 +1,12 @@
 """Engines: which ways are there to compile and match a table?
 
+For all filters:
 pivot      each filter filed under its most selective constraint; the default
 counting   the papers' algorithm, for comparison
+
+For filters that have tags only:
+tags       each descriptor filed under its rarest tags; exact
+bloom      a Bloom filter per descriptor [2014 §3.2.3]: it never misses an interface, and may add some
 """
 
 from __future__ import annotations
@@ -15,8 +20,10 @@ import numpy as np
 from cbnet._kernels.counting import Index as CountingIndex
 from cbnet._kernels.pivot import Index as PivotIndex
 from cbnet._kernels.results import labelled
+from cbnet._kernels.tag_bloom import Index as BloomIndex
+from cbnet._kernels.tag_table import Index as TagIndex
 from cbnet.errors import InputError
-from cbnet.matching import counting, pivot
+from cbnet.matching import bloom, counting, pivot, tags
 
 if TYPE_CHECKING:
     from cbnet._kernels.encoding import Batch, Symbols
@@ -61,6 +68,7 @@ class Engine:
     build: Callable[[Columns, Report, Sample], dict[str, Array]]
     matcher: Callable[[Symbols, dict[str, Array], int], Any]
     filters_of: Callable[[dict[str, Array]], tuple[Array, Array, Array]]
+    tags_only: bool = False
 
 
 _ENGINES = {
@@ -68,12 +76,15 @@ _ENGINES = {
     "counting": Engine(
         lambda columns, report, _: counting.build(columns, report), CountingMatcher, counting.filters_of
     ),
+    "tags": Engine(tags.build, TagIndex, tags.filters_of, tags_only=True),
+    "bloom": Engine(bloom.build, BloomIndex, bloom.filters_of, tags_only=True),
 }
-ENGINES = tuple(_ENGINES)
+ENGINES = tuple(name for name, engine in _ENGINES.items() if not engine.tags_only)  # that take all filters
+TAG_ENGINES = tuple(name for name, engine in _ENGINES.items() if engine.tags_only)
 
 
 def engine(name: str) -> Engine:
     """Return an engine by its name."""
     if name not in _ENGINES:
-        raise InputError(f"unknown engine {name!r}", hint="use one of " + ", ".join(ENGINES))
+        raise InputError(f"unknown engine {name!r}", hint="use one of " + ", ".join(_ENGINES))
     return _ENGINES[name]

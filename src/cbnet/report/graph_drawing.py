@@ -16,6 +16,7 @@ from cbnet.topology import Graph
 _COLOURS = {
     "source": "#b3261e",
     "interested": "#1a7f37",
+    "spurious": "#f0a63c",
     "passed": "#8fb4e3",
     "node": "#eceff3",
 }
@@ -32,11 +33,13 @@ def draw_graph(
     source: int | None = None,
     interested: Collection[int] = (),
     ways: Collection[tuple[int, int]] = (),
+    spurious: Collection[int] = (),
     positions: Positions | None = None,
 ) -> str:
     """Return a drawing: links, the source of a message, who is interested in it, and the ways that it went.
 
-    `ways` are links from sender to receiver. `positions` has a place for each node; neighbours are about 1 apart.
+    `ways` are links from sender to receiver; `spurious` are nodes that were reached in vain. `positions` has a place
+    for each node; neighbours are about 1 apart.
     """
     radius = max(8.0, 14.0 - len(graph) * 0.06)
     places = _placed(layout(graph) if positions is None else positions, radius)
@@ -45,10 +48,12 @@ def draw_graph(
     shown: dict[str, Collection[int | None]] = {
         "source": {source},
         "interested": set(interested),
+        "spurious": set(spurious),
         "passed": {w for _, w in ways},
     }
-    lines = [*drawing.links(), *drawing.ways(ways), *drawing.weights(), *drawing.nodes(shown), *_legend(height)]
-    return "\n".join([_head(title, max(width, 340.0), height + _LEGEND), *lines, "</svg>", ""])
+    kinds = [kind for kind in shown if spurious or kind != "spurious"]
+    lines = [*drawing.links(), *drawing.ways(ways), *drawing.weights(), *drawing.nodes(shown), *_legend(height, kinds)]
+    return "\n".join([_head(title, max(width, 40.0 + 100 * len(kinds)), height + _LEGEND), *lines, "</svg>", ""])
 
 
 class _Drawing:
@@ -111,15 +116,15 @@ def _head(title: str, width: float, height: float) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" font-family="sans-serif" role="img">\n'
-        f"<title>{escape(title)}</title>\n"
+        f"<title>{_escaped(title)}</title>\n"
         f'<defs><marker id="arrow" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="4" markerHeight="4" orient="auto">'
         f'<path d="M0 0L8 4L0 8z" fill="{_WAY}"/></marker></defs>\n'
         f'<rect width="100%" height="100%" fill="#ffffff"/>'
     )
 
 
-def _legend(top: float) -> Iterator[str]:
-    for place, kind in enumerate(("source", "interested", "passed")):
+def _legend(top: float, kinds: Collection[str]) -> Iterator[str]:
+    for place, kind in enumerate(kinds):
         x = 20.0 + 100 * place
         yield f'<circle cx="{x:.0f}" cy="{top + 12:.1f}" r="6" fill="{_COLOURS[kind]}" stroke="#7b8794"/>'
         yield f'<text x="{x + 11:.0f}" y="{top + 16:.1f}" font-size="11" fill="{_TEXT}">{kind}</text>'
@@ -127,4 +132,9 @@ def _legend(top: float) -> Iterator[str]:
 
 def _text(x: float, y: float, text: str, size: float, colour: str) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}"'
-    return f'<text {place} fill="{colour}" text-anchor="middle">{escape(text)}</text>'
+    return f'<text {place} fill="{colour}" text-anchor="middle">{_escaped(text)}</text>'
+
+
+def _escaped(text: str) -> str:
+    """Return a text as XML can hold it: without control characters and halves of surrogate pairs."""
+    return escape("".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text))

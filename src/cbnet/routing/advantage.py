@@ -3,7 +3,7 @@
 A router that stores the disjunction of n predicates needs α times what it would need for each alone.
 
 - In the *specific* model [§4.2] predicates are those of the language, and their size is the number
-  of their constraints. `Predicates` gives α of the first n of many.
+  of their constraints; one that a filter says twice counts once. `Predicates` gives α of the first n of many.
 - In the *general* model [§4.1] predicates are sets of k out of a universe of messages, and their size
   is the number of their messages. `expected` is the closed form, `Universe` draws.
 

@@ -4,7 +4,7 @@
     DRP               (2, 3)                   the destinations
     DRP, partition    ((2, (2, 3)), (7, (4, 8)))   the destinations of each next hop
 
-Counted as in the paper, an identifier takes log2(n) bits. On the wire a header is MessagePack: an identifier takes
+On the wire a header is MessagePack: an identifier takes
 1 byte below 128, 2 below 256, 3 below 65,536 and 5 above; a tuple adds a byte, and 3 if it has 16 members or more.
 """
 
@@ -14,21 +14,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from cbnet.routing.memory import identifier_bits
-
 Header: TypeAlias = Any  # an int, or tuples of ints, nested
 
 _encoded = msgspec.msgpack.Encoder().encode
-
-
-def identifiers(header: Header) -> int:
-    """Return the number of identifiers in a header."""
-    return 1 if isinstance(header, int) else sum(map(identifiers, header))
-
-
-def header_bits(header: Header, nodes: int) -> int:
-    """Return the bits of a header in a network of so many nodes, as [2006 §2.4] counts."""
-    return identifiers(header) * identifier_bits(nodes)
 
 
 def header_bytes(header: Header) -> int:

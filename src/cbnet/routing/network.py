@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
+from numbers import Integral
 from typing import TypeAlias
 
 import numpy as np
@@ -45,11 +46,13 @@ class Network:
 
         `interests` are asked who wants a message in the place of the predicates, which then only say who receives.
         """
+        senders = range(len(graph)) if senders is None else [*senders]
+        _check_ids(graph, (*predicates, *senders))
         self.graph = graph
         if interests is not None:
             self.interests = interests
         self.predicates: dict[int, Predicate] = {x: as_predicate(predicates[x]) for x in sorted(predicates)}
-        self.senders = tuple(range(len(graph)) if senders is None else sorted(set(senders)))
+        self.senders = tuple(sorted(set(senders)))
         self.receivers: Ids = np.array(list(self.predicates), dtype=np.int32)
         self._sender_ranks = {v: place for place, v in enumerate(self.senders)}
         self.rank = {x: place for place, x in enumerate(self.predicates)}  # of a receiver among the receivers
@@ -58,12 +61,6 @@ class Network:
         self._branches: dict[int, Branches] = {}
         self._first_hops: dict[int, Ids] = {}
         self._distances: dict[int, Lengths] = {}
-        self._check()
-
-    def _check(self) -> None:
-        for node in (*self.predicates, *self.senders):
-            if not 0 <= node < len(self.graph):
-                raise InputError(f"there is no node {node}", hint=f"ids go from 0 to {len(self.graph) - 1}")
         if len(self.tree(0).preorder) < len(self.graph):
             raise InputError("the graph is not connected", hint="take its largest component")
 
@@ -139,6 +136,12 @@ class Network:
     def interested(self, message: Message) -> list[int]:
         """Return the receivers whose predicate the message matches, by the predicates as they were given."""
         return self._table.match(message)
+
+
+def _check_ids(graph: Graph, nodes: Iterable[object]) -> None:
+    for node in nodes:
+        if not isinstance(node, Integral) or isinstance(node, bool) or not 0 <= int(node) < len(graph):
+            raise InputError(f"there is no node {node!r}", hint=f"ids go from 0 to {len(graph) - 1}; see Graph.id")
 
 
 def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:

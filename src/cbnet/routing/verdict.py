@@ -46,7 +46,7 @@ def judge(network: Network, delivery: Delivery) -> Verdict:
     return Verdict(
         delivered=len(reached),
         missed=len(interested) - len(reached),
-        spurious=_spurious(delivery, interested),
+        spurious=_useful(delivery, interested).count(False),
         duplicates=delivery.cost - (len(latencies) - 1),
         packets=delivery.cost,
         header_bytes=delivery.header_bytes,
@@ -56,11 +56,20 @@ def judge(network: Network, delivery: Delivery) -> Verdict:
     )
 
 
-def _spurious(delivery: Delivery, interested: set[int]) -> int:
-    """Return the number of packets below which no interested node is reached."""
+def spurious_nodes(network: Network, delivery: Delivery) -> set[int]:
+    """Return the nodes that only spurious packets reached."""
+    useful = _useful(delivery, set(network.interested(delivery.message)) - {delivery.source})
+    reached = {True: {delivery.source}, False: set()}
+    for packet, is_useful in zip(delivery.packets, useful, strict=True):
+        reached[is_useful].add(packet.receiver)
+    return reached[False] - reached[True]
+
+
+def _useful(delivery: Delivery, interested: set[int]) -> list[bool]:
+    """Return for each packet whether an interested node is reached by it, or later because of it."""
     useful = [packet.receiver in interested for packet in delivery.packets]
     for number in range(len(useful) - 1, -1, -1):  # causes stand before
         cause = delivery.packets[number].cause
         if useful[number] and cause >= 0:
             useful[cause] = True
-    return useful.count(False)
+    return useful

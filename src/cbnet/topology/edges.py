@@ -4,7 +4,7 @@ Nodes have names: numbers or texts; a text that is a whole number, such as "12",
 An edge has two ends, a length (its weight) and, between ASes, a relation. The rules:
 
 - an edge from a node to itself is a mistake;
-- a weight is a decimal number greater than 0, kept exactly: a float counts as the number that it is printed as;
+- a weight is a decimal number greater than 0: a float counts as the number that it is printed as;
 - an edge that is said again, in either direction, is dropped and counted; with another weight or relation it is
   a mistake.
 """
@@ -12,7 +12,6 @@ An edge has two ends, a length (its weight) and, between ASes, a relation. The r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
@@ -26,13 +25,12 @@ Weight: TypeAlias = int | Fraction
 GivenWeight: TypeAlias = int | float | str | Decimal | Fraction
 
 _SHOWN = 20  # mistakes of one file
-_LARGEST_SCALE = 10**15
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_DECIMAL = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?")
 
 
 class Relation(IntEnum):
-    """What an AS's neighbour is to it; the codes of CAIDA's files, as seen from the first AS of a line."""
+    """What an AS's neighbour is to it. The codes are ours: CAIDA's files say siblings by 1 or 2, and no provider."""
 
     CUSTOMER = -1
     PEER = 0
@@ -139,19 +137,10 @@ def exact_weight(weight: GivenWeight) -> Weight:
         exact = weight
     elif isinstance(weight, (str, float, Decimal)) and _DECIMAL.fullmatch(str(weight)):
         exact = Fraction(str(weight))
+    elif weight == "":
+        raise InputError("the weight is empty", hint="write a decimal number, such as 2 or 0.5")
     else:
         raise InputError(f"the weight {weight} is not a number", hint="write a decimal number, such as 2 or 0.5")
     if exact <= 0:
         raise InputError(f"the weight {weight} is not greater than 0", hint="shortest paths need positive weights")
     return exact
-
-
-def power_of_ten(weights: Iterable[Weight]) -> int:
-    """Return the smallest power of ten that makes all weights whole."""
-    denominators = {weight.denominator for weight in weights}
-    scale = 1
-    while any(scale % denominator for denominator in denominators):
-        scale *= 10
-        if scale > _LARGEST_SCALE:
-            raise InputError("a weight has more than 15 decimal places", hint="round the weights, all alike")
-    return scale

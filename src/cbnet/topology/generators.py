@@ -76,6 +76,8 @@ def _read(text: str, kind: Kind) -> tuple[list[int], dict[str, int]]:
 
 
 def _number(text: str, said: str, kind: Kind) -> int:
+    if re.fullmatch("[1-9][0-9]{9,}", said):
+        raise InputError(f"{text}: {said} is too large", hint="ask for less")
     if not re.fullmatch("[1-9][0-9]{0,8}", said):
         raise InputError(f"{text}: {said!r} is not a whole number greater than 0", hint=f"write {kind.example}")
     return int(said)
@@ -138,8 +140,10 @@ def powerlaw(rng: Generator, n: int, m: int = 2) -> list[Pair]:
 
     A node is drawn by its degree: as often as it is an end of the edges so far. It begins with a star of m + 1 nodes.
     """
+    if n < 2:
+        raise InputError(f"powerlaw:{n}: at least 2 nodes are needed")
     if m >= n:
-        raise InputError(f"powerlaw:{n}: a node cannot join {m} others", hint=f"use an m from 1 to {max(n - 1, 1)}")
+        raise InputError(f"powerlaw:{n}: a node cannot join {m} others", hint=f"use an m from 1 to {n - 1}")
     _check_edges(f"powerlaw:{n},m={m}", n * m)
     pairs: list[tuple[int, int]] = [(0, u) for u in range(1, m + 1)]
     ends = [end for pair in pairs for end in pair]

@@ -9,8 +9,8 @@ Undirected, without parallel edges, never changed; in rows, the neighbours of a 
 
 Ids go from 0 to n - 1 in the order of the names: numbers by value, then texts by code point. So where
 ties are broken by the smallest id, users see the smallest name. Weights are whole numbers: decimal ones
-are multiplied by one power of ten, `scale`; a length in the user's unit is a distance over `scale`. All
-weights together are less than 2**53: distances are exact, as ints and as floats.
+are multiplied by one power of ten, `scale` (see `scales`); a length in the user's unit is a distance over `scale`.
+All weights together are less than 2**53: distances are exact, as ints and as floats.
 
 A graph need not be connected; `topology` asks for that where graphs are named or read.
 """
@@ -27,12 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.topology.edges import Edge, Edges, GivenWeight, Name, checked_name, power_of_ten
+from cbnet.topology.edges import Edge, Edges, GivenWeight, Name, checked_name
+from cbnet.topology.scales import whole_weights
 
 Ids: TypeAlias = NDArray[np.int32]
 Lengths: TypeAlias = NDArray[np.int64]
-
-_LARGEST_LENGTH = 2**53
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,13 +79,13 @@ class Graph:
         sources, targets = np.concatenate([ends, ends[:, ::-1]]).T  # every edge, seen from both its ends
         order = np.lexsort((targets, sources))
         edges = [*said.said.values()]
-        scale = power_of_ten(edge.weight for edge in edges)
+        scale, weights = whole_weights(edges)
         relations = _relations(edges)
         return cls(
             tuple(names),
             _offsets(sources, len(names)),
             targets[order],
-            np.tile(_whole_weights(edges, scale), 2)[order],
+            np.tile(np.array(weights, dtype=np.int64), 2)[order],
             scale,
             None if relations is None else relations[order],
             said.repeated,
@@ -173,13 +172,6 @@ class Graph:
 def _offsets(sources: Ids, n: int) -> Lengths:
     """Return where the row of each node begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))]).astype(np.int64)
-
-
-def _whole_weights(edges: Sequence[Edge], scale: int) -> Lengths:
-    weights = [int(edge.weight * scale) for edge in edges]
-    if sum(weights) >= _LARGEST_LENGTH:
-        raise InputError("the weights are too large for exact distances", hint="use fewer digits, or another unit")
-    return np.array(weights, dtype=np.int64)
 
 
 def _relations(edges: Sequence[Edge]) -> NDArray[np.int8] | None:

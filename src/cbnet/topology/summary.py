@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import floor, log10
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,7 +49,7 @@ def summarise(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, tra
         "central": [
             {
                 "node": graph.name(node),
-                "betweenness": round(float(through[node]), 6),
+                "betweenness": _rounded(float(through[node]), 6),
                 "degree": int(graph.degrees[node]),
                 "class": None if classes is None else AsClass(classes[node]).label,
             }
@@ -62,7 +63,11 @@ def _weights(graph: Graph) -> Row | None:
     if graph.is_unit:
         return None
     weights = graph.weights / graph.scale
-    return {"smallest": float(weights.min()), "mean": round(float(weights.mean()), 3), "largest": float(weights.max())}
+    return {
+        "smallest": float(weights.min()),
+        "mean": _rounded(float(weights.mean()), 3),
+        "largest": float(weights.max()),
+    }
 
 
 def _degrees(graph: Graph) -> Row:
@@ -79,7 +84,7 @@ def _degrees(graph: Graph) -> Row:
     return {
         "smallest": int(degrees.min()),
         "median": float(np.median(degrees)),
-        "mean": round(float(degrees.mean()), 3),
+        "mean": _rounded(float(degrees.mean()), 3),
         "largest": int(degrees.max()),
         "counts": rows,
     }
@@ -93,7 +98,7 @@ def _distances(graph: Graph, lengths: PathLengths) -> Row:
     return {
         "sources": lengths.sources,
         "exact": lengths.sources == len(graph),
-        "mean": round(lengths.mean / scale, 4),
+        "mean": _rounded(lengths.mean / scale, 4),
         "longest": _length(lengths.longest, scale),
         "counts": [
             {
@@ -105,6 +110,11 @@ def _distances(graph: Graph, lengths: PathLengths) -> Row:
             if count
         ],
     }
+
+
+def _rounded(value: float, places: int) -> float:
+    """Return a number to so many decimal places; to more where it would have fewer than four digits."""
+    return round(value, max(places, 3 - floor(log10(value)))) if value > 0 else value
 
 
 def _length(distance: int, scale: int) -> int | float:

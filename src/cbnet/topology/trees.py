@@ -76,10 +76,6 @@ class Tree:
             way.append(int(self.parents[way[-1]]))
         return way[::-1]
 
-    def next_hop_up(self, u: int) -> int:
-        """Return the parent of a node: ROOT for the root."""
-        return int(self.parents[u])
-
     def child_toward(self, u: int, x: int) -> int:
         """Return the child of u whose part of the tree holds x, which lies below u."""
         if x == u or not self.is_below(u, x):

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-import cbnet.experiments.advantage
+import cbnet.experiments.advantage as cbnet_experiments
 
 SMALL = ("--scenario", "uniform-50", "--sets", 3, "--most", 20)
 
 
 @pytest.fixture
 def tiny_universes(monkeypatch):
-    monkeypatch.setattr(cbnet.experiments.advantage, "UNIVERSES", (200,))
+    monkeypatch.setattr(cbnet_experiments, "UNIVERSES", (200,))
 
 
 def told(outcome):
@@ -34,6 +34,29 @@ def test_alpha_specific_gives_a_row_for_each_rule_and_number_of_predicates(cbnet
         "model": "specific", "claim": "(x > 10 and y = 100) or (y > 0) reduces", "paper": "y > 0", "ours": "y > 0",
         "holds": True,
     }  # fmt: skip
+
+
+def test_a_claim_that_a_run_cannot_judge_is_open(cbnet):
+    claim = "the median falls as predicates are added"
+    [row] = [row for row in told(cbnet("alpha", "specific", *SMALL, "--json")) if row.get("claim") == claim]
+    assert (row["ours"], row["holds"]) == ("at 0 of 0 steps from 10 or more to ten times as many", None)
+    assert f"open    {claim}: at 0 of 0 steps" in cbnet("alpha", "specific", *SMALL).out
+
+
+def test_too_little_memory_ends_with_one_line(cbnet, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(cbnet_experiments, "specific", fail)
+    outcome = cbnet("alpha", "specific")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        1,
+        "",
+        "error: there is not enough memory for this; ask for less\n",
+    )
+    outcome = cbnet("alpha", "specific", "--json")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert json.loads(outcome.out)["error"] == "there is not enough memory for this"
 
 
 def test_the_seed_decides(cbnet):
@@ -75,7 +98,10 @@ def test_alpha_general_alone_is_general(cbnet):
     ("arguments", "problem"),
     [
         (["specific", "--scenario", "zipf-1"], "unknown scenario 'zipf-1'; use one of zipf-500"),
-        (["general", "--scenario", "zipf-500"], "the general model has no scenarios and no terms"),
+        (["general", "--scenario", "zipf-500"], "the general model takes no --scenario, --terms or --most"),
+        (["general", "--most", "10"], "the general model takes no --scenario, --terms or --most"),
+        (["specific", "--most", "999999999999"], "at most 1,000,000 predicates, not 999,999,999,999"),
+        (["specific", "--sets", "99999999999999"], "at most 10,000 sets"),
         (["specific", "--sets", "0"], "Invalid value for '--sets'"),
         (["specific", "--most", "0"], "Invalid value for '--most'"),
         (["specific", "--seed", "-1"], "seed must be a whole number of at least 0"),

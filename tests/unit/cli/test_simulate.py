@@ -1,4 +1,5 @@
 import json
+import os
 from xml.etree import ElementTree
 
 import pytest
@@ -9,7 +10,7 @@ from cbnet.topology import topology
 
 KEYS = [
     "scheme", "messages", "delivered", "missed", "spurious", "duplicates", "packets", "stretch_mean", "stretch_max",
-    "header_bytes", "state_bits", "state_bits_formula",
+    "header_bytes", "state_bits", "state_bits_formula", "state_bits_estimated",
 ]  # fmt: skip
 POWERLAW = ("--topology", "powerlaw:200", "--random", "receivers=50,filters=3")
 
@@ -86,6 +87,35 @@ def test_people_get_tables(cbnet, files):
     ]  # fmt: skip
 
 
+def test_names_of_nodes_are_no_markup(cbnet, files):
+    (files / "odd.edges").write_text("[red]a b\nb [/x]c\n")
+    (files / "b.toml").write_text("[interfaces]\nb = '#a'\n")
+    outcome = cbnet(*given(files, "odd", "b.toml", "--scheme", "drp", "--classes", 3))
+    assert (outcome.code, outcome.err) == (0, "")
+    shown = outcome.out.partition("Classes of senders")[2].splitlines()
+    # b is in the middle: on a line of three, a router tells its two sides and itself apart
+    assert [line.split() for line in shown[3:6]] == [
+        ["[/x]c", "1", "3", "2"],
+        ["[red]a", "1", "3", "2"],
+        ["b", "2", "3", "3"],
+    ]
+
+
+def test_blanks_between_what_is_random_are_allowed(cbnet):
+    one, other = (
+        cbnet("simulate", "--topology", "ring:9", "--random", said, "--json", "--scheme", "drp")
+        for said in ("receivers=5,filters=2", " receivers=5, filters=2")
+    )
+    assert rows(one) == rows(other)
+
+
+def test_messages_cannot_be_made_where_nothing_can_match(cbnet, files):
+    (files / "none.toml").write_text("[interfaces]\n2 = 'x < 1 and x > 2'\n")
+    outcome = cbnet("simulate", "--topology", files / "ring.edges", "--predicates", files / "none.toml")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == ("error: no message can match these predicates; give messages of your own: --messages FILE\n")
+
+
 def test_predicates_may_be_a_compiled_table(cbnet, files):
     assert cbnet("compile", files / "four.toml", "-o", files / "four.cbt").code == 0
     one, other = (cbnet(*given(files, "twelve", name, "--json")) for name in ("four.toml", "four.cbt"))
@@ -159,18 +189,52 @@ def test_a_delivery_is_drawn(cbnet, files):
     assert len(arrows) == 6
 
 
+def test_a_node_that_is_reached_in_vain_is_drawn_so(cbnet, files):
+    drawn = files / "drawn.svg"
+    assert cbnet(*given(files, "ring", "two.toml", "--source", 1, "--scheme", "pif", "--draw", drawn)).code == 0
+    # in figure 3, 3 gets what nobody behind it wants: one node, and one circle of the legend
+    assert drawn.read_text().count("#f0a63c") == 2
+
+
+def test_a_drawing_that_cannot_be_written_is_refused_before_the_run(cbnet, files, monkeypatch):
+    monkeypatch.setattr("os.access", lambda _, mode, **__: mode != os.W_OK)
+    outcome = cbnet(*given(files, "ring", "two.toml", "--draw", files / "a.svg"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"error: {files}/a.svg: cannot write: Permission denied\n"
+
+
 def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
     monkeypatch.setattr("cbnet.cli.simulate._COUNTED", 100)
     monkeypatch.setattr("cbnet.cli.simulate._SAMPLED", 150)
-    chosen = ("--scheme", "psf,pif,multitree", "--trees", 4, "--json")
+    chosen = ("--scheme", "psf,pif,multitree,drp", "--trees", 4, "--json")
     outcome = cbnet("simulate", *POWERLAW, *chosen)
     assert outcome.code == 0
     assert "reduced at 150 routers" in outcome.err
-    estimated = [json.loads(line)["state_bits"] for line in outcome.out.splitlines()]
+    told = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [row["state_bits_estimated"] for row in told] == [True, True, True, False]
+    *estimated, drp = [row["state_bits"] for row in told]
     monkeypatch.undo()
-    exact = [row["state_bits"] for row in rows(cbnet("simulate", *POWERLAW, *chosen))]
+    counted = rows(cbnet("simulate", *POWERLAW, *chosen))
+    assert not any(row["state_bits_estimated"] for row in counted)
+    *exact, counted_drp = [row["state_bits"] for row in counted]
+    assert drp == counted_drp
     assert all(one != other for one, other in zip(estimated, exact, strict=True))
     assert estimated == pytest.approx(exact, rel=0.1)
+
+
+def test_larger_networks_are_refused_by_ips_with_the_others_to_choose(cbnet):
+    outcome = cbnet("simulate", "--topology", "tree:5001", "--random", "receivers=2")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == ("error: ips is for networks of up to 5,000 nodes, not 5,001; write --scheme psf,pif,drp\n")
+
+
+def test_nothing_delivered_has_no_stretch(cbnet, files):
+    (files / "one.jsonl").write_text('{"#": ["nobody"]}\n')
+    arguments = given(files, "ring", "two.toml", "--source", "1", "--scheme", "psf")
+    [row] = rows(cbnet(*arguments, "--json"))
+    assert (row["delivered"], row["stretch_mean"], row["stretch_max"]) == (0, None, None)
+    [delivered, _] = [line.split() for line in cbnet(*arguments).out.splitlines() if line.startswith("psf")]
+    assert delivered[-2:] == ["-", "-"]
 
 
 def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, files, monkeypatch):
@@ -210,9 +274,30 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
             "from 1 to 1,000,000, not 123456789",
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--draw", "no/a.svg"], "no/a.svg: cannot write"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: cannot write"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: cannot write: Is a directory"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--draw", "x.png"],
+            "x.png: a drawing is SVG; call it x.svg",
+        ),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "0"], "from 1 to 1,000,000, not 0"),
         (["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"], "up to 500 nodes can be drawn"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "-1"], "from 1 to 1,000,000, not -1"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "٣"], "٣: cannot read"),
+        (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random says receivers twice"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=5,filters=999999999"],
+            "--random makes at most 1,000,000 filters in all",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--unicast", "foo"],
+            "--unicast: only the scheme drp looks at it; add drp to --scheme",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--partition"], "--partition: only"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--trees", "2"], "--trees: only the scheme multitree"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--commit", "flow"],
+            "--commit: only the scheme multitree",
+        ),
         (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),
         (["--random", "receivers=2"], "Missing option '--topology'"),
     ],
@@ -224,11 +309,17 @@ def test_what_makes_no_sense_is_refused(cbnet, arguments, problem, tmp_path, mon
     assert problem in outcome.err
 
 
-def test_mistakes_in_files_are_shown_at_their_place(cbnet, files):
-    (files / "bad.toml").write_text("[interfaces]\n2 = '#a'\n99 = '#a'\n")
+def test_all_unknown_nodes_of_a_file_are_told(cbnet, files):
+    (files / "bad.toml").write_text("[interfaces]\n2 = '#a'\n99 = '#a'\n98 = '#a'\n")
     outcome = cbnet(*given(files, "ring", "bad.toml"))
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"error: {files}/bad.toml: the graph has no node '99'\n"
+    assert outcome.err == "".join(f"error: {files}/bad.toml: the graph has no node '{node}'\n" for node in (99, 98))
+    (files / "bad.toml").write_text("[interfaces]\n" + "".join(f"{node} = '#a'\n" for node in range(100, 200)))
+    lines = cbnet(*given(files, "ring", "bad.toml")).err.splitlines()
+    assert (len(lines), lines[-1]) == (21, f"error: {files}/bad.toml: there may be more; correct these first")
+
+
+def test_mistakes_in_messages_are_shown_at_their_line(cbnet, files):
     (files / "one.jsonl").write_text('{"x": 1}\n{"x": null}\n[]\n')
     outcome = cbnet(*given(files, "ring", "two.toml"))
     assert outcome.code == 2

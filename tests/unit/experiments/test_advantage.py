@@ -43,6 +43,11 @@ def test_a_row_tells_the_percentiles_over_the_sets(small):
         assert row["p5"] <= row["p50"] <= row["p95"]
 
 
+def test_a_scenario_that_is_named_twice_is_run_once(small):
+    assert specific(["uniform-50", "uniform-50"], sets=5, most=100, seed=4).equals(small)
+    assert general([100, 100], sets=1, processes=1).equals(general([100], sets=1, processes=1))
+
+
 def test_the_number_of_processes_changes_nothing(small):
     done = []
     again = specific(["uniform-50"], sets=5, most=100, seed=4, processes=2, report=lambda *told: done.append(told))
@@ -67,6 +72,9 @@ def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
         (lambda: specific(["zipf-1"]), "unknown scenario 'zipf-1'; use one of zipf-500"),
         (lambda: specific(sets=0), "at least one set"),
         (lambda: specific(most=0), "predicates must be a whole number of at least 1"),
+        (lambda: specific(most=10**12), "at most 1,000,000 predicates, not 1,000,000,000,000"),
+        (lambda: specific(sets=10**13), "at most 10,000 sets, not 10,000,000,000,000"),
+        (lambda: general(sets=10**13), "at most 10,000 sets"),
         (lambda: general(sets=0), "at least one set"),
         (lambda: general([99]), "at least 100 messages"),
     ],
@@ -77,13 +85,19 @@ def test_parameters_that_make_no_sense_are_refused(run, problem):
     assert problem in refused.value.summary
 
 
+def test_counts_of_terms_that_cannot_be_added_are_refused(tmp_path):
+    (tmp_path / "terms.tsv").write_text("year\t1e308\nnet\t1e308\n")
+    with pytest.raises(InputError, match=r"terms\.tsv: the counts of the terms are too large"):
+        specific(["uniform-50"], sets=1, most=10, terms=tmp_path / "terms.tsv")
+
+
 # --- claims, judged on tables made by hand ----------------------------------------------------
 
 
-def rows(scenario, medians, rules=("pairwise", "full"), spread=0.02):
+def rows(scenario, medians, rules=("pairwise", "full"), spread=0.02, sets=20):
     return [
         {"scenario": scenario, "rule": rule, "predicates": count, "min": 0.0, "p5": median - spread, "p50": median}
-        | {"p95": median + spread, "max": 1.0, "sets": 3}
+        | {"p95": median + spread, "max": 1.0, "sets": sets}
         for rule in rules
         for count, median in medians.items()
     ]
@@ -98,7 +112,7 @@ def test_the_number_where_a_half_is_reached_lies_on_a_line_between_two():
     found = verdicts_of(rows("uniform-500", {10: 1.0, 100: 0.9, 6000: 0.52, 7000: 0.48}))
     verdict = found["uniform-500: below 0.5 (pairwise)"]
     # the median falls by 0.04 in 1000 predicates, so by 0.02 in 500; its 95th percentile begins at 0.54 and ends at 0.50
-    assert verdict.ours == "median from about 6,500 on; 95th percentile never"
+    assert verdict.ours == "median from about 6,500 on; 95th percentile not up to 7,000"
     assert verdict.holds
     assert found["the median falls as predicates are added"].ours == (
         "at 2 of 2 steps from 10 or more to ten times as many"
@@ -106,6 +120,30 @@ def test_the_number_where_a_half_is_reached_lies_on_a_line_between_two():
     early = verdicts_of(rows("uniform-500", {1: 0.4}))["uniform-500: below 0.5 (full)"]
     assert early.ours == "median from about 1 on; 95th percentile from about 1 on"
     assert not early.holds
+
+
+def test_a_run_that_ends_before_7000_predicates_cannot_contradict_them():
+    claim = "uniform-500: below 0.5 (full)"
+    short = verdicts_of(rows("uniform-500", {10: 1.0, 100: 0.9}))[claim]
+    assert (short.ours, short.holds) == ("median not up to 100; 95th percentile not up to 100", None)
+    assert verdicts_of(rows("uniform-500", {10: 1.0, 10_000: 0.9}))[claim].holds is False
+
+
+def test_a_claim_about_more_predicates_than_were_run_is_left_open():
+    found = verdicts_of(rows("uniform-500", {1: 1.0, 5: 0.9}), rows("zipf-500", {1: 1.0, 5: 0.8}))
+    assert found["the median falls as predicates are added"].holds is None
+    assert found["500 names: Zipf has a lower median than uniform"].holds is None
+
+
+def test_few_sets_have_no_percentiles_to_judge_by():
+    medians = {10: 0.9, 100: 0.8, 1000: 0.5}
+    for sets, holds in ((1, None), (19, None), (20, True)):
+        assert (
+            verdicts_of(rows("zipf-500", medians, sets=sets))["no scenario is reliably at 0.5 below 100"].holds is holds
+        )
+    spread = "5th to 95th percentile: wide, then half of it or less"
+    assert verdicts_of(rows("zipf-500", medians, sets=1, spread=0.0))[spread].holds is None
+    assert verdicts_of(rows("zipf-500", {10: 0.9, 100: 0.8}))[spread].holds is None  # it may close later
 
 
 def test_zipf_and_uniform_are_compared_where_both_were_run():

@@ -44,6 +44,19 @@ def test_source_interested_and_passed_nodes_have_colours_of_their_own():
     assert sum(line.get("marker-end") is not None for line in root.iter(f"{SVG}line")) == 3
 
 
+def test_nodes_that_were_reached_in_vain_have_a_colour_and_a_legend():
+    root = drawn(FIXTURE, source=0, interested=[1], ways=[(0, 5), (5, 1), (5, 6)], spurious=[6])
+    *nodes, _, _, orange, blue = [circle.get("fill") for circle in root.iter(f"{SVG}circle")]
+    assert nodes[5:7] == [blue, orange]
+    assert texts(root)[-4:] == ["source", "interested", "spurious", "passed"]
+    assert "spurious" not in texts(drawn(FIXTURE))
+
+
+def test_control_characters_in_names_make_no_broken_xml():
+    root = drawn(Graph.from_edges([("a\x01", "b\ud800")]))
+    assert texts(root)[:2] == ["a\ufffd", "b\ufffd"]
+
+
 @pytest.mark.parametrize("name", ["ring:12", "grid:4x5", "tree:20"])
 def test_distances_on_the_page_follow_those_in_the_graph(name):
     graph = topology(name)

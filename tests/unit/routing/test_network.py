@@ -39,6 +39,11 @@ def test_a_network_of_one_node_has_nowhere_to_send():
     [
         (PATH, {4: "true"}, None, "there is no node 4; ids go from 0 to 3"),
         (PATH, {0: "true"}, [-1], "there is no node -1"),
+        (PATH, {"1": "true"}, None, "there is no node '1'; ids go from 0 to 3; see Graph.id"),
+        (PATH, {1: "true", "a": "true"}, None, "there is no node 'a'"),
+        (PATH, {1.0: "true"}, None, "there is no node 1.0"),
+        (PATH, {1: "true"}, [0, "b"], "there is no node 'b'"),
+        (PATH, {1: "true"}, [True], "there is no node True"),
         (PATH, {0: "x <"}, None, "a value is missing"),
         (Graph.from_edges([("a", "b"), ("c", "d")]), {0: "true"}, None, "not connected"),
     ],

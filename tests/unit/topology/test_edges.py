@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from cbnet.errors import FileError, InputError
-from cbnet.topology.edges import Edges, Relation, checked_name, exact_weight, power_of_ten
+from cbnet.topology.edges import Edges, Relation, checked_name, exact_weight
 
 
 @pytest.mark.parametrize(
@@ -27,31 +27,28 @@ def test_other_names_are_refused(name):
     [
         (3, 3), ("3", 3), ("0.1", Fraction(1, 10)), (0.1, Fraction(1, 10)), (Decimal("2.50"), Fraction(5, 2)),
         (Fraction(1, 8), Fraction(1, 8)), ("1e3", 1000), (".5", Fraction(1, 2)), ("5.", 5), (1e-7, Fraction(1, 10**7)),
+        (5e-324, Fraction(5, 10**324)), ("0." + 30 * "3", Fraction(int(30 * "3"), 10**30)),
     ],
 )  # fmt: skip
 def test_a_weight_is_the_number_that_it_is_printed_as(given, exact):
     assert exact_weight(given) == exact
 
 
-@pytest.mark.parametrize("weight", ["x", "", "1/2", "nan", float("inf"), "1e999999999", True, None, "1_0", "٣"])
+@pytest.mark.parametrize("weight", ["x", "1/2", "nan", float("inf"), "1e999999999", True, None, "1_0", "٣"])
 def test_a_weight_that_is_no_number_is_refused(weight):
     with pytest.raises(InputError, match="is not a number"):
         exact_weight(weight)
+
+
+def test_an_empty_weight_is_called_so():
+    with pytest.raises(InputError, match="the weight is empty"):
+        exact_weight("")
 
 
 @pytest.mark.parametrize("weight", [0, -1, "-0.5", "0.0", -0.0])
 def test_a_weight_must_be_positive(weight):
     with pytest.raises(InputError, match="is not greater than 0"):
         exact_weight(weight)
-
-
-def test_the_scale_is_the_smallest_power_of_ten_that_makes_weights_whole():
-    assert power_of_ten([1, 2]) == 1
-    assert power_of_ten([1, Fraction(1, 2), Fraction(1, 4)]) == 100
-    assert power_of_ten([Fraction(1, 10**15)]) == 10**15
-    for fraction in (Fraction(1, 3), Fraction(1, 10**16)):
-        with pytest.raises(InputError, match="decimal places"):
-            power_of_ten([fraction])
 
 
 def test_an_edge_said_again_is_dropped_and_counted():

@@ -31,8 +31,9 @@ def test_the_content_says_what_a_file_is(tmp_path, pack, text, nodes, known):
         (b"", "the graph has no nodes"),
         (b"# nothing\n\n", "the graph has no nodes"),
         (b"<graphml/>", "the graph has no nodes"),
-        (b"a b 0.0000000000000001\n", "decimal places"),
-        (b"a b 9007199254740992\n", "too large"),
+        (b"a b\nb c 0.0000000000000001\n", ":2: the weight 1e-16 needs more than the 15 decimal places"),
+        (b"a b\nb c 9007199254740992\n", ":2: the weights are too large .*; the largest is 9007199254740992"),
+        (b"a b\nb c 1e999\n", ":2: the weights are too large .*; the largest is 1.0*e.999"),
     ],
 )
 def test_what_is_no_graph_is_refused_with_its_name(tmp_path, data, problem):

@@ -133,7 +133,9 @@ def test_without_networkx_the_remedy_is_named(monkeypatch):
         ("grid:1001x1000", "more than 1,000,000 nodes"),
         ("random:100000,degree=1000", "more than 5,000,000 edges"),
         ("powerlaw:1000000,m=100", "more than 5,000,000 edges"),
-        ("ring:9999999999", "is not a whole number"),
+        ("ring:9999999999", "9999999999 is too large"),
+        ("tree:9,weights=99999999999", "99999999999 is too large"),
+        ("powerlaw:1", "at least 2 nodes are needed"),
     ],
 )
 def test_what_no_graph_can_be_is_refused(text, problem):

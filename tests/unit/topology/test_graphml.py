@@ -77,3 +77,14 @@ def test_an_entity_that_would_explode_does_not():
     text = f'<!DOCTYPE g [<!ENTITY e0 "{"x" * 50}">{entities}]>\n<graphml><graph>&e9;</graph></graphml>'
     with pytest.raises(FileError, match="not XML"):
         read(text)
+
+
+def test_a_weight_without_a_text_is_empty():
+    edges = Edges("g.xml")
+    read_graphml(
+        '<graphml><key id="w" for="edge" attr.name="weight"/><graph><node id="a"/><node id="b"/>\n'
+        '<edge source="a" target="b"><data key="w"/></edge></graph></graphml>',
+        edges,
+    )
+    with pytest.raises(FileError, match=r"g\.xml:2: the weight is empty"):
+        edges.check()

@@ -41,6 +41,13 @@ def test_lengths_are_in_the_unit_of_the_weights(graph):
     ]  # fmt: skip
 
 
+def test_small_means_keep_four_digits(graph):
+    said = summarise(graph("0-1:0.00000012341 1-2:0.00000012343"))
+    assert said["weights"] == {"smallest": 0.00000012341, "mean": 0.0000001234, "largest": 0.00000012343}
+    # 12341, 12343 and 24684 units of 10**-11: 49368 / 3 = 16456
+    assert said["distances"]["mean"] == 0.0000001646
+
+
 def test_many_distances_make_few_rows():
     said = summarise(topology("ring:3000"), sources=10)["distances"]
     assert (said["sources"], said["exact"], said["longest"]) == (10, False, 1500)

@@ -64,7 +64,6 @@ def test_a_node_stands_before_all_that_is_below_it():
     assert not tree.is_below(2, 5)
     assert not tree.is_below(2, 3)
     assert not tree.is_below(3, 2)
-    assert (tree.next_hop_up(6), tree.next_hop_up(4)) == (2, ROOT)
 
 
 def test_what_is_not_in_the_tree_has_no_path(graph):

@@ -1,0 +1,281 @@
+"""Tag matchers: from messages to the targets of those sets of tags that a kind of table finds in them.
+
+    tags of a message ─┬─► mask of the common ones ─► union ─────────────────────┐
+                       └─► find(): owners of sets ─► targets, sorted by a bitmap ┴─► merged
+
+A batch is matched in two passes. The first finds the owners of all messages. Then it is known how many
+targets there are at most, the array of the answer is made, and the second pass writes into it.
+"""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from libc.stdint cimport int64_t
+
+import numpy
+
+from cbnet._kernels.arrays cimport empty
+from cbnet._kernels.encoding cimport TAG
+from cbnet._kernels.results cimport add_target, close_targets, open_targets, take_targets
+from cbnet._kernels.tag_owners cimport add_owned, open_groups, owned_count
+from cbnet._kernels.tag_sets cimport clear_tag, has_tag, set_tag
+from cbnet._kernels.tag_unions cimport merged
+
+cdef enum:
+    SLACK = 4096    # that `take_targets` asks for at a time
+    LONG = 256      # a shorter union goes the way of all other targets
+
+
+cdef class TagMatcher:
+    """Matches messages by their tags; how the sets are found is up to the table."""
+
+    def __cinit__(self):
+        self.owners.items = NULL
+        self.owners.used = self.owners.room = self.owners.touched = 0
+        self.owners.most = (<int64_t> 1) << 62
+        self.found.targets = NULL
+        self.found.used = self.found.room = 0
+
+    def __init__(self, Symbols symbols, dict arrays, uint32_t targets):
+        self.symbols = symbols
+        self.targets = targets
+        self.kept = arrays
+        self.batch = Batch()
+        open_groups(&self.groups, arrays)
+        self.unions = Unions(arrays, targets)
+        _open_state(&self.own, symbols.count, targets)
+
+    def __dealloc__(self):
+        _close_state(&self.own)
+        PyMem_RawFree(self.owners.items)
+        PyMem_RawFree(self.found.targets)
+
+    cdef bint find(self, const Message *message, uint32_t least, Owners *owners) noexcept nogil:
+        """Append the owners of the sets that the message has all tags of; return False if memory ran out.
+
+        Sets of none but the tags below `least` are left out: they are in the union.
+        """
+        return True
+
+    cdef bint _find(self, State *state, const Attribute *attributes, uint32_t count, uint32_t least,
+                    Owners *owners) noexcept nogil:
+        """Read the tags of a message, for which there is room, and find its sets; False if memory ran out."""
+        cdef Message *message = &state.message
+        cdef uint32_t i, tag
+        cdef bint ok
+        message.count = 0
+        message.mask = 0
+        for i in range(count):
+            tag = attributes[i].symbol
+            if attributes[i].kind == TAG and tag < self.symbols.count and not has_tag(message.present, tag):
+                set_tag(message.present, tag)
+                message.tags[message.count] = tag
+                message.count += 1
+                if tag < self.unions.tags:
+                    message.mask |= <uint32_t> 1 << tag
+        ok = self.find(message, least, owners)
+        for i in range(message.count):
+            clear_tag(message.present, message.tags[i])
+        return ok
+
+    cdef uint64_t _bound(self, const uint32_t *owners, int64_t count, const Union *union) noexcept nogil:
+        """Return how many targets a message has at most."""
+        cdef uint64_t bound = union.count
+        cdef int64_t i
+        for i in range(count):
+            bound += owned_count(&self.groups, owners[i])
+        return min(bound, <uint64_t> self.targets)
+
+    cdef bint _deliver(self, State *state, const uint32_t *owners, int64_t count, const Union *union,
+                       Found *found) noexcept nogil:
+        """Append the targets of a message to `found`, which has room for them and SLACK more."""
+        cdef int64_t i
+        cdef bint apart = union.count >= LONG and 2 * union.count > self._bound(owners, count, union)
+        if not apart:
+            for i in range(union.count):
+                add_target(&state.targets, union.targets[i])
+        for i in range(count):
+            add_owned(&self.groups, owners[i], &state.targets)
+        if not apart:
+            return take_targets(&state.targets, found)
+        state.few.used = 0
+        if not take_targets(&state.targets, &state.few):
+            return False
+        found.used += merged(union, state.few.targets, <uint32_t> state.few.used, found.targets + found.used)
+        return True
+
+    def match_members(self, dict members, list labels):
+        """Match one message in its JSON form; return the labels of its targets, in order.
+
+        None if something in the message is not plain and valid. The lock of the interpreter is held
+        throughout, so that threads may call this at once.
+        """
+        cdef const Union *union
+        cdef Found found
+        cdef Py_ssize_t i
+        cdef uint32_t known = <uint32_t> len(labels)
+        self.batch.clear()
+        if not self.batch.push_members(self.symbols, members):
+            return None
+        _reserve(&self.own.message, self.batch.used)
+        self.owners.used = 0
+        if not self._find(&self.own, self.batch.attributes, <uint32_t> self.batch.used, self.unions.tags, &self.owners):
+            raise MemoryError
+        union = self.unions.prepared(self.own.message.mask)
+        self._make_room(self._bound(self.owners.items, self.owners.used, union))
+        self.found.used = 0
+        if not self._deliver(&self.own, self.owners.items, self.owners.used, union, &self.found):
+            raise MemoryError
+        # Making a list may run other code, which may match here: what was found is put aside for it.
+        found = self.found
+        self.found.targets = NULL
+        self.found.used = self.found.room = 0
+        answer = [labels[found.targets[i]] for i in range(found.used) if found.targets[i] < known]
+        PyMem_RawFree(self.found.targets)
+        self.found = found
+        return answer
+
+    cdef int _make_room(self, uint64_t bound) except -1:
+        """Have room for a message's targets."""
+        if self.found.room < <int64_t> bound + SLACK:
+            PyMem_RawFree(self.found.targets)
+            self.found.room = <int64_t> bound + SLACK
+            self.found.targets = <uint32_t *> PyMem_RawCalloc(self.found.room, sizeof(uint32_t))
+            if self.found.targets == NULL:
+                self.found.room = 0
+                raise MemoryError
+        return 0
+
+    def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end):
+        """Match messages `first` to `end`; return offsets, targets and how many entries were looked at.
+
+        The lock of the interpreter is not held, but to make the arrays: several threads may match at once.
+        """
+        cdef Search search = Search(self, batch, first, end)
+        search.find(self.unions.tags)
+        return search.deliver()
+
+    def count_descriptors(self, Batch batch):
+        """Return how many distinct sets, none empty, are found for each message: int64[messages]."""
+        cdef Search search = Search(self, batch, 0, len(batch))
+        search.find(0)
+        return numpy.diff(search.ends)
+
+
+cdef class Search:
+    """One batch on its way: owners first, targets then."""
+
+    cdef TagMatcher matcher
+    cdef Batch batch
+    cdef Py_ssize_t first, rows
+    cdef State state
+    cdef Owners owners
+    cdef object masks, ends
+
+    def __cinit__(self, TagMatcher matcher, Batch batch, Py_ssize_t first, Py_ssize_t end):
+        cdef Py_ssize_t row, widest = 0
+        self.owners.items = NULL
+        self.owners.used = self.owners.room = self.owners.touched = 0
+        self.owners.most = (<int64_t> 1) << 62
+        self.matcher = matcher
+        self.batch = batch
+        self.first = first
+        self.rows = end - first
+        self.masks = empty("I", self.rows)
+        self.ends = empty("q", self.rows + 1)
+        _open_state(&self.state, matcher.symbols.count, matcher.targets)
+        for row in range(first, end):
+            widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
+        _reserve(&self.state.message, widest)
+
+    def __dealloc__(self):
+        _close_state(&self.state)
+        PyMem_RawFree(self.owners.items)
+
+    cdef int find(self, uint32_t least) except -1:
+        """Find the owners of all messages."""
+        cdef uint32_t[::1] masks = self.masks
+        cdef int64_t[::1] ends = self.ends
+        cdef const int64_t *offsets = self.batch.offsets + self.first
+        cdef Py_ssize_t row
+        cdef bint ok = True
+        with nogil:
+            ends[0] = 0
+            for row in range(self.rows):
+                ok = self.matcher._find(&self.state, self.batch.attributes + offsets[row],
+                                        <uint32_t> (offsets[row + 1] - offsets[row]), least, &self.owners)
+                if not ok:
+                    break
+                masks[row] = self.state.message.mask
+                ends[row + 1] = self.owners.used
+        if not ok:
+            raise MemoryError
+        return 0
+
+    cdef int64_t _bound(self) except -1:
+        """Return how many targets all messages have at most; prepare the unions of all of them."""
+        cdef uint32_t[::1] masks = self.masks
+        cdef int64_t[::1] ends = self.ends
+        cdef int64_t bound = 0
+        cdef Py_ssize_t row
+        for row in range(self.rows):
+            bound += self.matcher._bound(self.owners.items + ends[row], ends[row + 1] - ends[row],
+                                         self.matcher.unions.prepared(masks[row]))
+        return bound
+
+    cdef object deliver(self):
+        """Return offsets, targets and how many entries were looked at."""
+        cdef uint32_t[::1] masks = self.masks
+        cdef int64_t[::1] ends = self.ends
+        cdef const Union *unions = self.matcher.unions.lists
+        cdef int64_t bound = self._bound()
+        cdef Found found
+        cdef Py_ssize_t row
+        cdef bint ok = True
+        offsets = empty("q", self.rows + 1)
+        targets = empty("I", bound + SLACK)
+        cdef int64_t[::1] out_ends = offsets
+        cdef uint32_t[::1] out = targets
+        found.targets = &out[0]
+        found.used = 0
+        found.room = bound + SLACK
+        with nogil:
+            out_ends[0] = 0
+            for row in range(self.rows):
+                ok = self.matcher._deliver(&self.state, self.owners.items + ends[row], ends[row + 1] - ends[row],
+                                           unions + masks[row], &found)
+                if not ok:
+                    break
+                out_ends[row + 1] = found.used
+        if not ok:
+            raise MemoryError
+        targets = targets[:found.used]
+        return offsets, targets if 2 * found.used > bound else targets.copy(), self.owners.touched
+
+
+cdef int _open_state(State *state, uint32_t tags, uint32_t targets) except -1:
+    state.message.tags = NULL
+    state.message.room = 0
+    state.few.targets = NULL
+    state.few.used = state.few.room = 0
+    state.message.present = <uint64_t *> PyMem_RawCalloc((<size_t> tags >> 6) + 1, sizeof(uint64_t))
+    if state.message.present == NULL:
+        raise MemoryError
+    return open_targets(&state.targets, targets)
+
+
+cdef void _close_state(State *state) noexcept:
+    close_targets(&state.targets)
+    PyMem_RawFree(state.message.present)
+    PyMem_RawFree(state.message.tags)
+    PyMem_RawFree(state.few.targets)
+
+
+cdef int _reserve(Message *message, Py_ssize_t count) except -1:
+    """Have room for so many tags of a message."""
+    if <Py_ssize_t> message.room < count:
+        PyMem_RawFree(message.tags)
+        message.room = 0
+        message.tags = <uint32_t *> PyMem_RawCalloc(count + 16, sizeof(uint32_t))
+        if message.tags == NULL:
+            raise MemoryError
+        message.room = <uint32_t> count + 16
+    return 0

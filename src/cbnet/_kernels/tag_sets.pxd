@@ -1,0 +1,45 @@
+"""Sets of tags, each filed once: which of them are subsets of a message's tags?
+
+Tags are numbered, the commonest first, so the rarest tag of a set is the one with the highest number.
+A set of one tag stands in `singles`. Any other is an entry, filed under its rarest tag; what is filed
+under one tag is sorted by the second rarest.
+
+    singles  │ o │ NONE │ o │ …          uint32[tags]: the owner of the set that is this tag alone
+    buckets  0   0      0   2       3    uint32[tags + 1]: where the entries filed under a tag begin
+    seconds                 │ 0 1 │ 2 │  uint32[entries]: the second rarest tag
+    owners                  │ o o │ o │  uint32[entries]
+    rests                   0 0   1   3  uint32[entries + 1]: where the other tags begin in `others`
+    others                  │ 0 │ 1 0 │  uint32[…], the rarest first
+
+The entries here are {2, 0}, {2, 1, 0} and {3, 2, 1, 0}; for owners see `tag_owners`.
+
+Invariant: whatever the arrays hold, nothing is read outside of them.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from cbnet._kernels.tag_owners cimport Owners
+
+cdef struct Sets:
+    uint32_t tags
+    const uint32_t *singles
+    const uint32_t *buckets
+    const uint32_t *seconds
+    const uint32_t *owners
+    const uint32_t *rests
+    uint32_t entries
+    const uint32_t *others
+    uint32_t other_count
+
+cdef int open_sets(Sets *sets, dict arrays, uint32_t tags) except -1
+cdef bint find_subsets(const Sets *sets, const uint64_t *present, const uint32_t *tags, uint32_t count, uint32_t least,
+                       Owners *found) noexcept nogil
+
+cdef inline bint has_tag(const uint64_t *present, uint32_t tag) noexcept nogil:
+    return (present[tag >> 6] >> (tag & 63)) & 1
+
+cdef inline void set_tag(uint64_t *present, uint32_t tag) noexcept nogil:
+    present[tag >> 6] |= (<uint64_t> 1) << (tag & 63)
+
+cdef inline void clear_tag(uint64_t *present, uint32_t tag) noexcept nogil:
+    present[tag >> 6] &= ~((<uint64_t> 1) << (tag & 63))

@@ -1,0 +1,3 @@
+from typing import Any
+
+def fill_rests(tags: Any, offsets: Any, rows: Any, rests: Any, others: Any) -> None: ...

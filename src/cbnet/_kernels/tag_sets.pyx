@@ -1,0 +1,121 @@
+"""Sets of tags, opened, filled and looked through; `tag_sets.pxd` draws them."""
+
+from libc.stdint cimport int64_t
+
+from cbnet._kernels.arrays cimport pointer
+from cbnet._kernels.tag_owners cimport NO_OWNER, append_owner
+
+cdef extern from * nogil:
+    void __builtin_prefetch(const void *address)
+
+cdef enum:
+    # A bucket with more entries than this for each tag of the message is searched for every tag; a
+    # smaller one is read from end to end, which takes a nanosecond for an entry.
+    SEARCHED = 16
+
+
+cdef int open_sets(Sets *sets, dict arrays, uint32_t tags) except -1:
+    """Point to the arrays of sets over so many tags; ValueError if they do not fit each other."""
+    cdef Py_ssize_t entries = len(arrays["set_owners"])
+    sets.tags = tags
+    sets.singles = <const uint32_t *> pointer(arrays, "set_singles", 4, tags)
+    sets.buckets = <const uint32_t *> pointer(arrays, "set_buckets", 4, <Py_ssize_t> tags + 1)
+    sets.seconds = <const uint32_t *> pointer(arrays, "set_seconds", 4, entries)
+    sets.owners = <const uint32_t *> pointer(arrays, "set_owners", 4, entries)
+    sets.rests = <const uint32_t *> pointer(arrays, "set_rests", 4, entries + 1)
+    sets.entries = <uint32_t> entries
+    sets.others = <const uint32_t *> pointer(arrays, "set_others", 4, 0)
+    sets.other_count = <uint32_t> len(arrays["set_others"])
+    return 0
+
+
+cdef inline bint _has_rest(const Sets *sets, const uint64_t *present, uint32_t entry) noexcept nogil:
+    """Return whether all but the two rarest tags of an entry are present."""
+    cdef uint32_t at = sets.rests[entry]
+    cdef uint32_t end = min(sets.rests[entry + 1], sets.other_count)
+    while at < end and sets.others[at] < sets.tags and has_tag(present, sets.others[at]):
+        at += 1
+    return at >= end
+
+
+cdef inline uint32_t _first_not_below(const uint32_t *seconds, uint32_t first, uint32_t end, uint32_t tag) noexcept nogil:
+    cdef uint32_t count = end - first
+    cdef uint32_t half
+    while count > 0:
+        half = count >> 1
+        if seconds[first + half] < tag:
+            first += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return first
+
+
+cdef bint _read(const Sets *sets, const uint64_t *present, uint32_t entry, uint32_t end, Owners *found) noexcept nogil:
+    """Look at every entry of a bucket."""
+    found.touched += end - entry
+    for entry in range(entry, end):
+        if sets.seconds[entry] < sets.tags and has_tag(present, sets.seconds[entry]):
+            if _has_rest(sets, present, entry) and not append_owner(found, sets.owners[entry]):
+                return False
+    return True
+
+
+cdef bint _search(const Sets *sets, const uint64_t *present, const uint32_t *tags, uint32_t count, uint32_t pivot,
+                  uint32_t first, uint32_t end, Owners *found) noexcept nogil:
+    """Look at the entries of a bucket whose second tag is one of the message's."""
+    cdef uint32_t i, entry
+    for i in range(count):
+        if tags[i] >= pivot:
+            continue
+        entry = _first_not_below(sets.seconds, first, end, tags[i])
+        while entry < end and sets.seconds[entry] == tags[i]:
+            found.touched += 1
+            if _has_rest(sets, present, entry) and not append_owner(found, sets.owners[entry]):
+                return False
+            entry += 1
+    return True
+
+
+cdef bint find_subsets(const Sets *sets, const uint64_t *present, const uint32_t *tags, uint32_t count, uint32_t least,
+                       Owners *found) noexcept nogil:
+    """Append the owners of the sets all of whose tags are present; return False if it ended before all were found.
+
+    tags: those that are present, each once. Sets whose rarest tag is below `least` are left out.
+    """
+    cdef uint32_t i, tag, first, end
+    for i in range(count):
+        __builtin_prefetch(sets.seconds + min(sets.buckets[tags[i]], sets.entries))
+        __builtin_prefetch(sets.singles + tags[i])
+    for i in range(count):
+        tag = tags[i]
+        if tag < least:
+            continue
+        if sets.singles[tag] != NO_OWNER and not append_owner(found, sets.singles[tag]):
+            return False
+        end = min(sets.buckets[tag + 1], sets.entries)
+        first = min(sets.buckets[tag], end)
+        if end - first <= <uint64_t> SEARCHED * count:
+            if not _read(sets, present, first, end, found):
+                return False
+        elif not _search(sets, present, tags, count, tag, first, end, found):
+            return False
+    return True
+
+
+def fill_rests(const uint32_t[::1] tags, const int64_t[::1] offsets, const int64_t[::1] rows, uint32_t[::1] rests,
+               uint32_t[::1] others):
+    """Write all but the first two tags of some rows, one row behind the other, and where each begins.
+
+    tags, offsets: the rows. rests: uint32[len(rows) + 1]. others: as many as there are.
+    """
+    cdef Py_ssize_t i
+    cdef int64_t at
+    cdef uint32_t used = 0
+    with nogil:
+        for i in range(rows.shape[0]):
+            rests[i] = used
+            for at in range(offsets[rows[i]] + 2, offsets[rows[i] + 1]):
+                others[used] = tags[at]
+                used += 1
+        rests[rows.shape[0]] = used
