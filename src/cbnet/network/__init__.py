@@ -1,0 +1,44 @@
+"""Network: routers and clients that run, and deliver by content.
+
+A router is a state machine without input, output or clock. Who runs it, over TCP or in memory, tells it what happens
+and does what it answers:
+
+    router = Router(Settings("r1", scheme="psf"), life=random number below 2**63)
+
+    router.opened(link, now)            a connection is there, dialled or accepted: `link` is a new number for it
+    router.received(link, frame, now)   a frame came over it: `FrameReader`, one for each link, makes frames of bytes
+    router.failed(link, reason, now)    `FrameReader` has raised a `WireError`, with that reason
+    router.closed(link, now)            the connection is gone
+    router.tick(now)                    call it some 10 times in a second
+
+Each returns a list of actions, to be done in this order:
+
+    Send(link, frame)       send `encode(frame)`
+    Shut(link, reason)      send `encode(Close(reason))`, then close the connection; `closed` need not be called
+
+`now` is in seconds, of any clock: it may jump. All is the same for dialled and accepted connections, for neighbours and
+clients: a `Hello` says who is there. None of the calls raises, whatever the other side has sent; none may be made from
+two threads at once. `router.counters` has what happened, and what was dropped for which reason.
+
+    frames ─► wire                          what is said, and its bytes
+    links, clock, outbox, settings, local   one connection; time; what to do; what was told
+    records ─► database ◄─ flooding ◄─ wanted, origin ◄─ announced      what all know
+    view ◄─ interests, headers              what a scheme makes of it
+    forwarding ◄─ duplicates, hops          the way of a message
+    clients, subscriptions, confirmations, traces
+    router                                  all of it together
+    memory, memory_client, trial            a whole network in one process, with a clock of its own
+"""
+
+from cbnet.network.frames import Close, Frame, Hello
+from cbnet.network.memory import Memory
+from cbnet.network.memory_client import MemoryClient
+from cbnet.network.outbox import Action, Send, Shut
+from cbnet.network.router import Router
+from cbnet.network.settings import Settings
+from cbnet.network.wire import FrameReader, WireError, encode
+
+__all__ = [
+    "Action", "Close", "Frame", "FrameReader", "Hello", "Memory", "MemoryClient", "Router", "Send", "Settings", "Shut",
+    "WireError", "encode",
+]  # fmt: skip

@@ -1,0 +1,39 @@
+"""Addressed: how does a frame for one router get there? By the next hop toward it, at every router anew."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from cbnet.network.frames import MOST_HOPS, Ask, Report, Seen
+from cbnet.network.links import OpenLinks
+from cbnet.network.local import Local
+from cbnet.network.view import Views
+
+Addressed: TypeAlias = Seen | Ask | Report
+
+
+class Unicast:
+    """Sends frames toward single routers. They may be lost: who needs an answer asks again."""
+
+    def __init__(self, local: Local, views: Views, links: OpenLinks) -> None:
+        self._local = local
+        self._views = views
+        self._links = links
+
+    def pass_on(self, frame: Addressed) -> None:
+        """Send a frame that came and is for another router."""
+        if frame.hops >= MOST_HOPS:
+            self._local.drop("too many hops")
+        else:
+            self.send(replace(frame, hops=frame.hops + 1))
+
+    def send(self, frame: Addressed) -> None:
+        """Send a frame toward the router that it is for."""
+        hop = self._views().next_hop(frame.to)
+        link = None if hop is None else self._links.to(hop)
+        if link is None:
+            self._local.drop("no way to a router")
+        else:
+            self._local.outbox.send(link, frame)

@@ -1,0 +1,116 @@
+"""Confirmations: has every router that can be reached the predicate of this one? What `subscribe(wait)` waits for.
+
+A router that installs a change whose owner wants to know tells it: `Seen`. Those from which nothing has come are
+asked again and again, until all have answered or the time is up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cbnet.network.addressed import Unicast
+from cbnet.network.database import Database
+from cbnet.network.frames import Ask, Seen, Subscribed
+from cbnet.network.local import Local
+from cbnet.network.origin import Awaited
+from cbnet.network.records import Key, Kind, Version
+from cbnet.network.view import Views
+
+
+@dataclass
+class _Waiting:
+    link: int
+    id: int
+    version: Version
+    deadline: float
+    missing: set[str] = field(default_factory=set)  # routers that are not known to have the version
+
+
+class Confirmations:
+    """Who waits, and who has told what it has seen."""
+
+    def __init__(self, local: Local, database: Database, views: Views, unicast: Unicast) -> None:
+        self._local = local
+        self._database = database
+        self._views = views
+        self._unicast = unicast
+        self._waiting: list[_Waiting] = []
+        self.is_due = False  # whether it is to be looked whom each waits for: now and then, and for new ones
+        self._seen: dict[str, tuple[int, Version]] = {}  # router -> its life, what it has of ours
+        self._asked = float("-inf")
+
+    # --- at the router that waits
+
+    def wait(self, link: int, id: int, awaited: Awaited, seconds: float) -> None:
+        """Answer a client when all have a version of this router's predicate, or the time is up."""
+        self._asked = self._local.now if awaited.is_told else float("-inf")
+        self._waiting.append(_Waiting(link, id, awaited.version, self._local.now + seconds))
+        self.is_due = True
+
+    def forget(self, link: int, id: int | None = None) -> None:
+        """No longer wait for a client that is gone, or for a subscription of it."""
+        self._waiting = [each for each in self._waiting if each.link != link or id not in (None, each.id)]
+
+    def seen(self, frame: Seen) -> None:
+        """Note what another router has, and answer those who waited for it alone."""
+        if self._database.version(Key(frame.router, Kind.LINKS)) is None:
+            return  # nobody who is known
+        life, before = self._seen.get(frame.router, (None, None))
+        version = Version(frame.sequence, frame.life)
+        if before is None or frame.router_life != life or version > before:
+            self._seen[frame.router] = frame.router_life, version
+        for each in self._waiting:
+            if frame.router in each.missing and self._has(frame.router, each.version):
+                each.missing.remove(frame.router)
+        self._answer_all()
+
+    def check(self) -> None:
+        """If it is due, look whom each waits for, as far as the network reaches now; ask those who are missing."""
+        if not self.is_due:
+            return
+        self.is_due = False
+        for each in self._waiting:
+            each.missing = self._missing(each.version)
+        self._answer_all()
+        now = self._local.now
+        if self._waiting and now - self._asked >= self._local.settings.retry:
+            self._asked = now
+            for router in sorted(set().union(*(each.missing for each in self._waiting))):
+                self._unicast.send(Ask(router, 0, self._local.name))
+
+    def _answer_all(self) -> None:
+        """Answer those who need not wait any longer."""
+        done = [each for each in self._waiting if not each.missing or self._local.now >= each.deadline]
+        if done:
+            self._waiting = [each for each in self._waiting if each not in done]
+        for each in done:
+            self._answer(each)
+
+    def _answer(self, each: _Waiting) -> None:
+        view = self._views()
+        away = {router for router in self._database.routers() if router not in view.ids}
+        have = len(view.ids.keys() - each.missing)
+        self._local.outbox.send(each.link, Subscribed(each.id, not each.missing, have, sorted(each.missing | away)))
+
+    def _missing(self, version: Version) -> set[str]:
+        """Return the routers that can be reached and have not told that they have a version."""
+        missing = {router for router in self._views().ids if not self._has(router, version)}
+        own = self._database.version(Key(self._local.name, Kind.PREDICATE))
+        return missing - {self._local.name} if own is not None and own >= version else missing
+
+    def _has(self, router: str, version: Version) -> bool:
+        life, seen = self._seen.get(router, (None, version))
+        present = self._database.version(Key(router, Kind.LINKS))
+        return present is not None and present.life == life and seen >= version
+
+    # --- at the others
+
+    def installed(self, owner: str, version: Version) -> None:
+        """Tell an owner that a version of its predicate is here."""
+        self._unicast.send(Seen(owner, 0, self._local.name, self._local.life, version.life, version.sequence))
+
+    def asked(self, frame: Ask) -> None:
+        """Tell a router which version of its predicate is here."""
+        version = self._database.version(Key(frame.router, Kind.PREDICATE))
+        if version is not None:
+            self.installed(frame.router, version)

@@ -1,0 +1,153 @@
+"""Forwarding: what does a router do with a message? Deliver it here, and send it on as the scheme says.
+
+A packet is known by its source, the source's life and a number, and passes a router once. While routers see the network
+differently a packet may miss somebody, or come to a router twice; then the second is dropped. What is dropped is
+counted by reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cbnet.errors import InputError
+from cbnet.network.addressed import Unicast
+from cbnet.network.content import Content
+from cbnet.network.duplicates import Duplicates
+from cbnet.network.frames import MOST_ENTRIES, MOST_HOPS, Deliver, Mark, Packet, Publish, Report, Trace
+from cbnet.network.hops import Hops, Step, supposing
+from cbnet.network.links import OpenLinks
+from cbnet.network.local import Local
+from cbnet.network.subscriptions import Subscriptions
+from cbnet.network.traces import Traces
+from cbnet.network.view import View, Views
+from cbnet.network.wire import WireError
+from cbnet.routing.header import Header
+
+
+class Sent(NamedTuple):
+    """Which neighbours a packet went to, and why not to others."""
+
+    neighbours: Sequence[int]
+    dropped: str
+
+
+class Forwarder:
+    """The way of messages through one router."""
+
+    def __init__(
+        self,
+        local: Local,
+        views: Views,
+        links: OpenLinks,
+        subscriptions: Subscriptions,
+        unicast: Unicast,
+        hops: Hops,
+        traces: Traces,
+    ) -> None:
+        self._local = local
+        self._views = views
+        self._links = links
+        self._subscriptions = subscriptions
+        self._unicast = unicast
+        self._hops = hops
+        self._traces = traces
+        self._duplicates = Duplicates()
+        self._numbers = 0
+
+    def publish(self, frame: Publish | Trace, mark: Mark | None = None) -> None:
+        """Send a message of a client on its way; an `InputError` if it is none."""
+        content = Content(frame)
+        view = self._views()
+        me, life = self._local.name, self._local.life
+        self._numbers += 1
+        self._duplicates.refusal(me, life, self._numbers)  # it may come back
+        self._local.counters["published"] += 1
+        packet = Packet(me, life, self._numbers, 0, me, frame.attributes, frame.tags, frame.payload, mark)
+        if mark is None:
+            self._deliver(packet, self._subscriptions.matched(content))
+            self._send_on(view, packet, view.router.init(content), content)
+        else:
+            with supposing(view, mark, content):
+                self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped="")
+
+    def packet(self, neighbour: str, packet: Packet) -> None:
+        """Take a packet from a neighbour."""
+        try:
+            content = Content(packet)
+        except InputError as error:
+            raise WireError(f"a packet: {error.summary}") from None
+        view = self._views()
+        header = view.headers.read(packet.header)
+        self._local.counters["packets received"] += 1
+        refusal = self._duplicates.refusal(packet.source, packet.life, packet.number)
+        if packet.mark is not None:
+            with supposing(view, packet.mark, content):
+                self._traced(view, packet, packet.mark, header, content, neighbour, refusal or "")
+        elif refusal is None:
+            self._deliver(packet, self._subscriptions.matched(content))
+            self._send_on(view, packet, header, content)
+        if refusal is not None:
+            self._local.drop(refusal)
+
+    def _deliver(self, packet: Packet, matched: dict[int, list[int]]) -> None:
+        """Send a message to the clients with these subscriptions."""
+        for link, ids in matched.items():
+            self._local.counters["delivered"] += len(ids)
+            for first in range(0, len(ids), MOST_ENTRIES):
+                frame = Deliver(
+                    ids[first : first + MOST_ENTRIES],
+                    packet.source, packet.life, packet.number, packet.attributes, packet.tags, packet.payload,
+                )  # fmt: skip
+                self._local.outbox.send(link, frame)
+
+    def _send_on(self, view: View, packet: Packet, header: Header | None, content: Content) -> Sent:
+        """Send a packet to the neighbours that the scheme says."""
+        if header is None:
+            return self._dropped("the header names no router that can be reached")
+        router, headers = view.router, view.headers
+        to = router.fwd(header, content)
+        if to and packet.hops >= MOST_HOPS:
+            return self._dropped("too many hops")
+        sent: list[int] = []
+        for w in to:
+            link = self._links.to(view.names[w])
+            if link is None:
+                continue
+            frame = Packet(
+                packet.source, packet.life, packet.number, packet.hops + 1, headers.write(router.hdr(header, w)),
+                packet.attributes, packet.tags, packet.payload, packet.mark,
+            )  # fmt: skip
+            self._local.outbox.send(link, frame)
+            sent.append(w)
+        self._local.counters["packets sent"] += len(sent)
+        return Sent(sent, "") if len(sent) == len(to) else self._dropped("the link is gone", sent)
+
+    def _dropped(self, reason: str, sent: Sequence[int] = ()) -> Sent:
+        self._local.drop(reason)
+        return Sent(sent, reason)
+
+    def _traced(
+        self,
+        view: View,
+        packet: Packet,
+        mark: Mark,
+        header: Header | None,
+        content: Content,
+        came_from: str,
+        dropped: str,
+    ) -> None:
+        """Deliver a packet and send it on, unless it is dropped; report what was done."""
+        matched = self._subscriptions.matched(content)
+        sent = Sent((), dropped)
+        if not dropped:
+            if not mark.is_dry:
+                self._deliver(packet, matched)
+            sent = self._send_on(view, packet, header, content)
+        way = None if dropped else header
+        hop = self._hops.hop(Step(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched))
+        report = Report(packet.source, 0, mark.number, hop)
+        if packet.source == self._local.name:
+            self._traces.report(report)
+        else:
+            self._unicast.send(report)

@@ -1,0 +1,338 @@
+"""Frames: what do routers and clients say to each other? The bytes are in `docs/reference/protocol.md`.
+
+    both ways           Hello  Ping  Pong  Close
+    between routers     Links  Whole  Change        records of the link-state database
+                        Summary  Want               what one has, what the other lacks
+                        Packet                      a message on its way
+                        Seen  Ask  Report           to one router, by the next hop toward it
+    client to router    Subscribe  Unsubscribe  Publish  Trace
+    router to client    Subscribed  Unsubscribed  Published  Traced  TraceEnd  Refused  Deliver
+
+A frame is an array whose first member says which frame it is. What the types below say is checked while a
+frame is read, so that nothing behind `wire` sees a list that is too long or a number out of range.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+MOST_ATTRIBUTES = 256
+MOST_TAGS = 1_024
+MOST_PAYLOAD = 1 << 19  # bytes
+MOST_NEIGHBOURS = 1_000
+MOST_FILTERS = 4_096  # in one frame; a predicate of more comes in parts
+MOST_FILTER = 1 << 14  # bytes
+MOST_PREDICATE = 1 << 16  # characters of a predicate's text
+MOST_ENTRIES = 2_048
+MOST_ROUTERS = 5_000
+MOST_WEIGHT = 1_000_000
+MOST_HOPS = 255
+MOST_REASON = 500
+MOST_SHOWN = 3  # of many in a report
+MOST_BRANCHES = 100
+
+MOST_SEQUENCE = 2**63 - 1
+_MOST_INT = 2**63 - 1
+_MOST_FLOAT = 1.7976931348623157e308
+
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_INT)]
+NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_HOPS)]
+Reason: TypeAlias = Annotated[str, Meta(max_length=MOST_REASON)]
+Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MOST_ROUTERS)]
+Texts: TypeAlias = Annotated[list[Annotated[str, Meta(max_length=MOST_REASON)]], Meta(max_length=MOST_SHOWN + 1)]
+PredicateText: TypeAlias = Annotated[str, Meta(max_length=MOST_PREDICATE)]
+Filters: TypeAlias = Annotated[list[Annotated[bytes, Meta(max_length=MOST_FILTER)]], Meta(max_length=MOST_FILTERS)]
+Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_WEIGHT)]
+Neighbours: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MOST_NEIGHBOURS)]
+
+# Of both the largest float excludes infinity and, as it is not less, NaN.
+Scalar: TypeAlias = (
+    bool
+    | Annotated[int, Meta(ge=-_MOST_INT - 1, le=_MOST_INT)]
+    | Annotated[float, Meta(ge=-_MOST_FLOAT, le=_MOST_FLOAT)]
+    | str
+)
+Attributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MOST_ATTRIBUTES)]
+Tags: TypeAlias = Annotated[list[str], Meta(max_length=MOST_TAGS)]
+Payload: TypeAlias = Annotated[bytes, Meta(max_length=MOST_PAYLOAD)]
+WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `headers`
+
+
+class _Part(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    pass
+
+
+class _Frame(_Part, tag=True):
+    pass
+
+
+# --- both ways
+
+
+class Hello(_Frame, tag=1):
+    """The first frame on a link, from either side: who speaks, and which versions of the protocol it knows."""
+
+    low: Number
+    high: Number
+    role: Literal["router", "client"]
+    name: NodeName
+    network: NodeName
+    life: Number  # of a router: another number each time that it starts
+    scheme: Annotated[str, Meta(max_length=64)]
+
+
+class Ping(_Frame, tag=2):
+    """Are you there?"""
+
+    number: Number
+
+
+class Pong(_Frame, tag=3):
+    """Yes."""
+
+    number: Number
+
+
+class Close(_Frame, tag=4):
+    """The last frame on a link: why it is closed."""
+
+    reason: Reason
+
+
+# --- between routers
+
+
+class Links(_Frame, tag=5):
+    """The record of a router's links: its neighbours, and the length of the way to each."""
+
+    owner: NodeName
+    life: Number
+    sequence: Number
+    age: Number  # ms
+    neighbours: Neighbours
+
+
+class Whole(_Frame, tag=6):
+    """The record of a node's predicate, or a part of it: the parts of one follow each other on a link."""
+
+    owner: NodeName
+    life: Number
+    sequence: Number
+    age: Number
+    filters: Filters
+    is_last: bool
+
+
+class Change(_Frame, tag=7):
+    """The record of a node's predicate, as the difference to that with the sequence number before."""
+
+    owner: NodeName
+    life: Number
+    sequence: Annotated[int, Meta(ge=1, le=_MOST_INT)]
+    age: Number
+    added: Filters
+    removed: Filters
+    wants_seen: bool
+
+
+class Entry(_Part):
+    """A record that a router has: whose, of which kind, which version."""
+
+    owner: NodeName
+    kind: Annotated[int, Meta(ge=0, le=1)]  # see `records.Kind`
+    life: Number
+    sequence: Number
+
+
+class Summary(_Frame, tag=8):
+    """Records that a router has."""
+
+    entries: Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
+
+
+class Want(_Frame, tag=9):
+    """Records that a router lacks; only the owner and the kind of each entry count."""
+
+    entries: Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
+
+
+class Mark(_Part):
+    """What makes a packet a traced one."""
+
+    number: Number  # of the trace, at the router that wants the reports: the packet's source
+    is_dry: bool  # nothing is delivered
+    predicate: PredicateText = ""  # as if somebody with this predicate
+    at: Annotated[str, Meta(max_length=64)] = ""  # were at this router
+
+
+class Packet(_Frame, tag=10):
+    """A message on its way: source, life and number make it unlike all others."""
+
+    source: NodeName
+    life: Number
+    number: Number
+    hops: Hops
+    header: WireHeader
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    mark: Mark | None = None
+
+
+class Seen(_Frame, tag=11):
+    """A router, in its present life, has a version of the predicate of another."""
+
+    to: NodeName
+    hops: Hops
+    router: NodeName
+    router_life: Number
+    life: Number
+    sequence: Number
+
+
+class Ask(_Frame, tag=12):
+    """Which version of my predicate have you?"""
+
+    to: NodeName
+    hops: Hops
+    router: NodeName
+
+
+class Branch(_Part):
+    """What a router did with a traced packet toward a neighbour, and why."""
+
+    neighbour: NodeName
+    is_sent: bool
+    toward: Annotated[list[NodeName], Meta(max_length=MOST_SHOWN)]  # nodes beyond it that want the message
+    wanting: Number  # how many there are
+    why: Texts  # the filters that matched; or what came closest
+
+
+class Hop(_Part):
+    """What a router did with a traced packet."""
+
+    router: NodeName
+    came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
+    hops: Hops
+    dropped: Reason  # "" if it was not
+    branches: Annotated[list[Branch], Meta(max_length=MOST_BRANCHES)]  # those that it was sent to first
+    delivered: Texts  # to which local subscriptions, each with the filter that matched
+    missed: Texts  # what came closest among the other local subscriptions
+    supposed: Texts  # whether the supposed subscriber gets it, and why, at its router
+
+
+class Report(_Frame, tag=13):
+    """A hop of a traced packet, told to the router that wants to know."""
+
+    to: NodeName
+    hops: Hops
+    number: Number
+    hop: Hop
+
+
+# --- client to router
+
+
+class Subscribe(_Frame, tag=20):
+    """Deliver to me what this predicate matches, from now on; in the place of what this id stood for."""
+
+    id: Number
+    predicate: PredicateText
+    wait: Annotated[float, Meta(ge=0, le=3_600)]  # seconds for all routers to have it; 0: do not wait
+
+
+class Unsubscribe(_Frame, tag=21):
+    """No longer deliver what the predicate of this id matches."""
+
+    id: Number
+
+
+class Publish(_Frame, tag=22):
+    """Deliver this message to whoever asked for it."""
+
+    number: Number
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    wants_answer: bool
+
+
+class Trace(_Frame, tag=23):
+    """What happens to this message on its way?"""
+
+    number: Number
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    is_dry: bool
+    predicate: PredicateText
+    at: Annotated[str, Meta(max_length=64)]
+
+
+# --- router to client
+
+
+class Subscribed(_Frame, tag=30):
+    """The subscription is taken; if it was to be waited for, whether all who can be reached have it."""
+
+    id: Number
+    is_confirmed: bool
+    routers: Number  # that have it
+    missing: Routers  # known, and not known to have it
+
+
+class Unsubscribed(_Frame, tag=31):
+    """The subscription is gone."""
+
+    id: Number
+
+
+class Published(_Frame, tag=32):
+    """The message is on its way."""
+
+    number: Number
+
+
+class Traced(_Frame, tag=33):
+    """What one router did with the message."""
+
+    number: Number
+    hop: Hop
+
+
+class TraceEnd(_Frame, tag=34):
+    """No more is to be told of a trace; some routers, which the message was sent to, have not reported."""
+
+    number: Number
+    missing: Routers
+
+
+class Refused(_Frame, tag=35):
+    """What was asked for is not done: which frame (its first member), its id or number, and why."""
+
+    frame: Number
+    number: Number
+    reason: Reason
+
+
+class Deliver(_Frame, tag=36):
+    """A message for some of the client's subscriptions."""
+
+    subscriptions: Annotated[list[Number], Meta(max_length=MOST_ENTRIES)]
+    source: NodeName
+    life: Number
+    number: Number
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+
+
+Frame: TypeAlias = (
+    Hello | Ping | Pong | Close
+    | Links | Whole | Change | Summary | Want | Packet | Seen | Ask | Report
+    | Subscribe | Unsubscribe | Publish | Trace
+    | Subscribed | Unsubscribed | Published | Traced | TraceEnd | Refused | Deliver
+)  # fmt: skip

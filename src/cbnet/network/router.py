@@ -1,0 +1,187 @@
+"""Router: what does a router do when something happens to it? A state machine without input, output or clock.
+
+    opened(link, now)            a connection is there, dialled or accepted
+    received(link, frame, now)   a frame came over it
+    failed(link, reason, now)    what came over it is no frame
+    closed(link, now)            the connection is gone
+    tick(now)                    some time has passed: call it a few times in a second
+
+Each returns what is to be done now, in this order: frames to send, links to close. A link is any number that was
+not used before. An error of the other side closes its link, with the reason; it never raises.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from cbnet.network import frames
+from cbnet.network.addressed import Addressed, Unicast
+from cbnet.network.announced import Announced
+from cbnet.network.clients import Clients
+from cbnet.network.confirmations import Confirmations
+from cbnet.network.database import Database
+from cbnet.network.flooding import Flooding
+from cbnet.network.forwarding import Forwarder
+from cbnet.network.hops import Hops
+from cbnet.network.links import Link, OpenLinks
+from cbnet.network.local import Local
+from cbnet.network.origin import Origin
+from cbnet.network.outbox import Action
+from cbnet.network.settings import Settings
+from cbnet.network.subscriptions import Subscriptions
+from cbnet.network.traces import Traces
+from cbnet.network.view import View, Views
+from cbnet.network.wire import WireError
+
+Handler: TypeAlias = Callable[[int, Any], None]
+
+
+class Router:
+    """One router of a network."""
+
+    def __init__(self, settings: Settings, life: int) -> None:
+        """Take a number, below 2**63, that no earlier life of this router had: a random one."""
+        self._local = local = Local(settings, life)
+        self.links = OpenLinks(local, self._forget)
+        self.database = Database(settings.lifetime)
+        self._views = Views(settings, self.database)
+        self._unicast = Unicast(local, self._views, self.links)
+        self._flooding = Flooding(local, self.database, self.links)
+        self.announced = Announced(is_limited=settings.is_limited)
+        self.subscriptions = Subscriptions(self.announced)
+        self._origin = Origin(local, self.database, self.links, self.announced, self._flooding)
+        self._confirmations = Confirmations(local, self.database, self._views, self._unicast)
+        self._traces = Traces(local)
+        hops = Hops(settings.name, self.database.predicates, self.subscriptions, self.links)
+        self._forwarder = Forwarder(
+            local, self._views, self.links, self.subscriptions, self._unicast, hops, self._traces
+        )
+        self._clients = Clients(
+            local, self.subscriptions, self.announced, self._origin, self._confirmations, self._forwarder, self._traces
+        )
+        self._flooding.on_own = self._origin.met
+        self._flooding.on_change = self._confirmations.installed
+        self._handlers: dict[str, dict[type[Any], Handler]] = {
+            "router": {
+                frames.Links: self._flooding.links,
+                frames.Whole: self._flooding.whole,
+                frames.Change: self._flooding.change,
+                frames.Summary: self._flooding.summary,
+                frames.Want: self._flooding.want,
+                frames.Packet: self._packet,
+                frames.Seen: self._addressed,
+                frames.Ask: self._addressed,
+                frames.Report: self._addressed,
+            },
+            "client": {
+                frames.Subscribe: self._clients.subscribe,
+                frames.Unsubscribe: self._clients.unsubscribe,
+                frames.Publish: self._clients.publish,
+                frames.Trace: self._clients.trace,
+            },
+        }
+
+    @property
+    def settings(self) -> Settings:
+        """What this router was told."""
+        return self._local.settings
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What has happened, and how often."""
+        return self._local.counters
+
+    @property
+    def view(self) -> View:
+        """The network as this router sees it now."""
+        return self._views()
+
+    # --- what happens
+
+    def opened(self, link: int, now: float) -> list[Action]:
+        """Begin to speak over a new connection."""
+        self._local.clock.tell(now)
+        self.links.open(link)
+        return self._done()
+
+    def received(self, link: int, frame: frames.Frame, now: float) -> list[Action]:
+        """Do what a frame asks for."""
+        self._local.clock.tell(now)
+        known = self.links.get(link)
+        if known is not None:  # else it was closed, and this was still on its way
+            known.heard = self._local.now
+            try:
+                self._handle(known, frame)
+            except WireError as error:
+                self._shut(link, error.reason)
+        return self._done()
+
+    def failed(self, link: int, reason: str, now: float) -> list[Action]:
+        """Close a link whose bytes are no frames."""
+        self._local.clock.tell(now)
+        self._shut(link, reason)
+        return self._done()
+
+    def closed(self, link: int, now: float) -> list[Action]:
+        """Forget a connection that is gone."""
+        self._local.clock.tell(now)
+        self.links.drop(link)
+        return self._done()
+
+    def tick(self, now: float) -> list[Action]:
+        """Do what is due."""
+        self._local.clock.tell(now)
+        self.links.watch()
+        self._local.counters["records expired"] += len(self.database.expire(self._local.now))
+        self._traces.check()
+        self._confirmations.is_due = True
+        return self._done()
+
+    # --- inside
+
+    def _handle(self, link: Link, frame: frames.Frame) -> None:
+        handler = None if link.hello is None else self._handlers[link.hello.role].get(type(frame))
+        if handler is not None:
+            handler(link.id, frame)
+        elif isinstance(frame, frames.Hello):
+            self.links.greeted(link, frame)
+            if link.is_router:
+                self._flooding.greet(link.id)
+        elif link.hello is None:
+            raise WireError(f"a {type(frame).__name__} before the Hello")
+        elif isinstance(frame, frames.Ping):
+            self._local.outbox.send(link.id, frames.Pong(frame.number))
+        elif isinstance(frame, frames.Close):
+            self.links.shut(link.id, "you have closed it")
+        elif not isinstance(frame, frames.Pong):
+            raise WireError(f"a {link.hello.role} may not send a {type(frame).__name__}")
+
+    def _packet(self, link: int, frame: frames.Packet) -> None:
+        self._forwarder.packet(self.links.name(link), frame)
+
+    def _addressed(self, _: int, frame: Addressed) -> None:
+        if frame.to != self._local.name:
+            self._unicast.pass_on(frame)
+        elif isinstance(frame, frames.Seen):
+            self._confirmations.seen(frame)
+        elif isinstance(frame, frames.Ask):
+            self._confirmations.asked(frame)
+        else:
+            self._traces.report(frame)
+
+    def _shut(self, link: int, reason: str) -> None:
+        self._local.counters["links closed for a reason"] += 1
+        self.links.shut(link, reason)
+
+    def _forget(self, link: int) -> None:
+        self._flooding.closed(link)
+        self._clients.closed(link)
+
+    def _done(self) -> list[Action]:
+        """Make the records that are due, and return all that is to be done."""
+        self._origin.make()
+        self._flooding.ask()
+        self._confirmations.check()
+        return self._local.outbox.take()

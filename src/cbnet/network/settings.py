@@ -1,0 +1,57 @@
+"""Settings: what is one router told when it starts?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cbnet.errors import InputError
+from cbnet.network.frames import MOST_WEIGHT
+from cbnet.routing import SCHEMES
+
+_LONGEST_NAME = 64
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The name of a router, how it routes, and its times in seconds."""
+
+    name: str
+    network: str = "cbnet"  # routers and clients of another network are refused
+    scheme: str = "psf"  # the same for all routers of a network
+    trees: int = 1  # of the scheme multitree: rooted at the nodes with the most neighbours
+    weights: Mapping[str, int] = field(default_factory=dict)  # of the links to neighbours; 1 where nothing is said
+    is_limited: bool = True  # whether a filter is announced only if no other filter of this node covers it
+    heartbeat: float = 1.0  # of silence, before the other side is asked whether it is there
+    dead: float = 3.5  # of silence, before a link is closed
+    spacing: float = 0.05  # between two versions of an own record
+    refresh: float = 600.0  # after which an own record is renewed
+    lifetime: float = 1800.0  # after which a record that was not renewed is forgotten
+    retry: float = 1.0  # before something that did not come is asked for again
+    trace: float = 2.0  # for the reports of a trace
+
+    def __post_init__(self) -> None:
+        for what, name in (("router", self.name), ("network", self.network), *(("router", w) for w in self.weights)):
+            check_name(what, name)
+        if self.scheme not in SCHEMES:
+            raise InputError(f"unknown scheme {self.scheme!r}", hint="use one of " + ", ".join(SCHEMES))
+        for neighbour, weight in self.weights.items():
+            if not 1 <= weight <= MOST_WEIGHT:
+                raise InputError(f"the weight {weight} of {neighbour}", hint=f"use a number from 1 to {MOST_WEIGHT:,}")
+        if self.trees < 1:
+            raise InputError(f"{self.trees} trees", hint="use at least 1")
+        if not 0 < self.heartbeat < self.dead:
+            raise InputError("a link would be dead before its first heartbeat", hint="let `dead` be longer")
+        if not 0 < self.refresh < self.lifetime:
+            raise InputError("a record would end before it is renewed", hint="let `lifetime` be longer than `refresh`")
+
+    @property
+    def routing(self) -> str:
+        """What routers must have in common to understand each other's headers."""
+        return f"{self.scheme}:{self.trees}" if self.scheme == "multitree" else self.scheme
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that cannot be written in a frame or read by people."""
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise InputError(f"{name!r} is not the name of a {what}", hint=f"use 1 to {_LONGEST_NAME} printable characters")

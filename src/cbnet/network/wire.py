@@ -1,0 +1,97 @@
+"""Wire: how do frames become bytes, and bytes frames?
+
+    ┌────────────┬─────────────────────────┐
+    │ length n   │ MessagePack, n bytes    │   length: 4 bytes, the first the highest
+    └────────────┴─────────────────────────┘
+
+The first frame must be a `Hello`; it also says how long the others may be. Whatever is wrong with the bytes raises
+one error, a `WireError`, with the reason to close the link for.
+
+A router may pass on what it was sent, a little longer than it came: with a longer name in the header, and floats of 32
+bits in 64. So that nobody is blamed for what another made, packets end well below the limit of frames: a longer one is
+skipped, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from cbnet.errors import CbnetError
+from cbnet.network.frames import MOST_REASON, Frame, Hello, Packet
+
+LENGTH_BYTES = 4
+LONGEST_HELLO = 1 << 11
+LONGEST_FROM_CLIENT = 1 << 20
+LONGEST_FROM_ROUTER = 1 << 22
+LONGEST_PACKET = 5 << 19  # more than a client's message and a header can be
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Frame)
+
+
+class WireError(CbnetError):
+    """Something that came over a link is not of the protocol; the link must be closed, with this reason."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason[:MOST_REASON]
+        super().__init__(self.reason)
+
+
+def encode(frame: Frame) -> bytes:
+    """Return the bytes of a frame."""
+    body = _encoder.encode(frame)
+    return len(body).to_bytes(LENGTH_BYTES) + body
+
+
+class FrameReader:
+    """Reads the frames of one link from bytes, which may come in any pieces."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._longest = LONGEST_HELLO
+        self._is_first = True
+        self.skipped = 0  # packets that were too long
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Yield the frames that end in these bytes; raise a `WireError` where they are wrong, and from then on."""
+        pending = self._bytes
+        pending += data
+        start = 0
+        try:
+            while (end := self._end(start)) is not None:
+                frame = self._decoded(bytes(memoryview(pending)[start + LENGTH_BYTES : end]))
+                is_long = end - start > LONGEST_PACKET and isinstance(frame, Packet)
+                start = end
+                if is_long:
+                    self.skipped += 1
+                else:
+                    yield frame
+        finally:
+            del pending[:start]
+
+    def _end(self, start: int) -> int | None:
+        """Return where the frame that begins at `start` ends, if it is all there."""
+        body = start + LENGTH_BYTES
+        if len(self._bytes) < body:
+            return None
+        length = int.from_bytes(self._bytes[start:body])
+        if length > self._longest:
+            raise WireError(f"a frame of {length:,} bytes; at most {self._longest:,} are allowed")
+        return body + length if len(self._bytes) >= body + length else None
+
+    def _decoded(self, body: bytes) -> Frame:
+        try:
+            frame: Frame = _decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise WireError(f"not a frame: {error}") from None
+        if self._is_first:
+            self._begin(frame)
+        return frame
+
+    def _begin(self, frame: Frame) -> None:
+        if not isinstance(frame, Hello):
+            raise WireError(f"the first frame is a {type(frame).__name__}, not a Hello")
+        self._is_first = False
+        self._longest = LONGEST_FROM_ROUTER if frame.role == "router" else LONGEST_FROM_CLIENT

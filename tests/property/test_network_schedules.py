@@ -1,0 +1,64 @@
+"""Whatever happens to a network: afterwards everybody has got what was wanted, and nobody ever anything twice.
+
+Each schedule is made again from its seed and its scheme: `Trial(seed, scheme).run(25)`. The environment variable
+CBNET_SCHEDULES says how many are run.
+"""
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks_live import Lab
+
+from cbnet.network.frames import Subscribed
+from cbnet.network.trial import Trial
+from cbnet.routing import SCHEMES
+
+SCHEDULES = int(os.environ.get("CBNET_SCHEDULES", "250"))
+PARTS = 10
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_after_any_schedule_deliveries_are_those_of_the_reference(scheme, part):
+    for seed in range(part, SCHEDULES // len(SCHEMES), PARTS):
+        verdict = Trial(seed, scheme).run(25)
+        assert verdict.is_good, (seed, scheme, verdict)
+        assert verdict.checks == 2
+
+
+def test_the_schedules_are_not_idle():
+    trials = [Trial(seed, "psf") for seed in range(20)]
+    verdicts = [trial.run(25) for trial in trials]
+    happened = {what for verdict in verdicts for what in verdict.happened}
+    assert happened == {"subscribe", "unsubscribe", "cut", "repair", "kill", "start", "jump"}
+    assert sum(verdict.delivered for verdict in verdicts) > 1_000
+    routers = [host.router for trial in trials for host in trial.memory.hosts.values()]
+    for what in ("records expired", "records baseless", "records of an earlier life", "links closed for a reason"):
+        assert any(router.counters[what] for router in routers), what
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(SCHEMES), st.data())
+def test_a_confirmed_subscription_misses_nothing_from_then_on(seed, scheme, data):
+    names = "abcdefg"[: data.draw(st.integers(2, 7))]
+    pairs = {(names[data.draw(st.integers(0, n - 1))], names[n]) for n in range(1, len(names))}
+    pairs |= {
+        tuple(sorted(pair)) for pair in data.draw(st.lists(st.permutations(names).map(lambda p: p[:2]), max_size=4))
+    }
+    lab = Lab(" ".join(f"{a}-{b}" for a, b in sorted(pairs)), seed=seed, scheme=scheme)
+    subscriber = data.draw(st.sampled_from(names))
+    for id, predicate in enumerate(
+        data.draw(st.lists(st.sampled_from(["x > 0", "x = 1", "x > 0 and y = 1", "true"]), max_size=4))
+    ):
+        lab.clients[subscriber].subscribe(id, predicate)  # some of it may cover what comes
+    lab.clients[subscriber].subscribe(9, "x = 1", wait=5.0)
+    while not (answers := [a for a in lab.answers(subscriber, Subscribed) if a.id == 9]):
+        lab.run(0.002)
+    assert answers == [Subscribed(9, True, len(names), [])]
+    for name in names:
+        lab.clients[name].publish({"x": 1}, name.encode())
+    lab.run(2)
+    got = [delivery.payload.decode() for delivery in lab.clients[subscriber].deliveries if delivery.subscription == 9]
+    assert sorted(got) == list(names)

@@ -1,0 +1,12 @@
+"""Time here never runs back, and never far ahead at once."""
+
+from cbnet.network.clock import Clock
+
+
+def test_steps_count_as_they_are_unless_they_are_jumps():
+    clock = Clock(1.0)
+    times = []
+    for told in (100.0, 100.25, 100.5, 50.0, 50.25, 9_000.0, 9_000.25):
+        clock.tell(told)
+        times.append(clock.now)
+    assert times == [0.0, 0.25, 0.5, 0.5, 0.75, 1.75, 2.0]

@@ -1,0 +1,56 @@
+"""The frames are those of docs/reference/protocol.md, member by member, and its example is what it says."""
+
+import re
+from pathlib import Path
+
+from cbnet import parse_filter
+from cbnet.network import clients, flooding, frames, settings, wire
+from cbnet.network.filters import filter_to_bytes
+from cbnet.network.frames import Change, Hello, Packet
+from cbnet.network.wire import FrameReader
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "reference" / "protocol.md").read_text()
+
+
+def members(text):
+    """Return the first column of the first table in a text."""
+    table = re.search(r"\| member \|.*?\n\|---.*?\n((?:\|.*\n)+)", text)
+    return tuple(re.findall(r"^\| (\w+) \|", table[1], re.MULTILINE))
+
+
+def test_every_frame_is_in_the_document_with_its_number_and_members():
+    told = {
+        (int(number), name): members(body)
+        for number, name, body in re.findall(r"^### (\d+) (\w+)\n(.*?)(?=^##|\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
+    }
+    real = {(kind.__struct_config__.tag, kind.__name__): kind.__struct_fields__ for kind in frames.Frame.__args__}
+    assert told == real
+
+
+def test_the_parts_of_frames_are_in_the_document_with_their_members():
+    for name, kind in {"mark": frames.Mark, "hop": frames.Hop, "branch": frames.Branch}.items():
+        assert members(DOCUMENT.partition(f"A {name} is an array of:")[2]) == kind.__struct_fields__
+
+
+def test_the_limits_in_the_document_are_the_real_ones():
+    limits = [
+        wire.LONGEST_HELLO, wire.LONGEST_FROM_CLIENT, wire.LONGEST_FROM_ROUTER, wire.LONGEST_PACKET,
+        frames.MOST_ATTRIBUTES, frames.MOST_TAGS, frames.MOST_PAYLOAD, frames.MOST_NEIGHBOURS, frames.MOST_FILTERS,
+        frames.MOST_FILTER, frames.MOST_PREDICATE, frames.MOST_ENTRIES, frames.MOST_ROUTERS, frames.MOST_WEIGHT,
+        frames.MOST_HOPS, frames.MOST_REASON, frames.MOST_SHOWN, frames.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
+        clients.LIMITS.filters, clients.LIMITS.constraints, round(settings.Settings("a").lifetime),
+        round(settings.Settings("a").refresh),
+    ]  # fmt: skip
+    numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
+    assert {f"{limit:,}" for limit in limits} <= numbers
+
+
+def test_the_example_of_the_document_is_what_it_says():
+    block = DOCUMENT.partition("## An example")[2].partition("```text\n")[2].partition("```")[0]
+    data = bytes.fromhex("".join(re.match(r"(?:[0-9a-f]{2} )*[0-9a-f]{2}|", line)[0] for line in block.splitlines()))
+    filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))
+    assert list(FrameReader().feed(data)) == [
+        Hello(1, 1, "router", "a", "cbnet", 7, "psf"),
+        Change("a", 7, 2, 0, [filter], [], False),
+        Packet("a", 7, 1, 1, "a", {"price": 300}, ["upgradeable"], b"hi"),
+    ]
