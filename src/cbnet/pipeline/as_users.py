@@ -1,0 +1,108 @@
+"""Users per AS: at which node does each cluster of users live? [2014 §4.2.2]
+
+The paper takes users per AS from an estimate. Given such a file, so do we: an AS that is not in it has no users.
+
+Without one, users are spread by class and degree: of all users, Tier-1 ASes have 2 %, large ISPs 25 %, small ones
+20 %, stubs 53 % (as a 2026 estimate of users per AS says for the ASes of 2012), in each class in proportion to the
+degree; a graph without AS relations has them in proportion to the degree alone.
+
+Clusters are dealt, not drawn: an AS gets its share of them, rounded, and they are neighbours in the numbering. So what
+an AS wants stands together in the data.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.errors import FileError, InputError
+from cbnet.topology import AsClass, Graph, as_classes
+
+Weights: TypeAlias = NDArray[np.float64]
+
+_SHARES = {AsClass.TIER_1: 0.02, AsClass.LARGE: 0.25, AsClass.SMALL: 0.20, AsClass.STUB: 0.53}
+_MOST_ERRORS = 20
+
+
+def users_from_file(graph: Graph, path: Path, *, name: str = "asn", users: str = "users") -> Weights:
+    """Return the users of each node by a CSV file with a header, packed by gzip or not: float64[n].
+
+    name, users: its columns. Rows about nodes that are not in the graph are left out.
+    """
+    ids = {str(name): node for node, name in enumerate(graph.names)}
+    weights = np.zeros(len(graph))
+    mistakes: list[InputError] = []
+    for line, row in _rows(path, (name, users)):
+        node = ids.get(row[name].strip())
+        count = _count(row[users])
+        if count is None:
+            mistakes.append(InputError(f"{row[users]!r} is no number of users", line=line, hint="write 0 or more"))
+        elif node is not None:
+            weights[node] += count
+        if len(mistakes) == _MOST_ERRORS:
+            break
+    if mistakes:
+        raise FileError(str(path), mistakes)
+    if not weights.any():
+        raise InputError("no node of the graph has users", hint="names must be those of the graph", file=str(path))
+    return weights
+
+
+def users_by_class(graph: Graph) -> Weights:
+    """Return relative numbers of users of each node, by its class and degree: float64[n]."""
+    degrees = graph.degrees.astype(np.float64)
+    if graph.relations is None:
+        return degrees
+    classes = as_classes(graph)
+    weights = np.zeros(len(graph))
+    for of_class, share in _SHARES.items():
+        members = classes == of_class
+        if members.any():
+            weights[members] = share * degrees[members] / degrees[members].sum()
+    return weights
+
+
+def first_clusters(weights: Weights, clusters: int) -> NDArray[np.int64]:
+    """Return the first cluster of each node, and the end of the last one's: int64[n + 1]."""
+    if not (weights >= 0).all() or not weights.any():
+        raise InputError("users per node must be 0 or more, and not all 0")
+    if clusters < 0:
+        raise InputError(f"{clusters} clusters: give 0 or more")
+    shares = np.concatenate([[0.0], np.cumsum(weights)])
+    firsts: NDArray[np.int64] = np.floor(shares / shares[-1] * clusters + 0.5).astype(np.int64)
+    return firsts
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if _is_packed(path) else path.open(encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = [column for column in columns if column not in (reader.fieldnames or ())]
+            if missing:
+                raise InputError(f"there is no column {missing[0]!r}", file=str(path), line=1)
+            for row in reader:
+                yield reader.line_num, {column: row[column] or "" for column in columns}
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
+    except (UnicodeDecodeError, EOFError, zlib.error, csv.Error):
+        raise InputError("cannot read: the file is damaged, or not UTF-8", file=str(path)) from None
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _count(text: str) -> float | None:
+    try:
+        count = float(text)
+    except ValueError:
+        return None
+    return count if 0 <= count < float("inf") else None

@@ -1,0 +1,75 @@
+"""The reference of the pipeline: what do minimal descriptors and their counts mean, in plain Python?
+
+Slow, and close to the definitions: the kernel and the jobs must give the same, and the tests ask both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cbnet.topology import Tree
+
+Set = frozenset[int]
+
+
+def reference_minimal(sets: Iterable[Iterable[int]]) -> set[Set]:
+    """Return the sets that hold no other."""
+    distinct = {frozenset(tags) for tags in sets}
+    return {tags for tags in distinct if not any(other < tags for other in distinct)}
+
+
+def reference_uncovered(groups: Sequence[int], sets: Sequence[Set], masks: Sequence[int]) -> list[int]:
+    """Return on which trees each set holds no other of its group; of equal ones, the first has the tree."""
+    left = []
+    for row, tags in enumerate(sets):
+        inside = [
+            masks[other]
+            for other, part in enumerate(sets)
+            if groups[other] == groups[row] and (part < tags or (part == tags and other < row))
+        ]
+        left.append(masks[row] & ~_union(inside))
+    return left
+
+
+def reference_covered(
+    groups: Sequence[int],
+    sets: Sequence[Set],
+    masks: Sequence[int],
+    asked_groups: Sequence[int],
+    asked: Sequence[Set],
+    largest: Sequence[int],
+) -> list[int]:
+    """Return on which trees each asked set holds one of its group, of at most so many tags."""
+    return [
+        _union(
+            mask
+            for own, part, mask in zip(groups, sets, masks, strict=True)
+            if own == group and part <= tags and len(part) <= most
+        )
+        for group, tags, most in zip(asked_groups, asked, largest, strict=True)
+    ]
+
+
+def reference_tops(tree: Tree, owners: dict[Set, set[int]], tags: Set) -> dict[int, int | None]:
+    """Return for each owner of a set the lowest node that is above it and an owner of a set inside it; or None."""
+    inside = set().union(*(nodes for part, nodes in owners.items() if part < tags))
+    return {
+        owner: next(
+            (node for node in reversed(tree.path(owner)) if inside & set(tree.descendants(node).tolist())), None
+        )
+        for owner in owners[tags]
+    }
+
+
+def reference_behind(tree: Tree, router: int, neighbour: int) -> set[int]:
+    """Return the nodes behind a neighbour of a router on a tree."""
+    if tree.parents[neighbour] == router:
+        return set(tree.descendants(neighbour).tolist())
+    return set(tree.preorder.tolist()) - set(tree.descendants(router).tolist())
+
+
+def _union(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found

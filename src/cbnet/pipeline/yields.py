@@ -1,0 +1,76 @@
+"""Yields: what did a derivation read, keep and derive, beside what the paper's did? [2014 §4.2.1]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Yield:
+    """The counts of one derivation; the paper's are not all told."""
+
+    app: str
+    unit: str  # what was read: bookmarks, posts …
+    product: str  # what came of it: subscriptions or offers
+    read: int | None = None
+    users_read: int | None = None
+    tags_read: int | None = None
+    kept: int | None = None  # of the units read, those from which something was derived
+    derived: int | None = None
+    users: int | None = None  # that have at least one descriptor
+    tags: int | None = None  # of all derived descriptors together
+
+    def rows(self) -> list[tuple[str, float | None]]:
+        """Return the counts and their ratios, each with its name."""
+        unit, product = self.unit, self.product
+        return [
+            (f"{unit} read", self.read),
+            ("  of users", self.users_read),
+            ("  tags of each", _ratio(self.tags_read, self.read)),
+            (f"{unit} kept", self.kept),
+            (f"  share of the {unit}", _ratio(self.kept, self.read)),
+            (f"{product} derived", self.derived),
+            ("  of users", self.users),
+            ("  share of the users", _ratio(self.users, self.users_read)),
+            ("  for each user", _ratio(self.derived, self.users)),
+            (f"  for each of the {unit}", _ratio(self.derived, self.read)),
+            ("  tags of each", _ratio(self.tags, self.derived)),
+        ]
+
+
+# What §4.2.1 tells; "about 132 million" stands as it is written there.
+PAPER = {
+    "web": Yield(
+        "web", "bookmarks", "subscriptions",
+        read=132_000_000, users_read=950_000, tags_read=420_000_000, derived=123_248_896, users=922_651,
+    ),
+    "blog": Yield(
+        "blog", "posts", "subscriptions",
+        read=3_215_171, users_read=100_649, kept=178_189, users=59_185,
+    ),
+    "video": Yield("video", "videos", "offers", read=10_351, users_read=782),
+    "social": Yield("social", "tweets", "subscriptions", read=16_000_000, derived=446_370, users=349_753),
+}  # fmt: skip
+
+
+def side_by_side(ours: Yield, paper: Yield | None = None) -> str:
+    """Return a table of two yields: ours and the paper's for the same application."""
+    paper = paper or PAPER[ours.app]
+    table = [(f"{ours.app}: {ours.unit} to {ours.product}", "here", "[2014]")]
+    for (name, here), (_, there) in zip(ours.rows(), paper.rows(), strict=True):
+        if here is not None or there is not None:
+            table.append((name, _shown(name, here), _shown(name, there)))
+    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in table)
+
+
+def _shown(name: str, number: float | None) -> str:
+    if number is None:
+        return "–"
+    if "share" in name:
+        return f"{number:.1%}"
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.2f}"
+
+
+def _ratio(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
