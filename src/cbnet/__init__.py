@@ -4,6 +4,9 @@ Receivers declare predicates over the content of messages, senders only publish,
 every message to exactly the receivers whose predicate it matches.
 """
 
+from importlib import import_module
+from typing import Any
+
 from cbnet.errors import CbnetError, InputError
 from cbnet.language import (
     Constraint,
@@ -38,6 +41,8 @@ __all__ = [
     "Op",
     "Predicate",
     "Table",
+    "connect",
+    "connect_async",
     "counterexample",
     "covers",
     "disjunction_advantage",
@@ -49,3 +54,10 @@ __all__ = [
     "size",
     "witness",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the network when it is first used: it is large."""
+    if name in ("connect", "connect_async"):
+        return getattr(import_module("cbnet.network"), name)
+    raise AttributeError(f"module 'cbnet' has no attribute {name!r}")

@@ -6,7 +6,9 @@ and does what it answers:
     router = Router(Settings("r1", scheme="psf"), life=random number below 2**63)
 
     router.opened(link, now)            a connection is there, dialled or accepted: `link` is a new number for it
-    router.received(link, frame, now)   a frame came over it: `FrameReader`, one for each link, makes frames of bytes
+    router.received(link, frame, now)   a frame came over it: `FrameReader`, one for each link, makes frames of bytes;
+                                        `received_all` takes several at once
+    router.held(link, now)              nothing is read from it for a while, and so it is silent
     router.failed(link, reason, now)    `FrameReader` has raised a `WireError`, with that reason
     router.closed(link, now)            the connection is gone
     router.tick(now)                    call it some 10 times in a second
@@ -28,17 +30,32 @@ two threads at once. `router.counters` has what happened, and what was dropped f
     clients, subscriptions, confirmations, traces
     router                                  all of it together
     memory, memory_client, trial            a whole network in one process, with a clock of its own
+
+Over TCP:
+
+    addresses, backoff, waiting ─► connection ─► tcp ─► serving ─► launcher ◄─ processes     routers
+    publishing, async_subscription ─► async_client ─► client, statuses                       clients
 """
 
-from cbnet.network.frames import Close, Frame, Hello
+from cbnet.network.addresses import Address
+from cbnet.network.async_client import AsyncClient, Traced, connect_async
+from cbnet.network.async_subscription import AsyncSubscription, Confirmation, Delivery
+from cbnet.network.client import Client, Subscription, connect
+from cbnet.network.failures import NetworkError, NotConfirmed, NotConnected, Refused, TooSlow
+from cbnet.network.frames import Close, Frame, Hello, Status
 from cbnet.network.memory import Memory
 from cbnet.network.memory_client import MemoryClient
 from cbnet.network.outbox import Action, Send, Shut
+from cbnet.network.processes import Processes
 from cbnet.network.router import Router
 from cbnet.network.settings import Settings
+from cbnet.network.statuses import statuses
+from cbnet.network.tcp import TcpRouter
 from cbnet.network.wire import FrameReader, WireError, encode
 
 __all__ = [
-    "Action", "Close", "Frame", "FrameReader", "Hello", "Memory", "MemoryClient", "Router", "Send", "Settings", "Shut",
-    "WireError", "encode",
+    "Action", "Address", "AsyncClient", "AsyncSubscription", "Client", "Close", "Confirmation", "Delivery", "Frame",
+    "FrameReader", "Hello", "Memory", "MemoryClient", "NetworkError", "NotConfirmed", "NotConnected", "Processes",
+    "Refused", "Router", "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "TooSlow", "Traced",
+    "WireError", "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip

@@ -63,6 +63,9 @@ class Database:
         for key, record in self._records.items():
             yield entry_of(key, record.version)
 
+    def __len__(self) -> int:
+        return len(self._records)
+
     # --- changes
 
     def install_links(

@@ -5,8 +5,8 @@
                         Summary  Want               what one has, what the other lacks
                         Packet                      a message on its way
                         Seen  Ask  Report           to one router, by the next hop toward it
-    client to router    Subscribe  Unsubscribe  Publish  Trace
-    router to client    Subscribed  Unsubscribed  Published  Traced  TraceEnd  Refused  Deliver
+    client to router    Subscribe  Unsubscribe  Publish  Trace  IfSlow  AskStatus
+    router to client    Subscribed  Unsubscribed  Published  Traced  TraceEnd  Refused  Deliver  Lost  Status
 
 A frame is an array whose first member says which frame it is. What the types below say is checked while a
 frame is read, so that nothing behind `wire` sees a list that is too long or a number out of range.
@@ -32,6 +32,8 @@ MOST_HOPS = 255
 MOST_REASON = 500
 MOST_SHOWN = 3  # of many in a report
 MOST_BRANCHES = 100
+MOST_PEERS = 1_000
+MOST_COUNTERS = 200
 
 MOST_SEQUENCE = 2**63 - 1
 _MOST_INT = 2**63 - 1
@@ -272,6 +274,18 @@ class Trace(_Frame, tag=23):
     at: Annotated[str, Meta(max_length=64)]
 
 
+class IfSlow(_Frame, tag=24):
+    """What to do if I read too slowly: drop the oldest messages and tell me how many, or disconnect me."""
+
+    policy: Literal["drop", "disconnect"]
+
+
+class AskStatus(_Frame, tag=25):
+    """How are you?"""
+
+    number: Number
+
+
 # --- router to client
 
 
@@ -330,9 +344,46 @@ class Deliver(_Frame, tag=36):
     payload: Payload
 
 
+class Lost(_Frame, tag=37):
+    """Some messages were dropped because the client read too slowly: so many since this was last told."""
+
+    messages: Number
+
+
+class Peer(_Part):
+    """A link of a router, and what went over it."""
+
+    name: NodeName
+    role: Literal["router", "client"]
+    received: Number  # bytes
+    sent: Number  # bytes
+    waiting: Number  # bytes that the other side has not taken yet
+    dropped: Number  # messages, because it read too slowly
+
+
+class Status(_Frame, tag=38):
+    """How a router is."""
+
+    number: Number
+    router: NodeName
+    network: NodeName
+    scheme: Annotated[str, Meta(max_length=64)]
+    life: Number
+    uptime: Annotated[float, Meta(ge=0)]  # seconds
+    neighbours: Neighbours
+    reachable: Number  # routers, with this one
+    records: Number
+    filters: Number  # in the records of predicates
+    announced: Number  # filters of this router's own predicate
+    subscriptions: Number
+    clients: Number
+    peers: Annotated[list[Peer], Meta(max_length=MOST_PEERS)]
+    counters: Annotated[dict[str, Number], Meta(max_length=MOST_COUNTERS)]
+
+
 Frame: TypeAlias = (
     Hello | Ping | Pong | Close
     | Links | Whole | Change | Summary | Want | Packet | Seen | Ask | Report
-    | Subscribe | Unsubscribe | Publish | Trace
-    | Subscribed | Unsubscribed | Published | Traced | TraceEnd | Refused | Deliver
+    | Subscribe | Unsubscribe | Publish | Trace | IfSlow | AskStatus
+    | Subscribed | Unsubscribed | Published | Traced | TraceEnd | Refused | Deliver | Lost | Status
 )  # fmt: skip

@@ -10,7 +10,7 @@ before the other. Records go over all of them, packets over the newest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cbnet.network.frames import MOST_NEIGHBOURS, Hello, Ping
 from cbnet.network.local import Local
@@ -21,6 +21,16 @@ _MOST_PARALLEL = 4
 
 
 @dataclass
+class Traffic:
+    """What went over a connection, as far as its transport counts it."""
+
+    received: int = 0  # bytes
+    sent: int = 0  # bytes
+    waiting: int = 0  # bytes that the other side has not taken yet
+    dropped: int = 0  # messages, because it read too slowly
+
+
+@dataclass
 class Link:
     """One connection."""
 
@@ -28,6 +38,8 @@ class Link:
     heard: float  # when something came, at last
     pinged: float  # when it was last asked whether it is there
     hello: Hello | None = None  # what the other side said of itself
+    is_dropped_for: bool = True  # whether messages are dropped if it reads too slowly; else it is disconnected
+    traffic: Traffic = field(default_factory=Traffic)
 
     @property
     def is_router(self) -> bool:
@@ -73,6 +85,10 @@ class OpenLinks:
         """Return the newest link to a router."""
         links = self._by_neighbour.get(neighbour)
         return links[-1] if links else None
+
+    def all(self) -> list[Link]:
+        """Return the links whose other side is known."""
+        return [link for link in self._all.values() if link.hello is not None]
 
     def __len__(self) -> int:
         return len(self._all)

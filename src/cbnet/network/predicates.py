@@ -29,6 +29,7 @@ class NodePredicates:
         self.table = live_table()
         self.slots: Slots[str] = Slots()
         self._written: dict[str, dict[bytes, None]] = {}
+        self.count = 0  # filters of all nodes
 
     # --- lookup
 
@@ -54,12 +55,14 @@ class NodePredicates:
         """Add filters to the predicate of a node, and remove others."""
         own = self._written.setdefault(node, {})
         slot = self.slots.take(node)
+        self.count -= len(own)
         for written, filter in added.items():
             own[written] = None
             self.table.add(slot, filter)
         for written, filter in removed.items():
             own.pop(written, None)
             self.table.remove(slot, filter)
+        self.count += len(own)
 
     def replace(self, node: str, filters: Written) -> None:
         """Give a node another predicate."""

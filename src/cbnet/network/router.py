@@ -1,7 +1,8 @@
 """Router: what does a router do when something happens to it? A state machine without input, output or clock.
 
     opened(link, now)            a connection is there, dialled or accepted
-    received(link, frame, now)   a frame came over it
+    received(link, frame, now)   a frame came over it; `received_all`: several, which is faster
+    held(link, now)              nothing is read from it for a while: that it is silent says nothing
     failed(link, reason, now)    what came over it is no frame
     closed(link, now)            the connection is gone
     tick(now)                    some time has passed: call it a few times in a second
@@ -13,7 +14,7 @@ not used before. An error of the other side closes its link, with the reason; it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from cbnet.network import frames
@@ -30,6 +31,7 @@ from cbnet.network.local import Local
 from cbnet.network.origin import Origin
 from cbnet.network.outbox import Action
 from cbnet.network.settings import Settings
+from cbnet.network.status import status_of
 from cbnet.network.subscriptions import Subscriptions
 from cbnet.network.traces import Traces
 from cbnet.network.view import View, Views
@@ -80,6 +82,8 @@ class Router:
                 frames.Unsubscribe: self._clients.unsubscribe,
                 frames.Publish: self._clients.publish,
                 frames.Trace: self._clients.trace,
+                frames.IfSlow: self._if_slow,
+                frames.AskStatus: self._status,
             },
         }
 
@@ -108,15 +112,27 @@ class Router:
 
     def received(self, link: int, frame: frames.Frame, now: float) -> list[Action]:
         """Do what a frame asks for."""
+        return self.received_all(link, (frame,), now)
+
+    def received_all(self, link: int, all: Iterable[frames.Frame], now: float) -> list[Action]:
+        """Do what some frames ask for, one after the other."""
         self._local.clock.tell(now)
         known = self.links.get(link)
         if known is not None:  # else it was closed, and this was still on its way
             known.heard = self._local.now
             try:
-                self._handle(known, frame)
+                for frame in all:
+                    self._handle(known, frame)
             except WireError as error:
                 self._shut(link, error.reason)
         return self._done()
+
+    def held(self, link: int, now: float) -> None:
+        """Take note that nothing is read from a link at the moment."""
+        self._local.clock.tell(now)
+        known = self.links.get(link)
+        if known is not None:
+            known.heard = self._local.now
 
     def failed(self, link: int, reason: str, now: float) -> list[Action]:
         """Close a link whose bytes are no frames."""
@@ -170,6 +186,14 @@ class Router:
             self._confirmations.asked(frame)
         else:
             self._traces.report(frame)
+
+    def _if_slow(self, link: int, frame: frames.IfSlow) -> None:
+        known = self.links.get(link)
+        if known is not None:
+            known.is_dropped_for = frame.policy == "drop"
+
+    def _status(self, link: int, frame: frames.AskStatus) -> None:
+        self._local.outbox.send(link, status_of(self, self._local, frame.number))
 
     def _shut(self, link: int, reason: str) -> None:
         self._local.counters["links closed for a reason"] += 1

@@ -15,6 +15,7 @@ skipped, and counted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from struct import Struct
 
 import msgspec
 
@@ -27,6 +28,8 @@ LONGEST_FROM_CLIENT = 1 << 20
 LONGEST_FROM_ROUTER = 1 << 22
 LONGEST_PACKET = 5 << 19  # more than a client's message and a header can be
 
+_NO_LENGTH = bytes(LENGTH_BYTES)
+_length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
 
@@ -43,6 +46,14 @@ def encode(frame: Frame) -> bytes:
     """Return the bytes of a frame."""
     body = _encoder.encode(frame)
     return len(body).to_bytes(LENGTH_BYTES) + body
+
+
+def encode_onto(frame: Frame, buffer: bytearray) -> None:
+    """Append the bytes of a frame."""
+    start = len(buffer)
+    buffer += _NO_LENGTH
+    _encoder.encode_into(frame, buffer, -1)
+    _length.pack_into(buffer, start, len(buffer) - start - LENGTH_BYTES)
 
 
 class FrameReader:

@@ -25,6 +25,7 @@ from cbnet.network.wire import (
     FrameReader,
     WireError,
     encode,
+    encode_onto,
 )
 
 ROUTER = Hello(1, 1, "router", "a", "cbnet", 7, "psf")
@@ -49,6 +50,8 @@ ALL = [
     frames.Unsubscribe(1),
     Publish(1, {"x": 1}, [], b"", True),
     frames.Trace(1, {"x": 1}, [], b"", True, "x = 1", "b"),
+    frames.IfSlow("disconnect"),
+    frames.AskStatus(1),
     frames.Subscribed(1, True, 5, ["z"]),
     frames.Unsubscribed(1),
     frames.Published(1),
@@ -56,6 +59,10 @@ ALL = [
     frames.TraceEnd(1, ["z"]),
     frames.Refused(20, 1, "why"),
     frames.Deliver([1, 2], "a", 1, 2, {"x": 1}, ["t"], b"p"),
+    frames.Lost(3),
+    frames.Status(
+        1, "a", "cbnet", "psf", 7, 1.5, {"b": 1}, 2, 4, 5, 1, 1, 1, [frames.Peer("b", "router", 1, 2, 3, 4)], {"x": 1}
+    ),
 ]
 
 
@@ -80,6 +87,13 @@ def test_every_kind_of_frame_is_tried_here():
 @pytest.mark.parametrize("frame", ALL, ids=lambda frame: type(frame).__name__)
 def test_a_frame_comes_back_as_it_was(frame):
     assert list(reader().feed(encode(frame))) == ([frame])
+
+
+@pytest.mark.parametrize("frame", ALL, ids=lambda frame: type(frame).__name__)
+def test_a_frame_is_appended_as_it_is_encoded(frame):
+    buffer = bytearray(b"before")
+    encode_onto(frame, buffer)
+    assert buffer == b"before" + encode(frame)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])

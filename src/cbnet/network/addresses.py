@@ -1,0 +1,41 @@
+"""Addresses: where is a router? A host and a port, as in 127.0.0.1:4001 or [::1]:4001."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import NamedTuple
+
+from cbnet.errors import InputError
+
+DEFAULT = "127.0.0.1:4001"
+_MOST_PORT = 65_535
+
+
+class Address(NamedTuple):
+    """A host and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:  # a name, which may lead anywhere
+            return False
+
+
+def address(text: str) -> Address:
+    """Return the address that a text says."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MOST_PORT:
+        raise InputError(f"{text!r} is not an address", hint=f"write host:port, such as {DEFAULT}")
+    return Address(host, int(port))

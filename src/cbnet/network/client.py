@@ -1,0 +1,249 @@
+"""Client: how does a plain program, with threads or without, subscribe and publish?
+
+The same client as `async_client`, which runs in a thread of its own; every call waits for it. Calls may be made from
+several threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Coroutine, Iterable, Iterator
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from cbnet.language.covering import PredicateLike
+from cbnet.network.addresses import DEFAULT
+from cbnet.network.async_client import TIMEOUT, AsyncClient, Traced, connect_async
+from cbnet.network.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
+from cbnet.network.failures import NotConnected
+from cbnet.network.frames import Status
+from cbnet.network.loops import new_loop
+from cbnet.network.publishing import MessageLike, publish_bytes
+
+Result = TypeVar("Result")
+_MOST_AHEAD = 1 << 20  # bytes that `publish` takes before the thread of the client has them
+
+
+def connect(
+    routers: str | Iterable[str] = DEFAULT, *, name: str = "", network: str = "cbnet", timeout: float = TIMEOUT
+) -> Client:
+    """Return a client that is connected to the first router of a list that answers."""
+    return Client(routers, name=name, network=network, timeout=timeout)
+
+
+class Client:
+    """A client of a network."""
+
+    def __init__(
+        self,
+        routers: str | Iterable[str] = DEFAULT,
+        *,
+        name: str = "",
+        network: str = "cbnet",
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Connect to the first router that answers; `NotConnected` if none does in so many seconds."""
+        self._loop = new_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="cbnet-client", daemon=True)
+        self._thread.start()
+        self._outgoing = _Outgoing(self._loop)
+        try:
+            self._client: AsyncClient = self._call(connect_async(routers, name=name, network=network, timeout=timeout))
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def router(self) -> str:
+        """The name of the router that it is or was connected to."""
+        return self._client.router
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection to a router now."""
+        return self._client.is_connected
+
+    @property
+    def lost(self) -> int:
+        """How many messages a router dropped because they were read too slowly."""
+        return self._client.lost
+
+    @property
+    def reconnects(self) -> int:
+        """How often a new connection had to be made."""
+        return self._client.reconnects
+
+    def subscribe(
+        self,
+        predicate: PredicateLike,
+        *,
+        wait: bool = False,
+        timeout: float = TIMEOUT,
+        queue: int = QUEUE,
+        when_full: WhenFull = "block",
+    ) -> Subscription:
+        """Subscribe to what a predicate matches; iterate over what is returned to take the messages.
+
+        wait: return when every router that can be reached has the subscription; `NotConfirmed` if that takes longer
+        than `timeout` seconds, and then the subscription goes on nevertheless.
+        """
+        subscribing = self._client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
+        return Subscription(self, self._call(subscribing))
+
+    def publish(
+        self, message: MessageLike, payload: bytes = b"", *, wait: bool = False, timeout: float = TIMEOUT
+    ) -> None:
+        """Publish a message; wait: return when the router has it.
+
+        Without `wait` it is handed to the thread of the client, in order; this waits while that has much to send.
+        """
+        if wait:
+            self._call(self._flushed(timeout))
+            self._call(self._client.publish(message, payload, wait=True, timeout=timeout))
+            return
+        data = publish_bytes(0, message, payload, wants_answer=False)
+        self._outgoing.put(data, self._client)
+        if self._outgoing.size > _MOST_AHEAD:
+            self.flush(timeout)
+
+    def flush(self, timeout: float = TIMEOUT) -> None:
+        """Wait until all that was published is given to the network of this machine."""
+        self._call(self._flushed(timeout))
+
+    def trace(
+        self,
+        message: MessageLike,
+        payload: bytes = b"",
+        *,
+        is_dry: bool = False,
+        of: PredicateLike | None = None,
+        at: str = "",
+        timeout: float = TIMEOUT,
+    ) -> Traced:
+        """Publish a message and return what every router did with it; is_dry: nothing is delivered.
+
+        of, at: what would happen if somebody with this predicate were at this router; by default, at the router of
+        this client.
+        """
+        return self._call(self._client.trace(message, payload, is_dry=is_dry, of=of, at=at, timeout=timeout))
+
+    def status(self, timeout: float = TIMEOUT) -> Status:
+        """Return how the router is."""
+        return self._call(self._client.status(timeout))
+
+    def close(self) -> None:
+        """Send what was published, then end the connection and all subscriptions."""
+        if self._thread.is_alive():
+            try:
+                if self.is_connected:
+                    self._call(self._flushed(TIMEOUT))
+            finally:
+                self._call(self._client.close())
+                self._end()
+
+    # --- inside
+
+    def _call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run something in the thread of the client, and return what it returns."""
+        if not self._thread.is_alive():
+            coroutine.close()
+            raise NotConnected("the client is closed")
+        future: Future[Result] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def _flushed(self, timeout: float) -> None:
+        await self._outgoing.send_all(self._client, timeout)
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Subscription:
+    """A subscription of a `Client`; iterate over it to take the messages."""
+
+    def __init__(self, client: Client, subscription: AsyncSubscription) -> None:
+        self._client = client
+        self._subscription = subscription
+        self._taken: deque[Delivery] = deque()
+
+    @property
+    def predicate(self) -> str:
+        """What was subscribed to."""
+        return self._subscription.predicate
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """Which routers have the subscription, if that was waited for."""
+        return self._subscription.confirmation
+
+    @property
+    def dropped(self) -> int:
+        """How many messages were dropped because the queue was full."""
+        return self._subscription.dropped
+
+    def __iter__(self) -> Iterator[Delivery]:
+        while (delivery := self.get()) is not None:
+            yield delivery
+
+    def get(self, timeout: float | None = None) -> Delivery | None:
+        """Wait for a message and return it; None if the time is up or the subscription has ended."""
+        if not self._taken:
+            self._taken.extend(self._client._call(self._subscription.take(timeout)))
+        return self._taken.popleft() if self._taken else None
+
+    def unsubscribe(self) -> None:
+        """End the subscription; messages that have come can still be taken."""
+        self._client._call(self._subscription.unsubscribe())
+
+
+class _Outgoing:
+    """What was published and the thread of the client does not have yet."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._frames: list[bytes] = []
+        self._is_called = False
+        self.size = 0
+
+    def put(self, data: bytes, client: AsyncClient) -> None:
+        with self._lock:
+            self._frames.append(data)
+            self.size += len(data)
+            is_first, self._is_called = not self._is_called, True
+        if is_first:
+            self._loop.call_soon_threadsafe(self._send_some, client)
+
+    def _send_some(self, client: AsyncClient) -> None:
+        """Send what is there if it can be sent now; else it waits for more, or for `send_all`."""
+        with self._lock:
+            self._is_called = False
+            if client.is_writable:
+                client.send_frames(self._take())
+
+    async def send_all(self, client: AsyncClient, timeout: float) -> None:
+        await client.writable(timeout)
+        with self._lock:
+            client.send_frames(self._take())
+        await client.writable(timeout)
+
+    def _take(self) -> list[bytes]:
+        taken, self._frames, self.size = self._frames, [], 0
+        return taken

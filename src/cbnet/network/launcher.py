@@ -1,0 +1,141 @@
+"""Launcher: a process that starts routers as processes: `python -m cbnet.network.launcher`, see `processes`.
+
+It imports everything once and forks: a router is there in milliseconds, and shares the memory of the code. Commands
+come as JSON Lines on standard input, and what happens is told on standard output:
+
+    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}}
+    {"signal": 9, "to": name}
+
+    {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
+
+When standard input ends, so do all routers; when the launcher is killed, they end too.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import selectors
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+import msgspec
+
+from cbnet.errors import CbnetError
+from cbnet.network.addresses import address
+from cbnet.network.loops import new_loop, run
+from cbnet.network.serving import serve
+from cbnet.network.settings import Settings
+from cbnet.network.slots import live_table
+
+_GRACE = 2.0  # seconds for routers to end by themselves
+
+
+def main() -> None:
+    """Do what is said on standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process decides when it ends
+    new_loop().close()  # imports what loops need
+    live_table()  # compiles what every router begins with
+    Launcher().run()
+
+
+class Launcher:
+    """The routers that were started and have not ended."""
+
+    def __init__(self) -> None:
+        self._pids: dict[int, str] = {}
+        self._lifeline, self._own_end = os.pipe()  # routers wait at the first end for the other to close
+        self._woken, self._waking = os.pipe()
+        os.set_blocking(self._waking, False)
+        signal.set_wakeup_fd(self._waking)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+
+    def run(self) -> None:
+        """Do what is said until nothing more can be said."""
+        with selectors.DefaultSelector() as selector:
+            for fd in (0, self._woken):
+                selector.register(fd, selectors.EVENT_READ)
+            rest = b""
+            while True:
+                ready = {key.fd for key, _ in selector.select()}
+                if self._woken in ready:
+                    os.read(self._woken, 4096)
+                    self._reap()
+                if 0 in ready:
+                    data = os.read(0, 1 << 16)
+                    if not data:
+                        break
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        self._do(msgspec.json.decode(line))
+        self._end_all()
+
+    def _do(self, command: dict[str, Any]) -> None:
+        if "start" in command:
+            self._start(command)
+            return
+        for pid, name in self._pids.items():
+            if name == command["to"]:
+                os.kill(pid, command["signal"])
+
+    def _start(self, command: dict[str, Any]) -> None:
+        settings = msgspec.convert(command["start"], Settings)
+        gc.freeze()  # what is there is shared with the new process, and not touched by its collector
+        pid = os.fork()
+        if pid:
+            self._pids[pid] = settings.name
+            return
+        code = 1
+        try:
+            os.close(self._own_end)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            code = _become_router(settings, command, self._lifeline)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _reap(self) -> None:
+        for pid in list(self._pids):
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                tell({"ended": self._pids.pop(pid), "code": os.waitstatus_to_exitcode(status)})
+
+    def _end_all(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self._pids:
+                os.kill(pid, number)
+                os.kill(pid, signal.SIGCONT)
+            end = time.monotonic() + _GRACE
+            while self._pids and time.monotonic() < end:
+                time.sleep(0.01)
+                self._pids = {pid: name for pid, name in self._pids.items() if not os.waitpid(pid, os.WNOHANG)[0]}
+
+
+def _become_router(settings: Settings, command: dict[str, Any], lifeline: int) -> int:
+    """Run a router in this process; return its exit code."""
+    neighbours = {name: address(where) for name, where in command["neighbours"].items()}
+
+    def started(_: object) -> None:
+        tell({"listening": settings.name, "pid": os.getpid()})
+
+    try:
+        run(serve(settings, address(command["listen"]), neighbours, on_start=started, lifeline=lifeline))
+    except CbnetError as error:
+        tell({"failed": settings.name, "why": str(error)})
+        return 1
+    return 0
+
+
+def tell(event: dict[str, Any]) -> None:
+    """Write an event in one piece, so that those of several processes do not mix."""
+    os.write(1, msgspec.json.encode(event) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Status: how is a router? What it answers to a client that asks, such as a live view of the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cbnet.network.frames import MOST_COUNTERS, MOST_PEERS, Peer, Status
+from cbnet.network.links import Link
+
+if TYPE_CHECKING:
+    from cbnet.network.local import Local
+    from cbnet.network.router import Router
+
+
+def status_of(router: Router, local: Local, number: int) -> Status:
+    """Return how a router is now; of very many links and counters only the first."""
+    peers = [_peer(link) for link in router.links.all()]
+    return Status(
+        number,
+        local.name,
+        local.settings.network,
+        local.settings.routing,
+        local.life,
+        local.now,  # the clock of a router begins with its life
+        router.links.neighbours(),
+        len(router.view),
+        len(router.database),
+        router.database.predicates.count,
+        len(router.announced),
+        len(router.subscriptions),
+        sum(peer.role == "client" for peer in peers),
+        sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MOST_PEERS],
+        dict(sorted(local.counters.items())[:MOST_COUNTERS]),
+    )
+
+
+def _peer(link: Link) -> Peer:
+    assert link.hello is not None
+    traffic = link.traffic
+    return Peer(
+        link.hello.name, link.hello.role, traffic.received, traffic.sent, traffic.waiting, traffic.dropped
+    )  # fmt: skip

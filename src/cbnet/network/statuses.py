@@ -1,0 +1,30 @@
+"""Statuses: how are many routers, asked at once?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from cbnet.network.addresses import Address
+from cbnet.network.async_client import connect_async
+from cbnet.network.failures import NetworkError
+from cbnet.network.frames import Status
+from cbnet.network.loops import run
+
+
+def statuses(routers: Mapping[str, Address], *, network: str = "cbnet", timeout: float = 2.0) -> dict[str, Status]:
+    """Return the status of each router that answers in time."""
+    return run(_all(routers, network, timeout))
+
+
+async def _all(routers: Mapping[str, Address], network: str, timeout: float) -> dict[str, Status]:
+    answers = await asyncio.gather(*(_one(where, network, timeout) for where in routers.values()))
+    return {name: answer for name, answer in zip(routers, answers, strict=True) if answer is not None}
+
+
+async def _one(where: Address, network: str, timeout: float) -> Status | None:
+    try:
+        async with await connect_async(str(where), network=network, timeout=timeout) as client:
+            return await client.status(timeout)
+    except NetworkError:
+        return None

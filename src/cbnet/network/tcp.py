@@ -1,0 +1,226 @@
+"""TCP: how does a router run in a process? Its state machine, a listening socket, and connections to neighbours.
+
+    neighbours and clients ─► connections ─► frames ─► `router` ─► actions ─► connections
+
+Who does not read can not make this process grow: frames for it wait, up to a limit. Then
+
+    a neighbour     packets are dropped, oldest first; records are not: when too many wait, the link is closed, and
+                    what is lacking is told anew when it is there again
+    a client        messages are dropped, oldest first, and it is told how many; or it is disconnected, if it wants that
+
+While packets for a neighbour wait, nothing is read from clients that send: they wait too, and nothing is dropped for
+what this router alone takes in too fast.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+from cbnet.errors import InputError
+from cbnet.network.addresses import Address
+from cbnet.network.backoff import Backoff
+from cbnet.network.connection import Connection
+from cbnet.network.flooding import MOST_NODE_BYTES
+from cbnet.network.frames import Frame, Lost
+from cbnet.network.links import Link
+from cbnet.network.outbox import Action, Send
+from cbnet.network.router import Router
+from cbnet.network.settings import Settings
+from cbnet.network.waiting import Waiting
+
+_TICK = 0.1  # seconds
+_RETRY = 0.5  # seconds before it is looked again whether a neighbour must be dialled
+_PATIENCE = 3.0  # seconds for a neighbour to answer
+PRESSURE = 1 << 20  # bytes that wait for a neighbour before clients must wait
+MOST_WAITING = 1 << 24  # bytes of messages that wait for one neighbour or client
+MOST_ANSWERS = 2 * MOST_WAITING  # bytes of all that waits for one client
+MOST_RECORDS = MOST_NODE_BYTES + (1 << 26)  # bytes of all that waits for one neighbour: more than one predicate
+
+_log = logging.getLogger("cbnet.network")
+
+
+class TcpRouter:
+    """A router over TCP, in the event loop that runs."""
+
+    def __init__(self, settings: Settings, listen: Address, neighbours: Mapping[str, Address]) -> None:
+        """Take where to listen, 0 for any port that is free, and where the neighbours are that are to be dialled."""
+        self.router = Router(settings, secrets.randbits(62))
+        self.address = listen
+        self._neighbours = neighbours
+        self._loop = asyncio.get_running_loop()
+        self._numbers = count(1)
+        self._connections: dict[int, Connection] = {}
+        self._ids: dict[Connection, int] = {}
+        self._pressing: set[Connection] = set()  # neighbours for which much waits
+        self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
+        self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
+        self._tasks: list[asyncio.Task[None]] = []
+        self._server: asyncio.Server | None = None
+
+    # --- start and end
+
+    async def start(self) -> None:
+        """Listen, and dial the neighbours from now on."""
+        try:
+            self._server = await self._loop.create_server(self._connection, self.address.host, self.address.port)
+        except OSError as error:
+            raise InputError(f"cannot listen at {self.address}: {error.strerror}", hint="choose another port") from None
+        host, port, *_ = self._server.sockets[0].getsockname()
+        self.address = Address(host, port)
+        tasks = [self._tick(), *(self._dial(name, where) for name, where in self._neighbours.items())]
+        self._tasks = [self._loop.create_task(task) for task in tasks]
+        _log.info("%s listens at %s", self.router.settings.name, self.address)
+
+    async def stop(self, reason: str = "the router ends") -> None:
+        """Say goodbye to all, and end."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            self._server.close()
+        open_ones = list(self._connections.values())
+        self._connections.clear()
+        for connection in open_ones:
+            connection.close(reason)
+        if open_ones:
+            await asyncio.wait([connection.ended for connection in open_ones], timeout=_TICK)
+
+    # --- what happens to connections
+
+    def opened(self, connection: Connection) -> None:
+        """Take a new connection."""
+        number = next(self._numbers)
+        self._connections[number] = connection
+        self._ids[connection] = number
+        self._perform(self.router.opened(number, self._now))
+        self._link(connection).traffic = connection.traffic
+
+    def received(self, connection: Connection, frames: list[Frame]) -> None:
+        """Give frames to the router."""
+        number = self._ids[connection]
+        self._perform(self.router.received_all(number, frames, self._now))
+        self.router.counters["dropped: a packet that is too long"] += connection.taken_skipped()
+        link = self.router.links.get(number)
+        if link is None:
+            return
+        connection.waiting.drops = link.is_dropped_for
+        if link.is_router:
+            connection.waiting.most = MOST_RECORDS
+        elif self._pressing:
+            self._held.add(connection)
+            connection.hold()
+
+    def failed(self, connection: Connection, reason: str) -> None:
+        """Tell the router that bytes came that are no frame."""
+        number = self._ids.get(connection)
+        if number is not None:  # else a frame before has closed it
+            self._perform(self.router.failed(number, reason, self._now))
+
+    def closed(self, connection: Connection) -> None:
+        """Tell the router that a connection is gone."""
+        number = self._forget(connection)
+        if number is not None:
+            self._perform(self.router.closed(number, self._now))
+
+    def dropped(self, connection: Connection, count: int) -> None:
+        """Count what was dropped, to tell a client of it later."""
+        if self._link(connection).is_router:
+            self.router.counters["dropped: a neighbour reads too slowly"] += count
+        else:
+            self.router.counters["dropped: a client reads too slowly"] += count
+            self._untold[connection] = self._untold.get(connection, 0) + count
+
+    def overflowed(self, connection: Connection) -> None:
+        """Close a connection for which too much waits."""
+        self.router.counters["links closed for reading too slowly"] += 1
+        self._perform(self.router.failed(self._ids[connection], "you read too slowly", self._now))
+
+    def relieved(self, connection: Connection) -> None:
+        """Tell a client what was dropped; let clients go on that waited for a neighbour."""
+        lost = self._untold.pop(connection, 0)
+        if lost:
+            connection.send(Lost(lost))
+        self._pressing.discard(connection)
+        if not self._pressing:
+            self._release()
+
+    # --- inside
+
+    @property
+    def _now(self) -> float:
+        return self._loop.time()
+
+    def _connection(self) -> Connection:
+        return Connection(self, Waiting(MOST_WAITING, MOST_ANSWERS))
+
+    def _link(self, connection: Connection) -> Link:
+        found = self.router.links.get(self._ids[connection])
+        assert found is not None
+        return found
+
+    def _perform(self, actions: Iterable[Action]) -> None:
+        connections = self._connections
+        for action in actions:
+            connection = connections.get(action.link)
+            if connection is None:
+                continue
+            if type(action) is Send:
+                connection.send(action.frame)
+                if connection.waiting.size > PRESSURE:
+                    self._press(connection)
+            else:
+                assert not isinstance(action, Send)
+                _log.info("%s closes a link to %s: %s", self.router.settings.name, connection.other_side, action.reason)
+                self._forget(connection)
+                connection.close(action.reason)
+
+    def _press(self, connection: Connection) -> None:
+        link = self.router.links.get(self._ids.get(connection, 0))
+        if link is not None and link.is_router:
+            self._pressing.add(connection)
+
+    def _forget(self, connection: Connection) -> int | None:
+        number = self._ids.pop(connection, None)
+        if number is not None:
+            self._connections.pop(number, None)
+        self._untold.pop(connection, None)
+        self._held.discard(connection)
+        self._pressing.discard(connection)
+        if not self._pressing:
+            self._release()
+        return number
+
+    def _release(self) -> None:
+        for connection in self._held:
+            connection.release()
+        self._held.clear()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self._now
+            for connection in self._held:
+                self.router.held(self._ids[connection], now)
+            self._perform(self.router.tick(now))
+
+    async def _dial(self, name: str, where: Address) -> None:
+        """Keep a connection to a neighbour, unless it has dialled us."""
+        backoff = Backoff()
+        while True:
+            if self.router.links.to(name) is not None:
+                await asyncio.sleep(_RETRY)
+                continue
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    _, connection = await self._loop.create_connection(self._connection, where.host, where.port)
+                began = self._now
+                await connection.ended
+                if self._now - began > _PATIENCE:
+                    backoff.reset()
+            except OSError as error:
+                _log.debug("%s cannot reach %s at %s: %s", self.router.settings.name, name, where, error)
+            await asyncio.sleep(backoff.next())
