@@ -7,6 +7,7 @@ from cbnet.report import draw_graph
 from cbnet.routing import Network, deliver, scheme
 from cbnet.routing.drp import Drp
 from cbnet.routing.unicast import ByHand, ShortestPaths
+from cbnet.routing.verdict import spurious_nodes
 from cbnet.topology import Graph
 
 TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
@@ -21,12 +22,14 @@ def network(said):
 
 def draw(name, built, source, wanted):
     graph, message = built.network.graph, Message(tags=map(str, wanted))
+    delivery = deliver(built, graph.id(source), message)
     drawing = draw_graph(
         graph,
         title=f"{built.name}: from {source} to {', '.join(map(str, wanted))}",
         source=graph.id(source),
         interested=built.network.interested(message),
-        ways=deliver(built, graph.id(source), message).edges,
+        ways=delivery.edges,
+        spurious=spurious_nodes(built.network, delivery),
     )
     (Path(__file__).parent / f"routing-{name}.svg").write_text(drawing)
 

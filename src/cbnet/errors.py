@@ -113,7 +113,7 @@ class LimitError(InputError):
     """The input is larger than a stated limit."""
 
     def __init__(self, what: str, count: int, limit: int, *, hint: str | None = None) -> None:
-        super().__init__(f"{what}: {count:,} is over the limit of {limit:,}", hint=hint, line=1, column=1)
+        super().__init__(f"{what}: {count:,} is over the limit of {limit:,}", hint=hint)
         self.count = count
         self.limit = limit
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.matching import level, live, recent, reference
 from cbnet.matching.encoded_filter import decode_filter, encode_filter
 from cbnet.matching.live import LiveTable
@@ -210,6 +210,12 @@ def test_many_filters_on_one_attribute_are_soon_compiled(monkeypatch):
     table.wait()
     assert table.merges == 1
     assert table.match({"x": 1}) == ["a"]
+
+
+@pytest.mark.parametrize("engine", ["counting", "tags", "bloom"])
+def test_a_table_of_another_engine_is_refused_with_a_remedy(engine):
+    with pytest.raises(InputError, match=f"the engine {engine} cannot be changed; compile it for the engine pivot"):
+        LiveTable(Table.build({"a": "#x"}, engine=engine))
 
 
 def test_a_merge_that_fails_is_told_and_loses_nothing(monkeypatch):

@@ -1,6 +1,6 @@
 import pytest
 
-from cbnet import CbnetError, InputError, parse
+from cbnet import CbnetError, InputError, Limits, parse
 from cbnet.errors import FileError, LimitError, PredicateSyntaxError
 
 
@@ -51,6 +51,14 @@ def test_carets_end_where_the_shown_line_ends():
 def test_errors_quote_input_in_one_line():
     assert _error("x = `a\\nb`").summary.isprintable()
     assert len(_error("x " + "=" * 10_000 + " 5").summary) < 500
+
+
+def test_a_limit_has_a_place_only_in_a_text():
+    assert str(LimitError("things", 5, 3, hint="split them")) == "things: 5 is over the limit of 3; split them"
+    with pytest.raises(LimitError, match=r"^1:1: characters in a predicate: 5 is over the limit of 4;"):
+        parse("x = 1", Limits(length=4))
+    with pytest.raises(LimitError, match=r"^filters in the normal form: 10,404 is over"):
+        parse(" or ".join(f"x = {n}" for n in range(102))) & parse(" or ".join(f"y = {n}" for n in range(102)))
 
 
 def test_errors_can_be_pickled():

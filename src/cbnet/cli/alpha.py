@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -13,14 +12,17 @@ import typer
 
 from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
+from cbnet.cli.progress import progress_bar
+from cbnet.cli.seeds import seed_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.progress import Progress
     from rich.table import Table as Grid
 
     from cbnet.experiments.advantage import Report
-    from cbnet.experiments.advantage_claims import Verdict
+    from cbnet.experiments.advantage_claims import Comparison
 
 
 _MARKS = {True: "[green]holds[/] ", False: "[yellow]differs[/]", None: "[dim]open[/]   "}
@@ -52,7 +54,7 @@ def alpha(
     terms: Annotated[
         Path | None, typer.Option("--terms", help="A file with a term, a tab and a count to a line (specific).")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed makes other sets.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes other sets.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Measure the disjunction advantage α of [2006 §4], and compare it with what the paper says.
@@ -64,47 +66,43 @@ def alpha(
             "the general model takes no --scenario, --terms or --most", hint="leave them out, or ask for `specific`"
         )
     from cbnet.experiments.advantage import UNIVERSES, general, specific
-    from cbnet.experiments.advantage_claims import general_verdicts, specific_verdicts
+    from cbnet.experiments.advantage_claims import general_comparisons, specific_comparisons
     from cbnet.workload.disjunction_2006 import SCENARIOS
 
     if model is not Model.general:
         scenarios = scenario or tuple(SCENARIOS)
-        with _progress("specific model") as report:
+        with progress_bar() as bar:
+            report = _mover(bar, "specific model")
             table = specific(scenarios, sets=sets or 100, most=most or 10_000, terms=terms, seed=seed, report=report)
-        _tell(Model.specific, table, list(specific_verdicts(table)), json)
+        _tell(Model.specific, table, list(specific_comparisons(table)), json)
     if model is not Model.specific:
-        with _progress("general model") as report:
-            table = general(UNIVERSES, sets=sets or 10, seed=seed, report=report)
-        _tell(Model.general, table, list(general_verdicts(table)), json)
+        with progress_bar() as bar:
+            table = general(UNIVERSES, sets=sets or 10, seed=seed, report=_mover(bar, "general model"))
+        _tell(Model.general, table, list(general_comparisons(table)), json)
 
 
-@contextmanager
-def _progress(what: str) -> Iterator[Report]:
-    """Give a function that moves a bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+def _mover(bar: Progress, what: str) -> Report:
+    """Return the function that moves the bar of this name."""
+    task = bar.add_task(what, total=None)
+    return lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _tell(model: Model, table: pa.Table, verdicts: Sequence[Verdict], as_json: bool) -> None:
+def _tell(model: Model, table: pa.Table, comparisons: Sequence[Comparison], as_json: bool) -> None:
     if as_json:
         for row in table.to_pylist():
             print_json({"model": model.value, **row})
-        for verdict in verdicts:
-            print_json({"model": model.value, **asdict(verdict)})
+        for comparison in comparisons:
+            print_json({"model": model.value, **asdict(comparison)})
         return
     from rich.console import Console
 
     console = Console(highlight=False)
     for grid in _general_grids(table) if model is Model.general else _specific_grids(table):
         console.print(grid)
-    for verdict in verdicts:
+    for comparison in comparisons:
         console.print(
-            f"{_MARKS[verdict.holds]} {verdict.claim}: {verdict.ours} [dim](paper: {verdict.paper})[/]", soft_wrap=True
+            f"{_MARKS[comparison.holds]} {comparison.claim}: {comparison.ours} [dim](paper: {comparison.paper})[/]",
+            soft_wrap=True,
         )
     console.print()
 

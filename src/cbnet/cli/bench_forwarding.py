@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench_numbers import number, over
+from cbnet.cli.bench_numbers import OWN, interface_count, number, over
 from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
+from cbnet.cli.seeds import seed_option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 def forwarding(
     filters: Annotated[int, typer.Option("--filters", help="Filters in the table.")] = 10_000,
     interfaces: Annotated[
-        int | None, typer.Option("--interfaces", help="Interfaces that share them; one for each if not given.")
-    ] = None,
+        str, typer.Option("--interfaces", metavar="I", help="Interfaces that share them; F: one for each.")
+    ] = OWN,
     messages: Annotated[int, typer.Option("--messages", help="Messages to match.")] = 5_000,
     mix: Annotated[str, typer.Option("--mix", help="The workload: 2002, 2001 or equality.")] = "2002",
     names: Annotated[int | None, typer.Option("--names", help="Attribute names; as in the paper if not given.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed makes another workload.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes another workload.")] = 0,
     engine: Annotated[
         list[str] | None, typer.Option("--engine", help="An engine; repeat it for more. All, if not given.")
     ] = None,
@@ -45,7 +46,8 @@ def forwarding(
     from cbnet.cli.progress import reported_steps
 
     engines = checked_engines(engine)
-    parameters = parameters_of(mix, filters=filters, interfaces=interfaces, messages=messages, names=names, seed=seed)
+    count = interface_count(interfaces)
+    parameters = parameters_of(mix, filters=filters, interfaces=count, messages=messages, names=names, seed=seed)
     with reported_steps() as report:
         outcome = run(parameters, engines, seconds, report)
     if json:

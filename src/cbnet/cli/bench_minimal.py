@@ -9,6 +9,7 @@ import typer
 
 from cbnet.cli.output import AsJson, print_json
 from cbnet.cli.progress import reported_steps
+from cbnet.cli.seeds import seed_option
 from cbnet.errors import CbnetError
 
 
@@ -16,7 +17,7 @@ def minimal(
     sets: Annotated[int, typer.Option("--sets", help="Sets of 1 to 10 tags, 3.2 on average.")] = 10_000_000,
     tags: Annotated[int, typer.Option("--tags", help="Tags, by Zipf's law.")] = 1_000_000,
     sample: Annotated[int, typer.Option("--sample", min=1, help="Sets whose answer is checked.")] = 128,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed makes other sets.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes other sets.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Find the sets of tags that contain no other set, on one core, and check a sample of the answer.

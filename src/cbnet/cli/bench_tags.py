@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench_numbers import number, over
-from cbnet.cli.grids import new_grid
+from cbnet.cli.bench_numbers import listed, listed_interfaces, number, over
+from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
-from cbnet.errors import CbnetError, InputError
+from cbnet.cli.seeds import seed_option
+from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from cbnet.bench.tags import TagOutcome, TagResult
-
-_OWN = "F"  # as many interfaces as descriptors
 
 
 def tags(
@@ -28,7 +27,7 @@ def tags(
         str, typer.Option("--interfaces", metavar="I[,I…]", help="Interfaces that share them; F: one for each.")
     ] = "F,100",
     messages: Annotated[int, typer.Option("--messages", help="Messages to match.")] = 1_000,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed makes another workload.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes another workload.")] = 0,
     seconds: Annotated[float, typer.Option("--seconds", help="The least time of a measurement.")] = 0.3,
     json: AsJson = False,
 ) -> None:
@@ -43,9 +42,9 @@ def tags(
     from cbnet.workload.tag_sets import TagTraffic
 
     runs = [
-        TagTraffic(count, None if own == _OWN else int(own), messages, seed=seed)
-        for count in map(int, _listed("--descriptors", descriptors))
-        for own in _listed("--interfaces", interfaces, _OWN)
+        TagTraffic(count, own, messages, seed=seed)
+        for count in listed("--descriptors", descriptors)
+        for own in listed_interfaces(interfaces)
     ]
     wrong: list[str] = []
     for run in runs:
@@ -59,15 +58,6 @@ def tags(
         wrong += [f"{result.table} and {who}" for result in outcome.results for who in result.differences]
     if wrong:
         raise CbnetError(f"the answers differ, of {', of '.join(wrong)}: please report this")
-
-
-def _listed(option: str, text: str, *words: str) -> list[str]:
-    """Return the numbers, or words, that an option lists."""
-    parts = [part.strip() for part in text.split(",")]
-    for part in parts:
-        if not (part in words or (part.isascii() and part.isdigit())):
-            raise InputError(f"{option}: {part!r} is not a number", hint="write numbers with commas between them")
-    return parts
 
 
 def _show(outcome: TagOutcome, seed: int) -> None:
@@ -93,7 +83,7 @@ def _times(results: list[TagResult]) -> Grid:
     for result in results:
         times = (result.us_single, result.us_batch, result.us_json_loads, over(result.us_batch, result.us_json_loads))
         rest = (result.bytes_per_descriptor, result.false_positives)
-        grid.add_row(result.table, *map(number, (*times, *rest)))
+        add_cells(grid, result.table, *map(number, (*times, *rest)))
     return grid
 
 
@@ -109,7 +99,7 @@ def _mistakes(result: TagResult) -> Grid:
             row.predicted_per_predicate,
             row.measured_per_predicate,
         )
-        grid.add_row(str(row.tags), f"{row.messages:,}", *(f"{rate:.1e}" for rate in rates))
+        add_cells(grid, row.tags, f"{row.messages:,}", *(f"{rate:.1e}" for rate in rates))
     return grid
 
 

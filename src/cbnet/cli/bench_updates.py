@@ -9,13 +9,14 @@ import typer
 
 from cbnet.cli.output import AsJson, print_json
 from cbnet.cli.progress import reported_steps
+from cbnet.cli.seeds import seed_option
 
 
 def updates(
     filters: Annotated[int, typer.Option("--filters", min=1000, help="Filters in the table.")] = 1_000_000,
     rate: Annotated[int, typer.Option("--rate", min=1, help="Updates a second.")] = 10_000,
     seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long to update.")] = 60.0,
-    seed: Annotated[int, typer.Option("--seed", help="Of the workload.")] = 0,
+    seed: Annotated[int, seed_option("Of the workload.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Add and remove single filters at a rate, while another thread matches; check sampled states.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.output import AsJson
+from cbnet.cli.seeds import seed_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def fib(
         ),
     ] = None,
     largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes another graph, roots and places.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes another graph, roots and places.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Show what a router keeps: descriptors registered behind its interfaces, and those that are left.

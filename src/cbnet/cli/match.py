@@ -142,12 +142,12 @@ def _opened(name: str) -> Iterator[Read]:
         return
     with _file(name) as file:
         if sys.stderr.isatty() and not sys.stdout.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
+            from cbnet.cli.progress import progress_bar
 
-            # Rich would send what we print to its own console, and nothing to the file or pipe.
-            progress = Progress(console=Console(stderr=True), transient=True, redirect_stdout=False)
-            with progress, progress.wrap_file(file, Path(name).stat().st_size, description="Matching") as watched:
+            with (
+                progress_bar() as bar,
+                bar.wrap_file(file, Path(name).stat().st_size, description="Matching") as watched,
+            ):
                 yield watched.read
         else:
             yield file.read1

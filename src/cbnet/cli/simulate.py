@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from cbnet.cli.output import AsJson, print_remark
+from cbnet.cli.seeds import seed_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def simulate(
     draw: Annotated[
         Path | None, typer.Option("--draw", help="Draw one delivery of the first scheme as SVG.", show_default=False)
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes another graph and messages.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes another graph and messages.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Deliver messages by each scheme, check every delivery, and compare packets, headers and state.
@@ -164,15 +165,12 @@ def _schemes(
 
 def _row(scheme: Scheme, traffic: Traffic, seed: int) -> Row:
     """Deliver all messages by a scheme, with a progress bar where a person waits, and count its state."""
-    from rich.console import Console
-    from rich.progress import track
-
+    from cbnet.cli.progress import progress_bar
     from cbnet.cli.simulation_output import Row
     from cbnet.routing import sweep
 
-    console = Console(stderr=True)
-    watched = track(traffic, scheme.name, console=console, transient=True, disable=not console.is_terminal)
-    totals = sweep(scheme, watched)
+    with progress_bar() as bar:
+        totals = sweep(scheme, bar.track(traffic, description=scheme.name))
     nodes = len(scheme.network)
     sample = None if nodes <= _COUNTED else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLED)
     is_estimated = sample is not None and scheme.name != "drp"

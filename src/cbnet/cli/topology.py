@@ -9,11 +9,10 @@ import typer
 
 from cbnet.cli.grids import add_cells, bar_grid, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
+from cbnet.cli.seeds import seed_option
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
-
-    from cbnet.topology.summary import TrackStep
 
 
 def topology(
@@ -23,7 +22,7 @@ def topology(
             metavar="GRAPH", help="A generator, such as powerlaw:200, or a file of a graph.", show_default=False
         ),
     ],
-    seed: Annotated[int, typer.Option("--seed", help="Another seed makes another random graph.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes another random graph.")] = 0,
     sources: Annotated[int, typer.Option("--sources", help="Nodes, drawn at random, to measure from.")] = 500,
     exact: Annotated[bool, typer.Option("--exact", help="Measure from all nodes.")] = False,
     largest: Annotated[
@@ -35,11 +34,13 @@ def topology(
 
     Example: cbnet topology powerlaw:200
     """
+    from cbnet.cli.progress import progress_bar
     from cbnet.topology import topology as named
     from cbnet.topology.summary import summarise
 
     found = named(graph, seed, largest=largest, connected=False)
-    said = summarise(found, sources=None if exact else sources, seed=seed, track=_progress_bar())
+    with progress_bar() as bar:
+        said = summarise(found, sources=None if exact else sources, seed=seed, track=bar.track)
     if json:
         print_json({"graph": graph, **said})
         return
@@ -50,17 +51,6 @@ def topology(
     console = Console(highlight=False)
     console.print(f"[bold]{escape(graph)}[/]: {counted(said['nodes'], 'node')}, {counted(said['edges'], 'edge')}\n")
     console.print(Columns([grid for grid in _grids(said) if grid.row_count], padding=(0, 3)))
-
-
-def _progress_bar() -> TrackStep:
-    """Return what shows how far a measurement is, on a terminal that waits, and nothing anywhere else."""
-    from functools import partial
-
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return partial(track, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _grids(said: dict[str, Any]) -> Iterator[Grid]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.output import AsJson, print_json
+from cbnet.cli.seeds import seed_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def trees(
         str, typer.Option("--ties", help="Rules of ties, with commas between: smallest, random or fresh.")
     ] = "smallest,random",
     largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed makes another graph and other roots.")] = 0,
+    seed: Annotated[int, seed_option("Another seed makes another graph and other roots.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Measure how k trees lengthen paths, how many each interface must tell apart, and how they load links.
@@ -79,13 +80,10 @@ def _surveyed(
     graph: Graph, ks: list[int], rules: list[Ties], sources: int | None, selections: int, seed: int
 ) -> list[Findings]:
     """Survey the graph, with a progress bar where a person waits."""
-    from rich.console import Console
-    from rich.progress import Progress
-
+    from cbnet.cli.progress import progress_bar
     from cbnet.topology.tree_survey import survey
 
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with progress_bar() as bar:
         steps = len(rules) * selections * min(sources or len(graph), len(graph))
         task = bar.add_task("trees", total=steps)
         return survey(

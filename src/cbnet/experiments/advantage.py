@@ -30,6 +30,7 @@ import pyarrow as pa
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.groups import Rules
 from cbnet.routing.advantage import Distribution, Predicates, Reading, Universe
+from cbnet.workload.checks import check_at_least
 from cbnet.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet.workload.terms import terms as read_terms
 
@@ -98,6 +99,7 @@ def general(
 ) -> pa.Table:
     """Return α in the general model, for uniform and Zipf distributions, by both readings of "size k"."""
     _check(sets)
+    check_at_least(0, seed=seed)
     universes = [*dict.fromkeys(universes)]
     if min(universes, default=0) < SHARE:
         raise InputError(f"a universe has at least {SHARE} messages, of which a predicate selects one in {SHARE}")

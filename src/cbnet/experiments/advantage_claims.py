@@ -29,7 +29,7 @@ _NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pa
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """What the paper says, in our words, and what we find."""
 
     claim: str
@@ -38,7 +38,7 @@ class Verdict:
     holds: bool | None  # None: this run cannot tell
 
 
-def general_verdicts(table: pa.Table) -> Iterator[Verdict]:
+def general_comparisons(table: pa.Table) -> Iterator[Comparison]:
     """Yield what the general model says about the statements of [§4.1]."""
     curves = _curves(table)
     universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
@@ -47,11 +47,11 @@ def general_verdicts(table: pa.Table) -> Iterator[Verdict]:
     yield from (_five_predicates(curves, universes, reading) for reading in READINGS)
 
 
-def specific_verdicts(table: pa.Table) -> Iterator[Verdict]:
+def specific_comparisons(table: pa.Table) -> Iterator[Comparison]:
     """Yield what the specific model says about the statements of [§4.2], as far as its scenarios were run."""
     curves = _curves(table)
     reduced = str(reduce("(x > 10 and y = 100) or (y > 0)", "pairwise"))
-    yield Verdict("(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
+    yield Comparison("(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
     yield _falls(curves)
     yield _spread_closes(curves)
     if {("zipf-500", rule) for rule in RULES} | {("uniform-500", rule) for rule in RULES} <= set(curves):
@@ -69,7 +69,7 @@ def _curves(table: pa.Table) -> Curves:
     return curves
 
 
-def _closed_form(curves: Curves, universes: list[int]) -> Verdict:
+def _closed_form(curves: Curves, universes: list[int]) -> Comparison:
     differences = [
         max(
             abs(row["p50"] - expected(count, universe // SHARE, universe))
@@ -78,10 +78,10 @@ def _closed_form(curves: Curves, universes: list[int]) -> Verdict:
         for universe in universes
     ]
     ours = "differs by at most " + _each(universes, [f"{difference:.4f}" for difference in differences])
-    return Verdict("uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
+    return Comparison("uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
 
 
-def _zipf_is_lower(curves: Curves, universes: list[int]) -> Verdict:
+def _zipf_is_lower(curves: Curves, universes: list[int]) -> Comparison:
     lower = [
         points["p50"] < curves[f"uniform-{universe}", reading][count]["p50"]
         for universe in universes
@@ -90,17 +90,17 @@ def _zipf_is_lower(curves: Curves, universes: list[int]) -> Verdict:
         if count > 1 or reading == "draws"  # k distinct messages alone have α = 1 always
     ]
     ours = f"at {sum(lower)} of {len(lower)} points"
-    return Verdict("Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
+    return Comparison("Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
 
 
-def _five_predicates(curves: Curves, universes: list[int], reading: str) -> Verdict:
+def _five_predicates(curves: Curves, universes: list[int], reading: str) -> Comparison:
     saved = [1 - curves[f"zipf-{universe}", reading][5]["p50"] for universe in universes]
     claim = f"Zipf: 5 predicates of 1 message in {SHARE} each shrink by ({_NAMES[reading]})"
     holds = all(abs(part - _HALF) <= 0.1 for part in saved)
-    return Verdict(claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
+    return Comparison(claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
 
 
-def _falls(curves: Curves) -> Verdict:
+def _falls(curves: Curves) -> Comparison:
     steps = [
         points[10 * count]["p50"] < row["p50"]
         for points in curves.values()
@@ -108,10 +108,10 @@ def _falls(curves: Curves) -> Verdict:
         if count >= 10 and 10 * count in points
     ]
     ours = f"at {sum(steps)} of {len(steps)} steps from 10 or more to ten times as many"
-    return Verdict("the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
+    return Comparison("the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
 
 
-def _spread_closes(curves: Curves) -> Verdict:
+def _spread_closes(curves: Curves) -> Comparison:
     told, closes = [], []
     for (scenario, rule), points in curves.items():
         if rule == RULES[0]:
@@ -122,10 +122,10 @@ def _spread_closes(curves: Curves) -> Verdict:
     ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
     tells = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
     claim = "5th to 95th percentile: wide, then half of it or less"
-    return Verdict(claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
+    return Comparison(claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
 
 
-def _zipf_reduces_better(curves: Curves) -> Verdict:
+def _zipf_reduces_better(curves: Curves) -> Comparison:
     differences = [
         row["p50"] - curves["uniform-500", rule][count]["p50"]
         for rule in RULES
@@ -135,19 +135,19 @@ def _zipf_reduces_better(curves: Curves) -> Verdict:
     lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
     ours = f"lower at {lower} of {len(differences)} points from 10 predicates on, higher at {higher}"
     holds = lower > 0 and not higher if differences else None
-    return Verdict("500 names: Zipf has a lower median than uniform", "yes", ours, holds)
+    return Comparison("500 names: Zipf has a lower median than uniform", "yes", ours, holds)
 
 
-def _none_is_reliable(curves: Curves) -> Verdict:
+def _none_is_reliable(curves: Curves) -> Comparison:
     count = max(count for count in next(iter(curves.values())) if count <= _RELIABLY)
     tops = {key: points[count]["p95"] for key, points in curves.items()}
     lowest = min(tops, key=tops.__getitem__)
     ours = f"lowest 95th percentile at {count}: {tops[lowest]:.2f} ({', '.join(lowest)})"
     holds = tops[lowest] > _HALF if _sets(curves) >= _ENOUGH else None
-    return Verdict(f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
+    return Comparison(f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
 
 
-def _worst(points: Points, rule: str) -> Verdict:
+def _worst(points: Points, rule: str) -> Comparison:
     below = {name: _first_below(points, name) for name in ("p50", "p95")}
     ours = "; ".join(
         f"{said} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
@@ -155,7 +155,7 @@ def _worst(points: Points, rule: str) -> Verdict:
     )
     first, least, most = below["p50"], *_SEVEN_THOUSAND
     holds = None if first is None and max(points) < most else first is not None and least <= first <= most
-    return Verdict(f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
+    return Comparison(f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
 
 
 def _first_below(points: Points, name: str) -> float | None:

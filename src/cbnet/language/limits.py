@@ -21,9 +21,8 @@ class Limits:
         if not isinstance(text, str):
             raise InputError(f"a predicate must be a string, not {text!r}", hint='write it as text: "x = 1"')
         if len(text) > self.length:
-            raise LimitError(
-                "characters in a predicate", len(text), self.length, hint="split it into several predicates"
-            )
+            hint = "split it into several predicates"
+            raise LimitError("characters in a predicate", len(text), self.length, hint=hint).at(line=1, column=1)
 
     def check_size(self, filters: int, constraints: int) -> None:
         """Raise an error if a normal form of this size is too large."""

@@ -179,7 +179,7 @@ class _Parser:
             return self._constant()
         if self._accept("exists"):
             return [(Constraint(self._name(), Op.EXISTS),)]
-        if token.text in ("not", "NOT", "!"):
+        if token.text in ("not", "!") or (token.text == "NOT" and not self._is_operator(1)):
             raise self._error("there is no negation", hint=negation_advice(self._tokens[self._next + 1 :][:4]))
         return [(self._constraint(),)]
 
@@ -240,8 +240,9 @@ class _Parser:
         hint = trailing_advice(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
         return self._error("expected `and`, `or` or the end", hint=hint)
 
-    def _is_operator(self) -> bool:
-        return self._peek().lexeme is Lexeme.OPERATOR and self._peek().text not in _JOINTS
+    def _is_operator(self, ahead: int = 0) -> bool:
+        token = self._tokens[self._next + ahead]
+        return token.lexeme is Lexeme.OPERATOR and token.text not in _JOINTS
 
     def _peek(self) -> Token:
         return self._tokens[self._next]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, cast
 
 from cbnet._kernels.pivot import match_together
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.language.covering import PredicateLike, as_predicate
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -54,6 +54,11 @@ class LiveTable(Generic[Key]):
 
     def __init__(self, table: Table[Key] | None = None) -> None:
         base = table if table is not None else cast("Table[Key]", Table.build({}))
+        if base._compiled.engine != "pivot":
+            raise InputError(
+                f"a table of the engine {base._compiled.engine} cannot be changed",
+                hint="compile it for the engine pivot",
+            )
         self._labels: list[Key] = list(base)
         self._targets = {label: target for target, label in enumerate(self._labels)}
         self._state = _State((Level(base._compiled),), (Recent(),))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,17 +33,16 @@ def read_columns(path: Path) -> Columns:
 
     if path.suffix == ".parquet":
         return _from_parquet(path)
+    _check_suffix(path, (*_READERS, ".parquet"))
     return columns_of(read_predicates(path))
 
 
 def read_predicates(path: Path) -> dict[Interface, Predicate]:
     """Return the predicates of a TOML or JSON Lines file by interface; `read_columns` takes Parquet too."""
-    readers = {".toml": _from_toml, ".jsonl": _from_json_lines}
-    if path.suffix not in readers:
-        raise InputError(f"unknown kind of file {path.suffix!r}", hint="use .toml, .jsonl or .parquet", file=str(path))
+    _check_suffix(path, [*_READERS])
     filters: dict[Interface, list[Filter]] = {}
     errors: list[InputError] = []
-    for interface, found in readers[path.suffix](_text_of(path)):
+    for interface, found in _READERS[path.suffix](_text_of(path)):
         if isinstance(found, InputError):
             errors.append(found.at(file=str(path)))
         else:
@@ -51,6 +50,12 @@ def read_predicates(path: Path) -> dict[Interface, Predicate]:
     if errors:
         raise FileError(str(path), errors)
     return {interface: Predicate(said) for interface, said in filters.items()}
+
+
+def _check_suffix(path: Path, known: Sequence[str]) -> None:
+    if path.suffix not in known:
+        hint = f"use {', '.join(known[:-1])} or {known[-1]}"
+        raise InputError(f"unknown kind of file {path.suffix!r}", hint=hint, file=str(path))
 
 
 def _text_of(path: Path) -> str:
@@ -156,6 +161,9 @@ def _row(line: str) -> tuple[Interface, Any]:
             "a row needs an interface and a predicate", hint='write {"interface": "a", "predicate": "x = 1"}'
         )
     return checked_interface(members["interface"]), members["predicate"]
+
+
+_READERS = {".toml": _from_toml, ".jsonl": _from_json_lines}
 
 
 def _parsed(text: Any, source: str, start: Callable[[], int]) -> Predicate | InputError:

@@ -1,8 +1,8 @@
 """Unions: which interfaces do the commonest tags alone lead to?
 
 For each mask of the h commonest tags, the interfaces of all descriptors within it. h is as large as it
-can be with no more interfaces in all lists than there are filters. The arrays are drawn in
-`_kernels/tag_unions.pxd`.
+can be while all lists together, with what pads them, are no longer than there are filters, or short.
+The arrays are drawn in `_kernels/tag_unions.pxd`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from cbnet.matching.columns import Array
 
 _MOST_TAGS = 8
+_SHORT = 512
 _PAD = np.full(16, 2**31 - 1, np.uint32)  # above all targets, behind each list
 
 
 def build(found: Descriptors, room: int) -> dict[str, Array]:
-    """Return the lists of unions, with at most `room` interfaces in all; that of no tag is always there."""
+    """Return the lists of unions, in all no longer than `room`, or short; that of no tag is always there."""
+    room = max(room, _SHORT)
     rarest = found.tags[found.offsets[:-1]]
     common = [(_mask(found, row), targets_of(found, row)) for row in np.flatnonzero(rarest < _MOST_TAGS).tolist()]
     lists = [found.always]
@@ -56,12 +58,12 @@ def _mask(found: Descriptors, row: int) -> int:
 
 
 def _lists(always: Array, common: list[tuple[int, Array]], tags: int, room: int) -> list[Array] | None:
-    """Return the list of every mask of the first tags; None if they have more than `room` interfaces."""
+    """Return the list of every mask of the first tags; None if all are longer than `room`, padded."""
     lists = []
     for mask in range(1 << tags):
         within = [targets for own, targets in common if own & ~mask == 0]
         lists.append(np.unique(np.concatenate([always, *within])))
-        room -= len(lists[-1])
+        room -= len(lists[-1]) + len(_PAD)
         if room < 0:
             return None
     return lists

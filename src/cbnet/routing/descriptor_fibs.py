@@ -103,7 +103,7 @@ class DescriptorFibs(Fibs):
         filters = np.repeat(np.arange(len(tags)), tags.value_lengths().to_numpy())
         names = tags.flatten().cast(pa.string())
         rows = {"interface": interfaces[filters], "filter": filters, "name": names, "op": ["#"] * len(names)}
-        return Table.from_arrow(pa.table(rows), reduce=False)
+        return Table.from_arrow(pa.table(rows), engine="tags", reduce=False)
 
     def total(self) -> Entries:
         """Return the entries of all routers together, counted without their tables."""

@@ -30,9 +30,14 @@ class PredicateFibs(Fibs):
         return dict(sorted(found.items()))
 
     def table(self, u: int, tree: int, neighbours: Collection[int]) -> Table[int]:
-        """Return the compiled table, in which a kind of message has its tag where both kinds are registered."""
+        """Return the compiled table, in which a kind of message has its tag where both kinds are registered.
+
+        It is an exact tag table if no filter has a constraint.
+        """
         fib = self.scheme.router(u).fib(tree)
-        return Table.build(FoldedFib([{w: fib[w] for w in neighbours}]).entries, reduce=False)
+        entries = FoldedFib([{w: fib[w] for w in neighbours}]).entries
+        has_constraints = any(filter.constraints for predicate in entries.values() for filter in predicate)
+        return Table.build(entries, engine="pivot" if has_constraints else "tags", reduce=False)
 
     def entries(self, u: int) -> Entries:
         """Return the entries of a router."""

@@ -6,6 +6,7 @@ from cbnet.topology.bridges import bridges
 from cbnet.topology.components import components, largest_component
 from cbnet.topology.edges import Relation
 from cbnet.topology.graph import Graph
+from cbnet.topology.growth import UNREACHED
 from cbnet.topology.named import topology
 from cbnet.topology.path_lengths import PathLengths, average_distance, path_lengths
 from cbnet.topology.tree_interfaces import distinct_trees
@@ -15,7 +16,6 @@ from cbnet.topology.tree_stretch import ExtraLengths, extra_lengths
 from cbnet.topology.tree_ties import Ties, tied_trees
 from cbnet.topology.trees import (
     ROOT,
-    UNREACHED,
     Tree,
     distances,
     parents,

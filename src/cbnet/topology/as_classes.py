@@ -15,10 +15,10 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet._kernels import trees as kernel
 from cbnet.errors import InputError
 from cbnet.topology.edges import Relation
 from cbnet.topology.graph import Graph, Ids, Lengths
+from cbnet.topology.growth import Growth
 
 _LARGE, _SMALL = 50, 5
 
@@ -53,16 +53,12 @@ def as_classes(graph: Graph) -> NDArray[np.int8]:
 def customer_trees(graph: Graph) -> Lengths:
     """Return the size of the customer tree of each AS: int64[n]."""
     offsets, targets = _customers(graph)
-    n = len(graph)
-    sizes = np.zeros(n, dtype=np.int64)
-    parents = np.full(n, -2, dtype=np.int32)
-    distances = np.full(n, -1, dtype=np.int64)
-    order = np.empty(n, dtype=np.int32)
-    room = np.empty((2, n), dtype=np.int32)
+    growth = Growth(offsets, targets, graph.weights[:0])
+    sizes = np.zeros(len(graph), dtype=np.int64)
     for provider in np.flatnonzero(np.diff(offsets)).tolist():
-        reached = kernel.grow(offsets, targets, graph.weights[:0], provider, parents, distances, order, room)
-        sizes[provider] = reached - 1
-        parents[order[:reached]] = -2
+        reached = growth.grow(provider)
+        sizes[provider] = len(reached) - 1
+        growth.forget(reached)
     return sizes
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cbnet._kernels import trees as kernel
 from cbnet.topology.graph import Graph
+from cbnet.topology.growth import Growth
 from cbnet.topology.sources import DEFAULT, Track, drawn_sources
-from cbnet.topology.trees import UNREACHED
 
 
 def betweenness(
@@ -22,18 +22,15 @@ def betweenness(
     """Return the betweenness of each node, from 0 to 1: float64[n]; from so many sources, or from all if None."""
     n = len(graph)
     totals = np.zeros(n, dtype=np.float64)
-    parents, order = np.empty((2, n), dtype=np.int32)
-    distances = np.empty(n, dtype=np.int64)
-    room = np.empty((2, n), dtype=np.int32)
     paths = np.empty(n, dtype=np.longdouble)
     depend = np.empty(n, dtype=np.float64)
     rows = graph.rows
+    growth = Growth(*rows)
     drawn = drawn_sources(graph, sources, seed)
     for source in track(drawn):
-        parents.fill(UNREACHED)
-        distances.fill(-1)
-        reached = kernel.grow(*rows, source, parents, distances, order, room)
-        kernel.add_dependencies(*rows, distances, order[:reached], paths, depend, totals)
+        order = growth.grow(source)
+        kernel.add_dependencies(*rows, growth.distances, order, paths, depend, totals)
+        growth.forget(order)
     pairs = len(drawn) * (n - 1) * (n - 2) / n  # on average, so many begin at a source and have neither end at the node
     return totals / pairs if n > 2 else totals
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cbnet.topology.graph import Graph
-from cbnet.topology.trees import ROOT, UNREACHED
+from cbnet.topology.growth import UNREACHED
+from cbnet.topology.trees import ROOT
 
 
 def reference_distances(graph: Graph, root: int) -> list[int]:

@@ -29,9 +29,9 @@ import numpy as np
 from cbnet._kernels import trees as kernel
 from cbnet.errors import InputError
 from cbnet.topology.graph import Graph, Ids, Lengths
+from cbnet.topology.growth import UNREACHED, Growth
 
 ROOT = -1
-UNREACHED = -2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,17 +104,15 @@ def shortest_path_tree(graph: Graph, root: int) -> Tree:
 def shortest_path_trees(graph: Graph, roots: Iterable[int]) -> Iterator[Tree]:
     """Yield the tree of each root; see `parents` if only these are needed."""
     n = len(graph)
-    room = np.empty((3, n), dtype=np.int32)
+    room = np.empty(n, dtype=np.int32)
     for root in _checked(graph, roots).tolist():
-        parents = np.full(n, UNREACHED, dtype=np.int32)
-        distances = np.full(n, -1, dtype=np.int64)
-        order = room[2]
-        reached = kernel.grow(*graph.rows, root, parents, distances, order, room)
-        preorder = np.empty(reached, dtype=np.int32)
+        growth = Growth(*graph.rows)
+        order = growth.grow(root)
+        preorder = np.empty_like(order)
         places, hops = np.full((2, n), -1, dtype=np.int32)
         sizes = np.zeros(n, dtype=np.int32)
-        kernel.lay_out(parents, order[:reached], preorder, places, sizes, hops, room[0])
-        yield Tree(root, parents, preorder, places, sizes, hops, distances)
+        kernel.lay_out(growth.parents, order, preorder, places, sizes, hops, room)
+        yield Tree(root, growth.parents, preorder, places, sizes, hops, growth.distances)
 
 
 def distances(graph: Graph, sources: Sequence[int]) -> Lengths:

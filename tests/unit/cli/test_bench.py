@@ -43,6 +43,11 @@ def test_bench_forwarding_measures_every_engine_and_the_reference(cbnet):
     assert min(measured) > 0
 
 
+def test_f_interfaces_are_one_for_each_filter(cbnet):
+    outcome = cbnet("bench", "forwarding", *SMALL, "--engine", "pivot", "--interfaces", "F", "--json")
+    assert [row["interfaces"] for row in rows(outcome.out)] == [200, 200]
+
+
 def test_bench_forwarding_shows_tables_to_people(cbnet):
     outcome = cbnet("bench", "forwarding", *SMALL, "--mix", "2001", "--names", 50, "--engine", "pivot")
     assert (outcome.code, outcome.err) == (0, "")
@@ -58,6 +63,8 @@ def test_bench_forwarding_shows_tables_to_people(cbnet):
         (["--mix", "1999"], "unknown mix '1999'; use one of 2002, 2001, equality"),
         (["--filters", "0"], "F must be a whole number of at least 1"),
         (["--filters", "5", "--interfaces", "6"], "I = 6 interfaces cannot share F = 5 filters"),
+        (["--interfaces", "f"], "--interfaces: 'f' is not a number; write a number, or F: one for each filter"),
+        (["--interfaces", "-3"], "--interfaces: '-3' is not a number; write a number, or F"),
         (["--messages", "0"], "must be a whole number of at least 1"),
         (["--names", "5"], "there are 5 names"),
         (["--seconds", "soon"], "Invalid value for '--seconds'"),

@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.experiments.advantage import GENERAL_COUNTS, SCHEMA, counts_up_to, general, specific
-from cbnet.experiments.advantage_claims import general_verdicts, specific_verdicts
+from cbnet.experiments.advantage_claims import general_comparisons, specific_comparisons
 from cbnet.routing.advantage import Predicates, expected
 from cbnet.workload import Disjunction2006, predicates
 
@@ -62,7 +62,7 @@ def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
     assert column(table, "uniform-1000", "distinct", "predicates") == list(GENERAL_COUNTS)
     for count, median in zip(GENERAL_COUNTS, column(table, "uniform-1000", "distinct", "p50"), strict=True):
         assert median == pytest.approx(expected(count, 10, 1000), abs=0.02)
-    verdicts = {verdict.claim: verdict for verdict in general_verdicts(table)}
+    verdicts = {verdict.claim: verdict for verdict in general_comparisons(table)}
     assert verdicts["Zipf's α is below the uniform one"].holds
 
 
@@ -105,7 +105,7 @@ def rows(scenario, medians, rules=("pairwise", "full"), spread=0.02, sets=20):
 
 def verdicts_of(*parts):
     table = pa.Table.from_pylist([row for part in parts for row in part], schema=SCHEMA)
-    return {verdict.claim: verdict for verdict in specific_verdicts(table)}
+    return {verdict.claim: verdict for verdict in specific_comparisons(table)}
 
 
 def test_the_number_where_a_half_is_reached_lies_on_a_line_between_two():
@@ -187,7 +187,7 @@ def test_half_saved_by_five_predicates_is_told_for_each_universe():
         ],
         schema=SCHEMA,
     )
-    found = {verdict.claim: verdict for verdict in general_verdicts(table)}
+    found = {verdict.claim: verdict for verdict in general_comparisons(table)}
     verdict = found["Zipf: 5 predicates of 1 message in 100 each shrink by (k draws)"]
     assert (verdict.ours, verdict.holds) == ("45% (500), 40% (1,000)", True)
     # |M|/nk (1 - 0.99^5) = 0.980199

@@ -31,6 +31,7 @@ def c(name, op, value=None):
         ("x = 1e-400", [([c("x", "=", 0)], [])]),
         ("x\n=\t1\u00a0or #and", [([c("x", "=", 1)], []), ([], ["and"])]),
         ("like = 1 and In = 2 and AND = 3", [([c("like", "=", 1), c("In", "=", 2), c("AND", "=", 3)], [])]),
+        ("NOT = false and x = 1 or NOT > 2", [([c("NOT", "=", False), c("x", "=", 1)], []), ([c("NOT", ">", 2)], [])]),
         ("((((x = 1))))", [([c("x", "=", 1)], [])]),
     ],
 )  # fmt: skip

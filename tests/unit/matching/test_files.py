@@ -3,7 +3,7 @@ import pytest
 from cbnet import Message, parse
 from cbnet.errors import FileError, InputError
 from cbnet.matching.message_files import read_messages
-from cbnet.matching.predicate_files import read_predicates
+from cbnet.matching.predicate_files import read_columns, read_predicates
 
 
 def written(tmp_path, name, text):
@@ -80,6 +80,13 @@ def test_files_that_cannot_be_read_say_why(tmp_path, name, content, problem):
     with pytest.raises(InputError) as error:
         read_predicates(written(tmp_path, name, content))
     assert problem in str(error.value)
+
+
+def test_the_hint_names_what_the_reader_takes(tmp_path):
+    with pytest.raises(InputError, match=r"unknown kind of file '\.parquet'; use \.toml or \.jsonl$"):
+        read_predicates(tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=r"unknown kind of file '\.txt'; use \.toml, \.jsonl or \.parquet$"):
+        read_columns(tmp_path / "p.txt")
 
 
 def test_a_missing_file_says_so(tmp_path):

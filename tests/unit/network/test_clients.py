@@ -61,10 +61,10 @@ def test_there_is_room_for_so_many_subscriptions_and_no_more(monkeypatch):
     new = alone()
     new.say(1, Subscribe(1, "x = 1 or y = 1", 0))
     (refused,) = sent(new.say(1, Subscribe(2, "z = 1 or z = 2", 0)))
-    assert refused.reason == "1:1: filters at a router: 4 is over the limit of 3"
+    assert refused.reason == "filters at a router: 4 is over the limit of 3"
     new.say(1, Subscribe(2, "z = 1", 0))
     (refused,) = sent(new.say(1, Subscribe(3, "x = 1", 0)))
-    assert refused.reason == "1:1: subscriptions of a client: 3 is over the limit of 2"
+    assert refused.reason == "subscriptions of a client: 3 is over the limit of 2"
 
 
 def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
@@ -73,7 +73,7 @@ def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
     assert isinstance(sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or z = 1", 0)))[0], Refused)
     new.say(1, Subscribe(1, "x = 1", 0), Subscribe(2, "y = 1", 0))
     (refused,) = sent(new.say(1, Subscribe(3, "z = 1", 0)))
-    assert refused.reason == "1:1: bytes of filters at a router: 18 is over the limit of 12"
+    assert refused.reason == "bytes of filters at a router: 18 is over the limit of 12"
     new.say(1, Unsubscribe(2))
     assert isinstance(sent(new.say(1, Subscribe(3, "z = 1", 0)))[0], Subscribed)
 

@@ -39,6 +39,21 @@ def test_predicates_are_sized_by_filters_constraints_and_tags():
     assert fibs.table(1, 0, [0, 2]).match({"x": 2, "#": ["a", "kind 1"]}) == [0]
 
 
+def test_tables_of_tags_alone_are_compiled_as_tag_tables():
+    owners, tags = np.array([0, 2, 3], dtype=np.int32), pa.array([["a"], ["b"], ["a", "c"]])
+    by_descriptors = DescriptorFibs([*shortest_path_trees(PATH, [0])], Descriptors(owners, tags))
+    by_tags = PredicateFibs(MultiTree(Network(PATH, {0: "#a", 2: "#b", 3: "#a and #c"}), [0]))
+    for fibs in (by_descriptors, by_tags):
+        table = fibs.table(1, 0, [0, 2])
+        assert table._compiled.engine == "tags"
+        assert table.match({"#": ["a"]}) == [0]
+        assert table.match({"#": ["a", "c"]}) == [0, 2]
+        assert fibs.table(1, 0, [2]).match({"#": ["a", "b", "c"]}) == [2]
+    constrained = PredicateFibs(MultiTree(Network(PATH, {0: "x = 1", 2: "#b"}), [0]))
+    assert constrained.table(1, 0, [0, 2])._compiled.engine == "pivot"
+    assert constrained.table(1, 0, [2])._compiled.engine == "tags"
+
+
 def test_the_interface_with_the_most_destinations_is_the_largest():
     assert largest({4: FibSize(1, 3), 2: FibSize(1, 5), 3: FibSize(1, 5)}) == 2
 
