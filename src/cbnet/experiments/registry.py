@@ -1,0 +1,54 @@
+"""The registry: which experiments are there? In the order of the papers; each is imported when it is asked for.
+
+An experiment "2002-figure-7a" is the `EXPERIMENT` of the module `figure_7a_2002`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+
+from cbnet.errors import InputError
+from cbnet.experiments.experiment import AnyExperiment
+
+NAMES: tuple[str, ...] = ()
+
+
+class Experiments(Mapping[str, AnyExperiment]):
+    """Experiments by name."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+
+    def __getitem__(self, name: str) -> AnyExperiment:
+        if name not in self._names:
+            raise KeyError(name)
+        found: AnyExperiment = import_module(f"cbnet.experiments.{_module(name)}").EXPERIMENT
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+EXPERIMENTS = Experiments(NAMES)
+
+
+def chosen(names: Sequence[str]) -> list[AnyExperiment]:
+    """Return the experiments of these names; a name may also be the start of some, such as "2014"; none are all."""
+    for name in names:
+        if not any(_is_meant(each, name) for each in EXPERIMENTS):
+            hint = "see `cbnet reproduce --list`"
+            raise InputError(f"there is no experiment {name!r}", hint=hint)
+    return [EXPERIMENTS[each] for each in EXPERIMENTS if not names or any(_is_meant(each, name) for name in names)]
+
+
+def _is_meant(experiment: str, name: str) -> bool:
+    return experiment == name or experiment.startswith(f"{name}-")
+
+
+def _module(name: str) -> str:
+    year, _, what = name.partition("-")
+    return f"{what.replace('-', '_')}_{year}"

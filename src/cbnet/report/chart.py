@@ -1,0 +1,273 @@
+"""Charts: how is a table drawn? A chart is plain data; from it come Vega-Lite, SVG and PNG.
+
+    kind     is drawn as
+    line     lines with points; with bands (low, high) an area behind each
+    points   points alone
+    bars     a bar for each row; those of one x side by side
+    boxes    for each x the first band as a thin line, the second as a box, and y as a mark in it
+
+A chart with a facet is drawn once for each value of that column, on equal scales.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Kind: TypeAlias = Literal["line", "points", "bars", "boxes"]
+Spec: TypeAlias = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+
+# Each stands out from white and from near black by 3 to 1 or more.
+COLOURS = ("#2478c8", "#d06a00", "#1d9068", "#c4458e", "#7f6bd0", "#a87a00", "#d04848", "#5d8294", "#6b8e23", "#9a6b4f")
+_DASHED = [4, 3]
+_HEIGHT, _WIDTH, _FACET_WIDTH = 300, 620, 320
+_NUMBER = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.value, '.3~g')"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn, from which columns of a table."""
+
+    name: str
+    """The stem of its files."""
+    title: str
+    table: pa.Table
+    x: str
+    y: str
+    kind: Kind = "line"
+    series: str | None = None
+    """The column that tells the colours apart, in the order of the table."""
+    facet: str | None = None
+    x_title: str = ""
+    y_title: str = ""
+    x_log: bool = False
+    y_log: bool = False
+    bands: tuple[tuple[str, str], ...] = ()
+    """Pairs of columns (low, high), the widest first."""
+    references: tuple[tuple[str, float], ...] = ()
+    """What is drawn as a dashed line across: its name, and its y."""
+    description: str = ""
+    """The alternative text: what a reader sees in it."""
+
+
+def vega_lite(chart: Chart) -> list[tuple[str, Spec]]:
+    """Return a Vega-Lite chart as wide as its container for each value of the facet (or one), with that value."""
+    parts = _parts(chart, clickable=True)
+    return [(label, part.properties(width="container", height=_HEIGHT).to_dict()) for label, part in parts]
+
+
+def svg(chart: Chart) -> str:
+    """Return the chart as a drawing that stands alone."""
+    import vl_convert
+
+    drawing: str = vl_convert.vegalite_to_svg(_whole(chart))
+    return drawing
+
+
+def png(chart: Chart, scale: float = 2.0) -> bytes:
+    """Return the chart as an image."""
+    import vl_convert
+
+    image: bytes = vl_convert.vegalite_to_png(_whole(chart), scale=scale)
+    return image
+
+
+def _whole(chart: Chart) -> Spec:
+    """Return the chart with its title, at a fixed width, all facets in one."""
+    import altair as alt
+
+    parts = list(_parts(chart, clickable=False))
+    if chart.facet is None:
+        whole: alt.TopLevelMixin = parts[0][1].properties(width=_WIDTH, height=_HEIGHT, title=chart.title)
+    else:
+        sized = [part.properties(width=_FACET_WIDTH, height=_HEIGHT * 0.7, title=label) for label, part in parts]
+        whole = alt.concat(*sized, columns=2, title=chart.title)
+    spec: Spec = whole.configure(background="white").configure_view(stroke=None).configure_legend(columns=3).to_dict()
+    return spec
+
+
+def _parts(chart: Chart, *, clickable: bool) -> Iterator[tuple[str, alt.LayerChart]]:
+    rows = _rows(chart)
+    if chart.facet is None:
+        yield "", _Part(chart, rows, rows, clickable).drawn()
+        return
+    for value in dict.fromkeys(row[chart.facet] for row in rows):
+        part = replace(chart, description=f"{chart.description} {value}".strip())
+        yield str(value), _Part(part, [row for row in rows if row[chart.facet] == value], rows, clickable).drawn()
+
+
+def _rows(chart: Chart) -> list[Row]:
+    """Return the rows as JSON can hold them, without those that have no place on a logarithmic axis."""
+    named = [chart.x, chart.y, chart.series, chart.facet, *(name for pair in chart.bands for name in pair)]
+    columns = list(dict.fromkeys(name for name in named if name is not None))
+    rows = [{name: _finite(value) for name, value in row.items()} for row in chart.table.select(columns).to_pylist()]
+    logged = [name for name, is_log in ((chart.x, chart.x_log), (chart.y, chart.y_log)) if is_log]
+    return [row for row in rows if all(row[name] is not None and row[name] > 0 for name in logged)]
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _inline(rows: Sequence[Row]) -> Any:
+    return {"values": list(rows)}
+
+
+class _Part:
+    """One part of a chart, with the scales of all."""
+
+    def __init__(self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], clickable: bool) -> None:
+        self._chart = chart
+        self._rows = rows
+        self._all = all_rows
+        self._clickable = clickable and chart.series is not None
+
+    def drawn(self) -> alt.LayerChart:
+        """Return the part, without a size."""
+        import altair as alt
+
+        chart = self._chart
+        layers: list[Any] = [*getattr(self, f"_{chart.kind}")(), *self._references()]
+        if self._clickable:
+            layers[0] = layers[0].add_params(self._picked())
+        whole: Any = alt.layer(*layers, data=_inline(self._rows), description=chart.description or chart.title)
+        drawn: alt.LayerChart = whole
+        return drawn
+
+    def _line(self) -> Iterator[alt.Chart]:
+        for place, (low, high) in enumerate(self._chart.bands):
+            area = self._base(0.14 + 0.1 * place).mark_area()
+            yield area.encode(x=self._x(), **self._between(low, high))
+        yield self._base().mark_line(strokeWidth=2).encode(x=self._x(), y=self._y())
+        yield from self._points()
+
+    def _points(self) -> Iterator[alt.Chart]:
+        yield self._base().mark_point(filled=True, size=45).encode(x=self._x(), y=self._y(), tooltip=self._tooltip())
+
+    def _bars(self) -> Iterator[alt.Chart]:
+        bars = self._base(beside=True).mark_bar()
+        yield bars.encode(x=self._x(discrete=True), y=self._y(), tooltip=self._tooltip())
+
+    def _boxes(self) -> Iterator[alt.Chart]:
+        (whisker, box), x = self._chart.bands, self._x(discrete=True)
+        for mark, pair in (("rule", whisker), ("bar", box)):
+            base = self._base(0.5 if mark == "bar" else 1.0, beside=True)
+            marked = base.mark_bar() if mark == "bar" else base.mark_rule(strokeWidth=1.5)
+            yield marked.encode(x=x, tooltip=self._tooltip(), **self._between(*pair))
+        tick = self._base(beside=True).mark_tick(thickness=3)
+        yield tick.encode(x=x, y=self._y(), tooltip=self._tooltip())
+
+    def _references(self) -> Iterator[alt.Chart]:
+        import altair as alt
+
+        for name, value in self._chart.references:
+            base = alt.Chart(_inline([{"y": value, "name": name}]))
+            y = alt.Y("y:Q", scale=self._scale("y"))
+            yield base.mark_rule(strokeDash=_DASHED, color="#8a8f98").encode(y=y)
+            label = base.mark_text(align="left", baseline="bottom", dx=4, dy=-2, color="#7a808a")
+            yield label.encode(x=alt.value(0), y=y, text="name:N")
+
+    def _base(self, opacity: float = 1.0, *, beside: bool = False) -> alt.Chart:
+        """Return a chart with the colours of the series; `beside` sets them side by side."""
+        import altair as alt
+
+        series = self._chart.series
+        if series is None:
+            return alt.Chart().encode(color=alt.value(COLOURS[0]), opacity=alt.value(opacity))
+        names = list(dict.fromkeys(row[series] for row in self._all))
+        legend = alt.Legend(title=None, orient="bottom", labelLimit=300, symbolOpacity=1)
+        scale = alt.Scale(domain=names, range=[COLOURS[place % len(COLOURS)] for place in range(len(names))])
+        seen: Any = alt.value(opacity)
+        if self._clickable:
+            seen = alt.condition(self._picked(), alt.value(opacity), alt.value(opacity * 0.15))
+        base = alt.Chart().encode(color=alt.Color(f"{series}:N", scale=scale, legend=legend), opacity=seen)
+        return base.encode(xOffset=alt.XOffset(f"{series}:N", scale=alt.Scale(domain=names))) if beside else base
+
+    def _picked(self) -> alt.Parameter:
+        """Return what a click on the legend picks: the series of that name."""
+        import altair as alt
+
+        return alt.selection_point(name="picked", fields=[str(self._chart.series)], bind="legend")
+
+    def _between(self, low: str, high: str) -> dict[str, Any]:
+        return {"y": self._y(low), "y2": f"{high}:Q"}
+
+    def _x(self, *, discrete: bool = False) -> alt.X:
+        import altair as alt
+
+        chart = self._chart
+        is_number = all(isinstance(row[chart.x], int | float) for row in self._all)
+        if discrete or not is_number:
+            values = list(dict.fromkeys(row[chart.x] for row in self._all))
+            labels = {"labelExpr": _NUMBER} if is_number else {"labelLimit": 160}
+            axis = alt.Axis(title=chart.x_title or chart.x, labelAngle=0 if len(values) < 9 else -40, **labels)
+            return alt.X(f"{chart.x}:O", sort=values, scale=alt.Scale(domain=values), axis=axis)
+        return alt.X(f"{chart.x}:Q", scale=self._scale("x"), axis=self._axis("x"))
+
+    def _y(self, column: str | None = None) -> alt.Y:
+        import altair as alt
+
+        return alt.Y(f"{column or self._chart.y}:Q", scale=self._scale("y"), axis=self._axis("y"), stack=None)
+
+    def _axis(self, side: Literal["x", "y"]) -> alt.Axis:
+        import altair as alt
+
+        chart = self._chart
+        title = (chart.x_title or chart.x) if side == "x" else (chart.y_title or chart.y)
+        powers = self._powers(side)
+        options: Spec = {"values": powers} if powers else {"tickCount": 6}
+        return alt.Axis(title=title, labelExpr=_NUMBER, **options)
+
+    def _powers(self, side: Literal["x", "y"]) -> list[float]:
+        """Return the ticks of a logarithmic axis over two decades or more: Vega would label too many."""
+        if not (self._chart.x_log if side == "x" else self._chart.y_log):
+            return []
+        values = self._values(side)
+        first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+        step = 1 + (last - first) // 10
+        return [10.0**power for power in range(first, last + 1, step)] if last - first >= 2 else []
+
+    def _scale(self, side: Literal["x", "y"]) -> alt.Scale:
+        import altair as alt
+
+        chart, values = self._chart, self._values(side)
+        if not values:
+            return alt.Scale()
+        least, most = min(values), max(values)
+        if chart.x_log if side == "x" else chart.y_log:
+            return alt.Scale(type="log", domain=[least / 1.15, most * 1.15])
+        if side == "x":
+            return alt.Scale(domain=[least, most], nice=True, zero=False)
+        return alt.Scale(domain=[min(0.0, least), most if most > min(0.0, least) else least + 1], nice=True)
+
+    def _values(self, side: Literal["x", "y"]) -> list[float]:
+        """Return all that is on an axis, over all facets."""
+        chart = self._chart
+        names = [chart.x] if side == "x" else [chart.y, *(name for pair in chart.bands for name in pair)]
+        values = [row[name] for row in self._all for name in names if isinstance(row[name], int | float)]
+        values += [value for _, value in chart.references] if side == "y" else []
+        is_log = chart.x_log if side == "x" else chart.y_log
+        return [value for value in values if value > 0 or not is_log]
+
+    def _tooltip(self) -> list[alt.Tooltip]:
+        import altair as alt
+
+        chart = self._chart
+        titles = {chart.x: chart.x_title, chart.y: chart.y_title}
+        named = [chart.series, chart.x, chart.y, *(name for pair in chart.bands for name in pair)]
+        columns = list(dict.fromkeys(name for name in named if name is not None))
+        return [self._told(name, titles.get(name) or name, alt) for name in columns]
+
+    def _told(self, name: str, title: str, alt: Any) -> Any:
+        if any(isinstance(row[name], float) for row in self._all):
+            return alt.Tooltip(f"{name}:Q", title=title, format=".4~g")
+        is_number = all(isinstance(row[name], int) for row in self._all)
+        return alt.Tooltip(f"{name}:Q", title=title, format=",") if is_number else alt.Tooltip(f"{name}:N", title=title)
