@@ -8,7 +8,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from socket import create_connection
@@ -63,6 +64,20 @@ def spark_session(
     if progress:
         watch_stages(session)
     return session
+
+
+@contextmanager
+def borrowed_session(
+    name: str = "cbnet", *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """Give the session that is running, and leave it; or start one, and stop it at the end."""
+    running = SparkSession.getActiveSession()
+    session = running or spark_session(name, master=master, conf=conf)
+    try:
+        yield session
+    finally:
+        if running is None:
+            session.stop()
 
 
 def _check_master(master: str) -> None:

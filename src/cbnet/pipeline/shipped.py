@@ -38,7 +38,7 @@ class Shipped:
 
 def ship(spark: SparkSession, arrays: Mapping[str, NDArray[Any]]) -> Shipped:
     """Give arrays to all executors of a session; equal ones are given once."""
-    draft = _own_folder() / "draft"
+    draft = own_folder() / "draft"
     write_arrays(draft, arrays)
     with draft.open("rb") as file:
         name = f"cbnet-{hashlib.file_digest(file, 'sha256').hexdigest()[:32]}.arrow"
@@ -47,17 +47,23 @@ def ship(spark: SparkSession, arrays: Mapping[str, NDArray[Any]]) -> Shipped:
         draft.unlink()  # executors may be reading the other
     else:
         draft.rename(path)
-    if name not in _given.setdefault(spark.sparkContext.applicationId, set()):
-        spark.sparkContext.addFile(str(path))
-        _given[spark.sparkContext.applicationId].add(name)
+    give_file(spark, path)
     return Shipped(name)
+
+
+def give_file(spark: SparkSession, path: Path) -> None:
+    """Give a file to all executors of a session, once; its name says what is in it, and it must stay there."""
+    given = _given.setdefault(spark.sparkContext.applicationId, set())
+    if path.name not in given:
+        spark.sparkContext.addFile(str(path))
+        given.add(path.name)
 
 
 _given: dict[str, set[str]] = {}  # the files of each application
 
 
 @cache
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """Return a folder that lives as long as this process: executors fetch from it when they first need a file."""
     folder = Path(tempfile.mkdtemp(prefix="cbnet-shipped-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
