@@ -99,7 +99,7 @@ def _mistakes(result: TagResult) -> Grid:
             row.predicted_per_predicate,
             row.measured_per_predicate,
         )
-        add_cells(grid, row.tags, f"{row.messages:,}", *(f"{rate:.1e}" for rate in rates))
+        add_cells(grid, row.tags, f"{row.messages:,}", *(f"{rate:.1e}" if rate else "0" for rate in rates))
     return grid
 
 

@@ -50,28 +50,17 @@ def fib(
     Example: cbnet fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
     """
     from cbnet.cli.fib_output import show_all, show_router
+    from cbnet.cli.roots import chosen_roots
     from cbnet.topology import topology as named
 
     graph = named(topology, seed, largest=largest)
-    roots = _roots(graph, trees, root or [], seed)
+    roots = chosen_roots(graph, trees, root or [], seed)
     fibs = _fibs(graph, roots, predicates, descriptors, seed)
     names = [graph.name(each) for each in roots]
     if router == "all" and router not in graph.names:
         show_all(fibs, len(graph), as_json=json)
     else:
         show_router(fibs, graph, _router(graph, router), names, as_json=json)
-
-
-def _roots(graph: Graph, count: int | None, named: list[str], seed: int) -> list[int]:
-    """Return the roots that are named, or else as many as are asked for, by default one."""
-    from cbnet.topology import draw_roots, root_classes
-
-    if named and count is not None:
-        raise InputError("which trees?", hint="give either --trees or --root")
-    if named:
-        return [graph.id(name) for name in named]
-    drawn: list[int] = draw_roots(root_classes(graph), count or 1, seed=seed).tolist()
-    return drawn
 
 
 def _fibs(graph: Graph, roots: list[int], predicates: Path | None, descriptors: Path | None, seed: int) -> Fibs:
@@ -88,7 +77,7 @@ def _fibs(graph: Graph, roots: list[int], predicates: Path | None, descriptors: 
         from cbnet.topology import shortest_path_trees
 
         return DescriptorFibs([*shortest_path_trees(graph, roots)], spread_descriptors(descriptors, len(graph), seed))
-    raise InputError("who wants what?", hint="give either --predicates FILE or --descriptors FILE")
+    raise InputError("it is not clear who wants what", hint="give either --predicates FILE or --descriptors FILE")
 
 
 def _router(graph: Graph, said: str) -> int:

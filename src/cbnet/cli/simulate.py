@@ -56,6 +56,9 @@ def simulate(
         int | None,
         typer.Option("--trees", min=1, help="Trees of the scheme multitree, drawn by class; 1 if not given."),
     ] = None,
+    root: Annotated[
+        list[str] | None, typer.Option("--root", help="The root of one of its trees; repeat it for more.")
+    ] = None,
     commit: Annotated[
         str | None,
         typer.Option("--commit", help="Its choice of a tree: random, flow or least; random if not given."),
@@ -79,13 +82,14 @@ def simulate(
     """
     from cbnet.cli import simulated
     from cbnet.cli import simulation_output as output
+    from cbnet.cli.roots import chosen_roots
     from cbnet.routing import Network
     from cbnet.topology import topology as named
 
     _check_choice(predicates, random)
     names = [*dict.fromkeys(name.strip() for name in scheme.split(","))]
     _check_effect(names, "drp", {"--unicast": unicast, "--partition": partition or None})
-    _check_effect(names, "multitree", {"--trees": trees, "--commit": commit})
+    _check_effect(names, "multitree", {"--trees": trees, "--root": root, "--commit": commit})
     graph = named(topology, seed, largest=largest)
     _check_ips(names, len(graph))
     if predicates is not None:
@@ -93,7 +97,8 @@ def simulate(
     else:
         receivers = simulated.random_receivers(graph, random or "", seed)
     network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
-    schemes = _schemes(names, network, unicast or "shortest", partition, (trees or 1, commit or "random", seed))
+    roots = chosen_roots(graph, trees, root or [], seed) if "multitree" in names else []
+    schemes = _schemes(names, network, unicast or "shortest", partition, (roots, commit or "random", seed))
     traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
     if draw is not None:
         output.check_drawing(draw, network)
@@ -114,7 +119,8 @@ def simulate(
 
 def _check_choice(predicates: Path | None, random: str | None) -> None:
     if (predicates is None) == (random is None):
-        raise InputError("who wants what?", hint="give either --predicates FILE or --random receivers=50,filters=3")
+        hint = "give either --predicates FILE or --random receivers=50,filters=3"
+        raise InputError("it is not clear who wants what", hint=hint)
 
 
 def _check_effect(names: Sequence[str], scheme: str, options: Mapping[str, object]) -> None:
@@ -147,18 +153,20 @@ def _messages(said: str, network: Network, random: str | None, seed: int) -> lis
 
 
 def _schemes(
-    chosen: Sequence[str], network: Network, unicast: str, partition: bool, trees: tuple[int, str, int]
+    chosen: Sequence[str], network: Network, unicast: str, partition: bool, trees: tuple[list[int], str, int]
 ) -> list[Scheme]:
-    """Return the schemes of these names; DRP with its module, multitree with its trees, policy and seed."""
-    from cbnet.cli.simulated import drawn_trees
+    """Return the schemes of these names; DRP with its module, multitree with its roots, policy and seed."""
     from cbnet.routing import scheme
     from cbnet.routing.drp import Drp
+    from cbnet.routing.multitree import MultiTree
     from cbnet.routing.unicast import unicast as module
+
+    roots, commit, seed = trees
 
     kinds = {name: scheme(name) for name in chosen}  # an unknown one is an error before anything is built
     kinds |= {
         "drp": lambda network: Drp(network, module(unicast, network), partition=partition),
-        "multitree": lambda network: drawn_trees(network, *trees),
+        "multitree": lambda network: MultiTree(network, roots, commit=commit, seed=seed),
     }
     return [kinds[name](network) for name in chosen]
 

@@ -13,7 +13,6 @@ from cbnet.errors import FileError, InputError
 if TYPE_CHECKING:
     from cbnet.language import Filter, Message, Predicate
     from cbnet.routing import Network
-    from cbnet.routing.multitree import MultiTree
     from cbnet.topology import Graph
     from cbnet.workload import Forwarding2002
 
@@ -143,15 +142,6 @@ def chosen_senders(graph: Graph, count: int | None, sources: Sequence[str], seed
     if not 1 <= count <= len(graph):
         raise InputError(f"the network has {len(graph):,} nodes, and cannot have {count:,} senders")
     return random.Random(f"senders {seed}").sample(range(len(graph)), count)
-
-
-def drawn_trees(network: Network, count: int, commit: str, seed: int) -> MultiTree:
-    """Return the multi-tree scheme of a network, with roots drawn by their class."""
-    from cbnet.routing.multitree import MultiTree
-    from cbnet.topology import draw_roots, root_classes
-
-    roots = draw_roots(root_classes(network.graph), count, seed=seed).tolist()
-    return MultiTree(network, roots, commit=commit, seed=seed)
 
 
 def traffic(network: Network, messages: Sequence[Message], seed: int) -> list[tuple[int, Message]]:

@@ -104,25 +104,26 @@ def test_rows_without_tags_are_left_out_and_said(cbnet, files):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "who wants what?; give either --predicates FILE or --descriptors FILE"),
-        (["--descriptors", "said.tsv", "--predicates", "wanted.toml"], "who wants what?"),
-        (["--descriptors", "said.tsv", "--trees", "2", "--root", "1"], "which trees?; give either --trees or --root"),
+        ([], "it is not clear who wants what; give either --predicates FILE or --descriptors FILE"),
+        (["--descriptors", "said.tsv", "--predicates", "wanted.toml"], "it is not clear who wants what"),
+        (["--descriptors", "said.tsv", "--trees", "2", "--root", "1"], "--trees and --root are both given; give one"),
         (["--descriptors", "said.tsv", "--root", "x"], "the graph has no node 'x'"),
         (["--descriptors", "said.tsv", "--router", "x"], "the graph has no node 'x'"),
         (["--descriptors", "said.tsv", "--trees", "0"], "Invalid value for '--trees'"),
-        (["--descriptors", "no.tsv"], "no.tsv: cannot read"),
+        (["--descriptors", "no.tsv"], "no.tsv: cannot read: No such file or directory"),
         (["--descriptors", "."], ".: cannot read"),
         (["--descriptors", "path.edges"], "write a head such as user, item, tags, with tabs between"),
-        (["--descriptors", "ragged.tsv"], "ragged.tsv: "),
-        (["--descriptors", "binary.tsv"], "binary.tsv: "),
+        (["--descriptors", "path.edges"], "path.edges: there is no column tags"),
+        (["--descriptors", "ragged.tsv"], "ragged.tsv:3: the head has 2 columns, and this line has 3; write tabs"),
+        (["--descriptors", "binary.tsv"], "binary.tsv: row 2 is not UTF-8"),
         (["--descriptors", "damaged.tsv.gz"], "damaged.tsv.gz: "),
-        (["--descriptors", "empty.tsv"], "empty.tsv: "),
+        (["--descriptors", "empty.tsv"], "empty.tsv: Empty CSV file; write a head"),
         (["--descriptors", "head.tsv"], "head.tsv: there are no tags"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cbnet, files, monkeypatch, arguments, problem):
-    (files / "ragged.tsv").write_text("user\ttags\n1\ta\tb\n")
-    (files / "binary.tsv").write_bytes(b"user\ttags\n1\t\xff\xfe\n")
+    (files / "ragged.tsv").write_text("user\ttags\n1\ta b\n1\ta\tb\n")
+    (files / "binary.tsv").write_bytes(b"user\ttags\n1\t\xc3\xa9\n1\t\xff\xfe\n")
     (files / "damaged.tsv.gz").write_bytes(gzip.compress(b"user\ttags\n1\ta\n")[:-9])
     (files / "empty.tsv").write_text("")
     (files / "head.tsv").write_text("user\ttags\n")

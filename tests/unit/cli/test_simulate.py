@@ -157,6 +157,16 @@ def test_trees_deliver_all_by_longer_ways_and_the_least_extra_length_is_the_shor
     assert (stretches["least"] < stretches["random"]) == (trees > 1)
 
 
+@pytest.mark.parametrize(
+    ("root", "stretch"),
+    [("1", 1.0), ("3", 2.0)],  # from 1 to 2 it is 3; on the tree from 3 the way is 1-4-3-2, which is 6
+)
+def test_roots_may_be_named(cbnet, files, root, stretch):
+    chosen = ("--scheme", "multitree", "--root", root, "--source", "1", "--json")
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", *chosen)))
+    assert (found["multitree"]["delivered"], found["multitree"]["stretch_max"]) == (2, stretch)
+
+
 def test_fewer_senders_need_less_state(cbnet):
     few, all_nodes = (
         by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
@@ -247,7 +257,7 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--topology", "ring:9"], "who wants what?; give either --predicates FILE or --random"),
+        (["--topology", "ring:9"], "it is not clear who wants what; give either --predicates FILE or --random"),
         (["--topology", "ring:9", "--random", "receivers=10"], "has 9 nodes, and cannot have 10 receivers"),
         (
             ["--topology", "ring:9", "--random", "receiver=5"],
@@ -297,6 +307,11 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--commit", "flow"],
             "--commit: only the scheme multitree",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: only the scheme multitree"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--root", "1", "--trees", "2"],
+            "--trees and --root are both given; give one of them",
         ),
         (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),
         (["--random", "receivers=2"], "Missing option '--topology'"),
