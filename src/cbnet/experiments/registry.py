@@ -11,7 +11,10 @@ from importlib import import_module
 from cbnet.errors import InputError
 from cbnet.experiments.experiment import AnyExperiment
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = (
+    "2001-examples", "2001-figures-9-12", "2001-figures-10-11", "2001-summary",
+    "2014-examples",
+)  # fmt: skip
 
 
 class Experiments(Mapping[str, AnyExperiment]):

@@ -24,7 +24,7 @@ def test_an_experiment_is_told_in_full(name):
     assert {claims()[number].paper for number in experiment.claims} <= {experiment.paper}
     assert set(experiment.scales) == set(SCALES)
     for parameters in experiment.scales.values():
-        assert json.loads(json.dumps(asdict(parameters)))
+        assert isinstance(json.loads(json.dumps(asdict(parameters))), dict)
 
 
 def test_what_is_not_there_is_refused():

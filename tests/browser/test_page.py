@@ -1,0 +1,181 @@
+"""The pages in a real browser: everything is drawn, nothing is missing, narrow and wide, light and dark."""
+
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+from cbnet.experiments.claim import VERDICTS, Finding, claims
+from cbnet.experiments.experiment import Experiment
+from cbnet.experiments.reproduce import Outcome
+from cbnet.experiments.reproduced_page import reproduction_page
+from cbnet.report.chart import Chart
+from cbnet.report.page import html
+
+TABLE = pa.table(
+    {
+        "filters": [10, 1000, 10, 1000],
+        "ms": [0.1, 3.0, 0.2, 30.0],
+        "low": [0.05, 2.0, 0.1, 20.0],
+        "high": [0.2, 4.0, 0.4, 60.0],
+        "engine": ["counting", "counting", "pivot </script>", "pivot </script>"],
+        "names": [50, 50, 100, 100],
+    }
+)
+KINDS = {
+    "line": {"bands": (("low", "high"),), "y_log": True, "x_log": True},
+    "points": {"references": (("paper", 25.0),)},
+    "bars": {},
+    "boxes": {"bands": (("low", "high"), ("low", "high"))},
+}
+CHARTS = (
+    *(
+        Chart(
+            f"chart-{kind}",
+            f"As {kind}",
+            TABLE,
+            "filters",
+            "ms",
+            kind,
+            series="engine",
+            description="It grows.",
+            **more,
+        )
+        for kind, more in KINDS.items()
+    ),
+    Chart("chart-facets", "By names", TABLE, "filters", "ms", facet="names", description="Both grow."),
+)
+
+ABOUT = {
+    "scale": "quick", "seed": 0, "seconds": 1.0, "version": "1", "parameters": {"filters": [10, 1000]},
+    "machine": {"processor": "a processor", "cores": 2, "memory_gb": 4.0, "system": "Linux", "python": "3"},
+    "tables": {"times": 4},
+}  # fmt: skip
+FINDINGS = (
+    Finding(5, "300 ms", "holds"),
+    Finding(6, "slopes of 0.1", "differs", "the machine is another"),
+    Finding(7, "10 ×", "fails", "<b>the paper errs</b>"),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    experiment = Experiment(
+        "2001-figure-9", "Time by filters", "2001", "§4.2", (5, 6, 7), {}, None, None, None, ("A choice.",)
+    )
+    page = reproduction_page([Outcome(experiment, ABOUT, FINDINGS, CHARTS, {"times": 4})])
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(html(page), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1300])
+def test_all_charts_are_drawn_and_nothing_overflows(visit, path, width, colours):
+    page = visit(path, width=width, colours=colours)
+    places = page.locator(".vega")
+    assert places.count() == len(KINDS) + 2  # the facets are two
+    for place in places.all():
+        assert place.get_attribute("data-drawn") == "yes"
+        drawing = place.locator("svg.marks").bounding_box()
+        assert drawing["width"] > 200
+        assert drawing["height"] > 150
+        assert drawing["x"] + drawing["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_chart_has_an_alternative_text_and_its_numbers(visit, path):
+    page = visit(path)
+    for chart in CHARTS:
+        figure = page.locator(f"#{chart.name}")
+        for place in figure.locator(".vega").all():
+            assert place.get_attribute("aria-label").startswith(f"{chart.title} {chart.description}")
+        assert figure.locator("tbody tr").count() == TABLE.num_rows
+
+
+def test_the_table_of_claims_is_complete(visit, path):
+    rows = visit(path).evaluate(
+        "[...document.querySelectorAll('#claims tbody tr')].map((row) => [row.innerText, row.dataset.kind])"
+    )
+    for claim, (text, verdict) in zip(claims().values(), rows, strict=True):
+        assert text.split()[0] == str(claim.number)
+        assert claim.says in text
+        assert claim.value in text
+        assert verdict in VERDICTS.values()
+
+
+def test_claims_can_be_filtered_by_verdict(visit, path):
+    page = visit(path)
+    visible = page.locator("#claims tbody tr:visible")
+    for verdict, count in {"holds": 1, "differs": 1, "fails": 1, "open": len(claims()) - 3}.items():
+        button = page.get_by_role("button", name=f"{VERDICTS[verdict]}: {count}", exact=True)
+        button.click()
+        assert button.get_attribute("aria-pressed") == "true"
+        assert visible.count() == count
+    page.get_by_role("button", name="all 90 claims").click()
+    assert visible.count() == len(claims())
+
+
+def test_a_claim_leads_to_its_experiment(visit, path):
+    page = visit(path)
+    page.locator("#claims").get_by_role("link", name="7", exact=True).click()
+    assert page.evaluate("location.hash") == "#2001-figure-9"
+    assert page.locator(":target h3").inner_text() == "Time by filters"
+
+
+def test_a_click_on_the_legend_picks_a_series(visit, path):
+    page = visit(path)
+    lines = page.locator("#chart-line .mark-line path")
+    seen = lambda: sorted(float(line.get_attribute("opacity") or 1) for line in lines.all())  # noqa: E731
+    assert seen() == [1, 1]
+    page.locator("#chart-line").get_by_text("counting", exact=True).first.click()
+    page.wait_for_function("document.querySelectorAll('#chart-line .mark-line path[opacity=\"0.15\"]').length == 1")
+    assert seen() == [0.15, 1]
+
+
+def test_headings_go_down_one_by_one(visit, path):
+    levels = [int(heading.evaluate("node => node.tagName")[1]) for heading in visit(path).locator("h1,h2,h3,h4").all()]
+    assert levels[0] == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+def test_what_is_written_is_never_taken_for_html(visit, path):
+    page = visit(path)
+    assert page.locator("#claims b").count() == 0
+    assert page.get_by_text("<b>the paper errs</b>").first.is_visible()
+    assert "pivot </script>" in page.locator("#chart-line").inner_text()
+
+
+def test_charts_are_drawn_anew_in_the_colours_of_the_page(visit, path):
+    page = visit(path)
+    colour = lambda: page.locator("#chart-line .role-axis-title text").first.get_attribute("fill")  # noqa: E731
+    before = colour()
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        f"document.querySelector('#chart-line .role-axis-title text')?.getAttribute('fill') != '{before}'"
+    )
+    assert colour() != before
+
+
+def _luminance(colour):
+    parts = [int(part) / 255 for part in colour[4:-1].split(",")[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_texts_stand_out_from_what_is_behind_them(visit, path, colours):
+    page = visit(path, colours=colours)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    pairs = page.evaluate(
+        """() => [...document.querySelectorAll('h1,h2,h3,p,td,th,a,small,summary,li,button,caption,.mark')].map((node) => {
+             const colour = getComputedStyle(node).color;
+             let behind = node;
+             const opaque = (each) => !/^rgba\\(.*, 0(\\.\\d+)?\\)$/.test(getComputedStyle(each).backgroundColor);
+             while (behind.parentElement && !opaque(behind)) behind = behind.parentElement;
+             return [colour, getComputedStyle(behind).backgroundColor];
+           })"""
+    )
+    for text, behind in {tuple(pair) for pair in pairs}:
+        dark, light = sorted((_luminance(text), _luminance(behind)))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, behind)
