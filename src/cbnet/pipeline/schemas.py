@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 _TYPES: dict[str, DataType] = {
     "string": StringType(), "int": IntegerType(), "long": LongType(),
     "double": DoubleType(), "bytes": BinaryType(),
-    "strings": ArrayType(StringType()), "ints": ArrayType(IntegerType()),
+    "strings": ArrayType(StringType()), "ints": ArrayType(IntegerType()), "longs": ArrayType(LongType()),
 }  # fmt: skip
 
 
@@ -50,6 +50,7 @@ ROLES = ("subscription", "offer")
 
 TAGS = _of(tag="string", id="int", sets="long")  # ids by falling number of sets, ties by tag
 SETS = _of(app="string", role="string", tags="ints")  # ids rising
+MODELS = _of(app="string", mutation="double", first_new="long", stride="long", offsets="longs", tags="ints")
 POPULATION = _of(node="int", app="string", role="string", tags="ints")
 LOADS = _of(node="int", role="string", descriptors="long", tags="long")  # what each node says, not aggregated
 PREDICATES = _of(node="int", tags="ints")  # the minimal descriptors of each node

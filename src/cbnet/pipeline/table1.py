@@ -23,6 +23,12 @@ from cbnet.pipeline.tree_counts import EdgeCounts, sums_below
 from cbnet.topology import Tree
 
 BYTES = 50  # of a kept descriptor
+_COUNTED = ("interfaces", "destinations", "tags", "descriptors", "kept", "bytes")
+# The paper's: its sizes are these bytes, in units of 2^20.
+PAPER_TABLE1 = {
+    "all": dict(zip(_COUNTED, (325, 42_112, 276_501_173, 85_504_514, 10_880_657, 10_880_657 * BYTES), strict=True)),
+    "largest": dict(zip(_COUNTED, (1, 6_559, 35_814_399, 10_727_593, 1_145_713, 1_145_713 * BYTES), strict=True)),
+}
 
 Row = tuple[int | None, ...]
 
