@@ -21,7 +21,10 @@ from cbnet.cli.fib import fib
 from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
+from cbnet.cli.pipeline import pipeline
+from cbnet.cli.reproduce import reproduce
 from cbnet.cli.simulate import simulate
+from cbnet.cli.spark import spark
 from cbnet.cli.topology import topology
 from cbnet.cli.trees import trees
 from cbnet.errors import CbnetError, InputError
@@ -36,9 +39,11 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, demo):
+for command in (alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce, demo):
     app.command()(command)
 app.add_typer(bench, name="bench")
+app.add_typer(spark, name="spark")
+app.add_typer(pipeline, name="pipeline")
 
 
 def _print_version(asked: bool) -> None:
