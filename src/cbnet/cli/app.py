@@ -22,11 +22,16 @@ from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
 from cbnet.cli.output import print_error
 from cbnet.cli.pipeline import pipeline
+from cbnet.cli.pub import pub
 from cbnet.cli.reproduce import reproduce
+from cbnet.cli.router import router
 from cbnet.cli.simulate import simulate
 from cbnet.cli.spark import spark
+from cbnet.cli.sub import sub
 from cbnet.cli.topology import topology
+from cbnet.cli.trace import trace
 from cbnet.cli.trees import trees
+from cbnet.cli.up import up
 from cbnet.errors import CbnetError, InputError
 
 # Typer carries a copy of click in newer versions and uses the real one in older: this finds either.
@@ -39,7 +44,10 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce, demo):
+for command in (
+    alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce,
+    up, router, sub, pub, trace, demo,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(spark, name="spark")

@@ -1,0 +1,89 @@
+"""`cbnet pub`: publish a message, or those that stand in lines on standard input."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cbnet.cli.network_options import AnyRouter, Folder, NetworkName, connected
+from cbnet.cli.output import AsJson, counted, print_error, print_json, print_remark
+from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    from cbnet.language import Message
+
+
+def pub(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=VALUE | '#TAG']...",
+            help="The message. Without it, JSON Lines are read from standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    payload: Annotated[str, typer.Option("--payload", help="Text that goes with every message.")] = "",
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", min=0.001, help="At most so many messages in a second.", show_default=False),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="Publish the message so many times.")] = 1,
+    router: AnyRouter = None,
+    network: Folder = None,
+    network_name: NetworkName = "cbnet",
+    json: AsJson = False,
+) -> None:
+    """Publish a message; end when the router has it.
+
+    Values are numbers, true, false, or text: price=300 dest=MXP; text that looks like a number stands in quotes:
+    code='"7"'.
+
+    Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
+    """
+    from cbnet.cli.spoken_message import spoken_message
+
+    messages: Iterable[Message | InputError]
+    messages = [spoken_message(words)] * count if words else _lines()
+    published = mistakes = 0
+    with connected(router, network, network_name) as client:
+        for message in _paced(messages, rate):
+            if isinstance(message, InputError):
+                mistakes += 1
+                print_error(message, json)
+                continue
+            client.publish(message, payload.encode())
+            if rate is not None:
+                client.flush()
+            published += 1
+        client.flush()
+        client.status()  # its answer comes after the router has taken all before it
+        name = client.router
+    if json:
+        print_json({"published": published, "router": name})
+    else:
+        print_remark(f"published {counted(published, 'message')} at {name}")
+    if mistakes:
+        raise typer.Exit(2)
+
+
+def _lines() -> Iterator[Message | InputError]:
+    """Yield the messages on standard input, and what is wrong with other lines."""
+    from cbnet.cli.message_lines import message_of
+
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        message = message_of(line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b""))
+        if message is not None:
+            yield message.at(line=number) if isinstance(message, InputError) else message
+
+
+def _paced(messages: Iterable[Message | InputError], rate: float | None) -> Iterator[Message | InputError]:
+    """Yield messages, so many in a second and no more."""
+    began = time.monotonic()
+    for number, message in enumerate(messages):
+        if rate is not None:
+            time.sleep(max(0.0, began + number / rate - time.monotonic()))
+        yield message

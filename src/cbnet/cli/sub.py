@@ -1,0 +1,91 @@
+"""`cbnet sub`: print the messages that a predicate matches, as they come."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cbnet.cli.network_options import AnyRouter, Folder, NetworkName, connected
+from cbnet.cli.output import AsJson, counted, print_json, print_remark
+
+if TYPE_CHECKING:
+    from cbnet.network import Client, Delivery, Subscription
+    from cbnet.network.async_subscription import WhenFull
+
+
+def sub(
+    predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="In quotes.", show_default=False)],
+    router: AnyRouter = None,
+    network: Folder = None,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="End after so many messages.", show_default=False)
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Say when every router that can be reached has the subscription.")
+    ] = False,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds to wait for that.")] = 5.0,
+    queue: Annotated[int, typer.Option("--queue", min=1, help="Messages that wait to be printed.")] = 1_000,
+    when_full: Annotated[
+        str, typer.Option("--when-full", help="What to do then: block, drop oldest or disconnect.")
+    ] = "block",
+    network_name: NetworkName = "cbnet",
+    json: AsJson = False,
+) -> None:
+    """Subscribe to a predicate and print the messages that it matches.
+
+    Example: cbnet sub 'price < 500 and #upgradeable' --wait
+    """
+    from cbnet.errors import CbnetError
+
+    policy: Any = when_full
+    with connected(router, network, network_name) as client:
+        subscription = _subscribed(client, predicate, wait, timeout, queue, policy)
+        try:
+            _print_all(subscription, count, as_json=json)
+        finally:
+            lost = client.lost + subscription.dropped
+            if lost:
+                print_remark(f"{counted(lost, 'message')} came faster than they were taken, and were dropped")
+            if not client.is_connected and count is None:
+                raise CbnetError("the connection has ended")
+
+
+def _subscribed(
+    client: Client, predicate: str, wait: bool, timeout: float, queue: int, when_full: WhenFull
+) -> Subscription:
+    subscription = client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
+    if wait:
+        _, routers, missing = subscription.confirmation
+        away = f"; out of reach: {', '.join(missing)}" if missing else ""
+        print_remark(f"subscribed at {client.router}; {counted(routers, 'router')} know it{away}")
+    return subscription
+
+
+def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) -> None:
+    for printed, delivery in enumerate(subscription, 1):
+        _print(delivery, as_json=as_json)
+        sys.stdout.flush()
+        if printed == count:
+            return
+
+
+def _print(delivery: Delivery, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"message": delivery.message, **_payload(delivery.payload), "source": delivery.source})
+        return
+    from cbnet.language import Message
+
+    text = str(Message.from_dict(delivery.message)) or "(an empty message)"
+    shown = _payload(delivery.payload)["payload"]
+    print(f"{text}  {shown}" if shown else text)
+
+
+def _payload(payload: bytes) -> dict[str, str]:
+    """Return a payload as text, if it is some, else in base 64."""
+    try:
+        return {"payload": payload.decode()}
+    except UnicodeDecodeError:
+        return {"payload": base64.b64encode(payload).decode(), "encoding": "base64"}
