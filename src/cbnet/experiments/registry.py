@@ -13,7 +13,7 @@ from cbnet.experiments.experiment import AnyExperiment
 
 NAMES: tuple[str, ...] = (
     "2001-examples", "2001-figures-9-12", "2001-figures-10-11", "2001-summary",
-    "2014-examples",
+    "2014-examples", "2014-figure-4", "2014-figure-5", "2014-link-load",
 )  # fmt: skip
 
 
