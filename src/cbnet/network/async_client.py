@@ -213,7 +213,7 @@ class AsyncClient:
         self._subscriptions.clear()
         if connection is not None:
             connection.close("the client ends")
-            await asyncio.wait([connection.ended], timeout=_GRACE)
+            await connection.gone(_GRACE)
 
     # --- what happens to its connection
 
@@ -465,7 +465,7 @@ class AsyncClient:
             if connection is None:
                 continue
             silence = self._loop.time() - self._heard
-            if silence > _SILENT:
+            if silence > _SILENT or self.is_held:  # then the router's own question is not read
                 connection.send(frames.Ping(0))
             if silence > _DEAD and not self.is_held:
                 self.failed(connection, "the router is silent")

@@ -135,6 +135,13 @@ class Connection(asyncio.Protocol):
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
 
+    async def gone(self, timeout: float) -> None:
+        """Wait until a connection that was closed is gone; after so many seconds, end it without its last frames."""
+        await asyncio.wait([self.ended], timeout=timeout)
+        if not self.ended.done():
+            self._transport.abort()
+            await asyncio.wait([self.ended], timeout=timeout)
+
     def hold(self) -> None:
         """Read nothing for a while."""
         if not self._is_closing:
@@ -149,6 +156,11 @@ class Connection(asyncio.Protocol):
         """Return how many packets were skipped since this was last asked for."""
         skipped, self._reader.skipped = self._reader.skipped, 0
         return skipped
+
+    @property
+    def unsent(self) -> int:
+        """How many bytes were written and the other side has not taken."""
+        return self._transport.get_write_buffer_size()
 
     @property
     def is_loaded(self) -> bool:

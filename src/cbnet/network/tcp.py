@@ -19,6 +19,7 @@ import logging
 import secrets
 from collections.abc import Iterable, Mapping
 from itertools import count
+from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.network.addresses import Address
@@ -43,6 +44,13 @@ MOST_RECORDS = MOST_NODE_BYTES + (1 << 26)  # bytes of all that waits for one ne
 _log = logging.getLogger("cbnet.network")
 
 
+class _Stall(NamedTuple):
+    """How much of what was written a neighbour had not taken, and since when."""
+
+    unsent: int  # bytes
+    since: float
+
+
 class TcpRouter:
     """A router over TCP, in the event loop that runs."""
 
@@ -55,7 +63,7 @@ class TcpRouter:
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
-        self._pressing: set[Connection] = set()  # neighbours for which much waits
+        self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
         self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
         self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
         self._tasks: list[asyncio.Task[None]] = []
@@ -86,8 +94,7 @@ class TcpRouter:
         self._connections.clear()
         for connection in open_ones:
             connection.close(reason)
-        if open_ones:
-            await asyncio.wait([connection.ended for connection in open_ones], timeout=_TICK)
+        await asyncio.gather(*(connection.gone(_TICK) for connection in open_ones))
 
     # --- what happens to connections
 
@@ -144,7 +151,7 @@ class TcpRouter:
         lost = self._untold.pop(connection, 0)
         if lost:
             connection.send(Lost(lost))
-        self._pressing.discard(connection)
+        self._pressing.pop(connection, None)
         if not self._pressing:
             self._release()
 
@@ -180,8 +187,8 @@ class TcpRouter:
 
     def _press(self, connection: Connection) -> None:
         link = self.router.links.get(self._ids.get(connection, 0))
-        if link is not None and link.is_router:
-            self._pressing.add(connection)
+        if link is not None and link.is_router and connection not in self._pressing:
+            self._pressing[connection] = _Stall(connection.unsent, self._now)
 
     def _forget(self, connection: Connection) -> int | None:
         number = self._ids.pop(connection, None)
@@ -189,7 +196,7 @@ class TcpRouter:
             self._connections.pop(number, None)
         self._untold.pop(connection, None)
         self._held.discard(connection)
-        self._pressing.discard(connection)
+        self._pressing.pop(connection, None)
         if not self._pressing:
             self._release()
         return number
@@ -206,6 +213,15 @@ class TcpRouter:
             for connection in self._held:
                 self.router.held(self._ids[connection], now)
             self._perform(self.router.tick(now))
+            self._end_stalls(now)
+
+    def _end_stalls(self, now: float) -> None:
+        """Close the links to neighbours that read nothing at all: clients must not wait for them."""
+        for connection, stall in list(self._pressing.items()):
+            if connection.unsent < stall.unsent:
+                self._pressing[connection] = _Stall(connection.unsent, now)
+            elif now - stall.since > self.router.settings.dead:
+                self.overflowed(connection)
 
     async def _dial(self, name: str, where: Address) -> None:
         """Keep a connection to a neighbour, unless it has dialled us."""

@@ -1,0 +1,252 @@
+"""Who does not read costs the router a bounded room, loses what is counted, and disturbs nobody else."""
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+
+from cbnet.network import Settings, TcpRouter, TooSlow, connect_async, tcp
+from cbnet.network.addresses import Address
+from cbnet.network.filters import filter_to_bytes
+from cbnet.network.frames import Change, Close, Deliver, Hello, IfSlow, Links, Lost, Packet, Ping, Subscribe, Subscribed
+from cbnet.network.loops import run
+from cbnet.network.wire import FrameReader, encode
+
+SMALL = 1 << 16
+
+
+@pytest.fixture(autouse=True)
+def small_limits(monkeypatch):
+    monkeypatch.setattr(tcp, "MOST_WAITING", 4 * SMALL)
+    monkeypatch.setattr(tcp, "MOST_ANSWERS", 8 * SMALL)
+    monkeypatch.setattr(tcp, "PRESSURE", SMALL)
+
+
+@asynccontextmanager
+async def router(**settings):
+    running = TcpRouter(Settings("a", **settings), Address("127.0.0.1", 0), {})
+    await running.start()
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+class Raw:
+    """A side of a connection that reads only when it is told to."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+        self.frames = FrameReader()
+        self.got = []
+
+    @classmethod
+    async def dial(cls, running, *frames):
+        reader, writer = await asyncio.open_connection(*running.address, limit=1 << 12)
+        raw = cls(reader, writer)
+        raw.say(*frames)
+        return raw
+
+    def say(self, *frames):
+        self.writer.write(b"".join(map(encode, frames)))
+
+    async def read(self, until):
+        """Read until something holds, or for 10 seconds."""
+        async with asyncio.timeout(10):
+            while not until(self.got):
+                data = await self.reader.read(1 << 16)
+                self.got += self.frames.feed(data)
+                if not data:
+                    break
+        return self.got
+
+
+def client_hello(name="slow"):
+    return Hello(1, 1, "client", name, "cbnet", 0, "")
+
+
+def of(kind, frames):
+    return [frame for frame in frames if isinstance(frame, kind)]
+
+
+async def flooded(publisher, total, size=1_000):
+    for number in range(total):
+        await publisher.publish({"x": 1}, number.to_bytes(4) + bytes(size))
+    await publisher.status()
+
+
+def test_a_client_that_does_not_read_loses_the_oldest_and_is_told_how_many():
+    async def main():
+        async with router() as running, await connect_async(str(running.address)) as publisher:
+            raw = await Raw.dial(running, client_hello(), Subscribe(1, "x = 1", 0))
+            await raw.read(lambda got: of(Subscribed, got))
+            keeping_alive = asyncio.create_task(pings(raw))
+            total = 20_000  # 20 MB: more than sockets and the router keep
+            await flooded(publisher, total)
+            peers = {peer.name: peer for peer in (await publisher.status()).peers}
+            assert 0 < peers["slow"].waiting <= 4 * SMALL
+            await publisher.publish({"x": 1}, b"last", wait=True)
+            got = await raw.read(lambda got: of(Deliver, got) and of(Deliver, got)[-1].payload == b"last")
+            keeping_alive.cancel()
+            lost = sum(frame.messages for frame in of(Lost, got))
+            if not lost:  # it stands behind the last message
+                lost = sum(frame.messages for frame in of(Lost, await raw.read(lambda got: of(Lost, got))))
+            numbers = [int.from_bytes(frame.payload[:4]) for frame in of(Deliver, got) if frame.payload != b"last"]
+            assert numbers == sorted(set(numbers))
+            assert numbers[-1] == total - 1  # what is newest is kept
+            assert len(numbers) + lost == total
+            status = await publisher.status()
+            assert status.counters["dropped: a client reads too slowly"] == lost > 0
+            raw.writer.close()
+
+    run(main())
+
+
+async def pings(raw):
+    while True:
+        raw.say(Ping(0))
+        await asyncio.sleep(0.5)
+
+
+def test_a_client_that_wants_it_is_disconnected_when_it_does_not_read():
+    async def main():
+        async with router() as running, await connect_async(str(running.address)) as publisher:
+            raw = await Raw.dial(running, client_hello(), IfSlow("disconnect"), Subscribe(1, "x = 1", 0))
+            await raw.read(lambda got: of(Subscribed, got))
+            await flooded(publisher, 20_000)
+            got = await raw.read(lambda got: of(Close, got))
+            assert [frame.reason for frame in of(Close, got)] == ["you read too slowly"]
+            numbers = [int.from_bytes(frame.payload[:4]) for frame in of(Deliver, got)]
+            assert numbers == list(range(len(numbers)))  # nothing is lost before
+            status = await publisher.status()
+            assert status.counters["links closed for reading too slowly"] == 1
+            assert status.subscriptions == 0
+            raw.writer.close()
+
+    run(main())
+
+
+async def neighbour(running):
+    """Return a neighbour that wants everything, and that there is a link to."""
+    wants = filter_to_bytes(__import__("cbnet").parse_filter("x = 1"))
+    raw = await Raw.dial(running, Hello(1, 1, "router", "b", "cbnet", 7, "psf"))
+    raw.say(Links("b", 7, 1, 0, {"a": 1}), Change("b", 7, 1, 0, [wants], [], False))
+    await raw.read(lambda got: any(isinstance(frame, Links) and "b" in frame.neighbours for frame in got))
+    return raw
+
+
+def test_publishers_wait_for_a_neighbour_that_reads_slowly_and_nothing_is_lost():
+    async def main():
+        async with router() as running, await connect_async(str(running.address)) as publisher:
+            raw = await neighbour(running)
+            total = 20_000
+            flooding = asyncio.create_task(flooded(publisher, total))
+            keeping_alive = asyncio.create_task(pings(raw))
+            await asyncio.sleep(1.0)
+            assert not flooding.done()
+            got = await raw.read(lambda got: len(of(Packet, got)) == total)
+            await flooding
+            keeping_alive.cancel()
+            assert [int.from_bytes(frame.payload[:4]) for frame in of(Packet, got)] == list(range(total))
+            raw.writer.close()
+
+    run(main())
+
+
+def test_a_neighbour_that_reads_nothing_at_all_is_given_up_and_publishers_go_on():
+    async def main():
+        async with (
+            router(heartbeat=0.2, dead=0.8) as running,
+            await connect_async(str(running.address)) as publisher,
+        ):
+            raw = await neighbour(running)
+            keeping_alive = asyncio.create_task(pings(raw))
+            began = time.monotonic()
+            for number in range(20_000):
+                await publisher.publish({"x": 1}, number.to_bytes(4) + bytes(1_000), timeout=20)
+            status = await publisher.status(timeout=20)
+            assert time.monotonic() - began < 15
+            assert status.neighbours == {}
+            assert status.counters["links closed for reading too slowly"] == 1
+            keeping_alive.cancel()
+            raw.writer.close()
+
+    run(main())
+
+
+def taking(when_full, queue, total, pause=0.0):
+    """Return what a subscription with a small queue gets, its client and itself."""
+
+    async def main():
+        async with (
+            router() as running,
+            await connect_async(str(running.address)) as publisher,
+            await connect_async(str(running.address)) as subscriber,
+        ):
+            subscription = await subscriber.subscribe("x = 1", wait=True, queue=queue, when_full=when_full)
+            await flooded(publisher, total, size=10)
+            await asyncio.sleep(0.3)  # for all to be there
+            got = []
+            try:
+                while len(got) < total and (deliveries := await subscription.take(timeout=0.5)):
+                    got += [int.from_bytes(delivery.payload[:4]) for delivery in deliveries]
+                    await asyncio.sleep(pause)
+            except TooSlow as error:
+                return got, subscription, error
+            return got, subscription, subscriber.lost
+
+    return run(main())
+
+
+def test_with_block_messages_wait_at_the_router_and_none_is_lost():
+    got, subscription, lost = taking("block", queue=5, total=3_000)
+    assert got == list(range(3_000))
+    assert (subscription.dropped, lost) == (0, 0)
+
+
+def test_with_drop_oldest_the_newest_are_kept_and_the_others_counted():
+    got, subscription, lost = taking("drop oldest", queue=5, total=3_000)
+    assert got == list(range(2_995, 3_000))
+    assert (subscription.dropped, lost) == (2_995, 0)
+
+
+def test_with_disconnect_the_subscription_ends_with_an_error():
+    got, subscription, error = taking("disconnect", queue=5, total=3_000)
+    assert isinstance(error, TooSlow)
+    assert got == list(range(6))  # those in the queue, and the one for which there was no room
+    assert subscription.dropped == 0
+
+
+def test_a_call_from_within_the_loop_over_messages_does_not_wait_for_itself():
+    async def main():
+        async with router() as running, await connect_async(str(running.address)) as client:
+            subscription = await client.subscribe("x = 1", wait=True, queue=2)
+            for number in range(500):
+                await client.publish({"x": 1}, number.to_bytes(4))
+            await asyncio.sleep(0.2)
+            got = []
+            async for delivery in subscription:
+                await client.publish({"y": 1}, wait=True, timeout=2)
+                got.append(int.from_bytes(delivery.payload))
+                if len(got) == 500:
+                    return got
+
+    assert run(main()) == list(range(500))
+
+
+def test_a_client_that_blocks_for_long_stays_connected():
+    async def main():
+        async with router(heartbeat=0.5, dead=2.0) as running, await connect_async(str(running.address)) as client:
+            subscription = await client.subscribe("x = 1", wait=True, queue=2)
+            for _ in range(100):
+                await client.publish({"x": 1})
+            await asyncio.sleep(5.0)
+            count = 0
+            async for _ in subscription:
+                count += 1
+                if count == 100:
+                    break
+            return client.reconnects
+
+    assert run(main()) == 0

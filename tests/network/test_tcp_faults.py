@@ -1,0 +1,166 @@
+"""Half-open connections, hostile bytes and random faults, with real processes over TCP."""
+
+import random
+import signal
+import socket
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from cbnet import Message, connect, parse
+from cbnet.network import Processes, Settings
+from cbnet.network.frames import Close, Hello, Links, Packet, Ping, Publish, Subscribe
+from cbnet.network.wire import FrameReader, encode
+
+QUICK = {"heartbeat": 0.4, "dead": 1.6}
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with Processes([Settings("a", **QUICK), Settings("b", **QUICK)], [("a", "b")]) as started:
+        started.wait()
+        yield started
+
+
+CLIENT = encode(Hello(1, 1, "client", "evil", "cbnet", 0, ""))
+ROUTER = encode(Hello(1, 1, "router", "evil", "cbnet", 0, "psf"))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "a frame of 1,195,725,856 bytes"),
+        (b"\0\0\0\5hello", "not a frame"),
+        (encode(Ping(1)), "the first frame is a Ping, not a Hello"),
+        (CLIENT + CLIENT, "a second Hello"),
+        (CLIENT + encode(Links("a", 1, 9, 0, {"evil": 1})), "a client may not send a Links"),
+        (CLIENT + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes"),
+        (CLIENT + b"\0\0\0\2\x91\xc1", "not a frame"),
+        (ROUTER + encode(Subscribe(1, "x = 1", 0)), "a router may not send a Subscribe"),
+        (ROUTER + encode(Packet("evil", 1, 1, 0, ["a", "b"], {}, [], b"")), "the header of a packet"),
+        (encode(Hello(1, 1, "router", "a", "cbnet", 0, "psf")), "the name 'a' is mine"),
+        (encode(Hello(1, 1, "router", "evil", "cbnet", 0, "drp")), "this network routes by psf"),
+        (encode(Hello(7, 9, "client", "evil", "cbnet", 0, "")), "no common version"),
+        (encode(Hello(1, 1, "client", "evil", "other", 0, "")), "this is the network 'cbnet'"),
+    ],
+)
+def test_hostile_bytes_close_their_connection_with_a_reason_and_others_go_on(pair, data, reason):
+    with connect(str(pair.addresses["b"])) as subscriber, connect(str(pair.addresses["a"])) as publisher:
+        subscription = subscriber.subscribe("x = 1", wait=True)
+        with socket.create_connection(pair.addresses["a"], timeout=5) as evil:
+            evil.sendall(data + encode(Publish(1, {"x": 1}, [], b"evil", False)))
+            assert reason in closing(evil)
+        publisher.publish({"x": 1}, b"good")
+        assert subscription.get(timeout=5).payload == b"good"
+        assert (subscriber.reconnects, publisher.reconnects) == (0, 0)
+
+
+def closing(connection):
+    """Return the reason with which the other side closes."""
+    frames, reader = [], FrameReader()
+    while data := connection.recv(1 << 16):
+        frames += reader.feed(data)
+    assert isinstance(frames[-1], Close)
+    return frames[-1].reason
+
+
+def test_a_side_that_says_nothing_is_closed(pair):
+    with socket.create_connection(pair.addresses["a"], timeout=5) as silent:
+        assert "no Hello came for 1.6 s" in closing(silent)
+
+
+def test_a_router_that_stands_still_is_given_up_and_taken_again():
+    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+    with Processes([Settings(name, **QUICK) for name in "abcd"], ring) as network:
+        network.wait()
+        with connect(str(network.addresses["a"])) as publisher, connect(str(network.addresses["c"])) as subscriber:
+            subscription = subscriber.subscribe("x = 1", wait=True)
+            network.signal("b", signal.SIGSTOP)
+            stopped = time.monotonic()
+            while "b" in publisher.status().neighbours or "b" in subscriber.status().neighbours:
+                time.sleep(0.05)
+            assert time.monotonic() - stopped < 6  # after 1.6 s of silence, as it is set
+            publisher.publish({"x": 1}, b"by d")
+            assert subscription.get(timeout=5).payload == b"by d"
+            missing = subscriber.subscribe("x = 2", wait=True).confirmation.missing
+            assert missing == ["b"]
+            network.signal("b", signal.SIGCONT)
+            network.wait()
+            assert subscriber.subscribe("x = 3", wait=True).confirmation == (True, 4, [])
+
+
+def test_a_client_leaves_a_router_that_stands_still():
+    with Processes([Settings("a", **QUICK), Settings("b", **QUICK)], [("a", "b")]) as pair:
+        pair.wait()
+        with connect([str(pair.addresses[name]) for name in "ab"]) as client:
+            subscription = client.subscribe("x = 1", wait=True)
+            pair.signal("a", signal.SIGSTOP)
+            deadline = time.monotonic() + 15
+            while client.router != "b" and time.monotonic() < deadline:
+                time.sleep(0.05)
+            client.publish({"x": 1}, b"m", wait=True)
+            assert subscription.get(timeout=5).payload == b"m"
+            pair.signal("a", signal.SIGCONT)
+
+
+WANTS = ["k = 0", "k = 1", "k < 2", "k > 1", "k != 1", "k = 1 and #a", "#a", 's ^= "x"', "true"]
+MESSAGES = [{"k": 0}, {"k": 1}, {"k": 2}, {"k": 3, "s": "xyz", "#": ["a"]}, {"k": 1, "#": ["a", "b"]}, {"s": "x"}, {}]
+
+
+@pytest.mark.parametrize(("seed", "scheme"), [(1, "psf"), (2, "drp"), (3, "multitree")])
+def test_after_random_faults_everything_is_delivered_once_and_nothing_else(seed, scheme):
+    chance = random.Random(seed)
+    names = ["a", "b", "c", "d", "e"]
+    links = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a"), ("b", "e")]
+    with ExitStack() as stack:
+        network = stack.enter_context(Processes([Settings(name, scheme=scheme, **QUICK) for name in names], links))
+        network.wait()
+        clients = {name: stack.enter_context(connect(str(network.addresses[name]))) for name in names}
+        subscriptions = {name: clients[name].subscribe(chance.choice(WANTS), queue=100_000) for name in names}
+        published, got = {}, {name: [] for name in names}
+
+        def publish(name, said):
+            payload = f"{len(published)} from {name}".encode()
+            published[payload] = said
+            clients[name].publish(said, payload)
+            return payload
+
+        def take():
+            for name, subscription in subscriptions.items():
+                while (delivery := subscription.get(timeout=0.01)) is not None:
+                    got[name].append(delivery.payload)
+
+        for _ in range(4):
+            victim = chance.choice(names)
+            fault = chance.choice(["kill", "stop", "still"])
+            if fault == "still":
+                network.signal(victim, signal.SIGSTOP)
+            else:
+                getattr(network, fault)(victim)
+            for name in names:
+                if clients[name].is_connected and name != victim:
+                    publish(name, chance.choice(MESSAGES))
+            time.sleep(chance.choice([0.0, 0.2, 1.8]))
+            if fault == "still":
+                network.signal(victim, signal.SIGCONT)
+            else:
+                network.start(victim)
+        network.wait()
+        for client in clients.values():  # what it subscribed to before is known everywhere, when this is
+            assert client.subscribe("never = 1", wait=True, timeout=20).confirmation == (True, len(names), [])
+        last = [publish(name, said) for name in names for said in MESSAGES]
+        deadline = time.monotonic() + 20
+        expected = {
+            name: {each for each in last if parse(subscription.predicate).matches(Message.from_dict(published[each]))}
+            for name, subscription in subscriptions.items()
+        }
+        while time.monotonic() < deadline and any(not expected[name] <= set(got[name]) for name in names):
+            take()
+        time.sleep(0.2)
+        take()
+        for name, subscription in subscriptions.items():
+            assert set(got[name]) & set(last) == expected[name]
+            assert len(got[name]) == len(set(got[name]))
+            predicate = parse(subscription.predicate)
+            assert all(predicate.matches(Message.from_dict(published[payload])) for payload in got[name])
