@@ -1,370 +1,20 @@
-"""The pivot index, matched: which targets does a message reach? `pivot_view.pxd` draws the arrays."""
+"""The pivot index: which targets do messages reach, in all of it, in what is left of it, in several together?
+
+`pivot_match.pxd` says how one message is matched; `pivot_view.pxd` draws the arrays.
+"""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport empty, owned
-from cbnet._kernels.encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch, Symbols
+from cbnet._kernels.encoding cimport Batch, Symbols
+from cbnet._kernels.pivot_match cimport State, close_state, match_attributes, open_state, reserve
 from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.pools cimport Pool, begins, filter_bit, last_not_above, number_place, text_at, text_place
 from cbnet._kernels.recent cimport RecentIndex
-from cbnet._kernels.results cimport (
-    Found,
-    TargetSet,
-    add_target,
-    close_targets,
-    has_target,
-    is_full,
-    open_targets,
-    take_targets,
-)
-from cbnet._kernels.tests cimport *
-
-cdef extern from * nogil:
-    void __builtin_prefetch(const void *address)
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
+from cbnet._kernels.results cimport Found, TargetSet, close_targets, open_targets, take_targets
 
 cdef enum:
-    SEEN_ROOM = 64
-    WORD_ROOM = 128
-    VISIT_ROOM = 128
-    FEW_TARGETS = 64
     FEW_TESTS = 64
-
-cdef struct Visit:
-    const Postings *postings
-    uint32_t single, single_end, entry, entry_end
-    uint64_t first_single       # where these postings begin among the bits of `removed`
-    uint64_t first_entry
-
-cdef struct State:
-    TargetSet targets
-    uint64_t word[WORD_ROOM]    # buckets asked for
-    uint32_t words
-    Visit visit[VISIT_ROOM]     # postings found
-    uint32_t visits
-    uint32_t *slots             # per symbol: place + 1 in the message; 0: absent
-    uint32_t *places            # per attribute of the message: the doubled place of its value
-    uint32_t place_room
-    uint64_t mask
-    const Attribute *attributes
-    int64_t touched
-
-
-cdef bint _holds(const View *view, const State *state, uint64_t word) noexcept nogil:
-    """Return whether the message passes the test of a word."""
-    cdef uint32_t symbol = <uint32_t> (word >> 38)
-    cdef uint32_t test = (word >> 32) & 63
-    cdef uint32_t operand = <uint32_t> word
-    cdef uint32_t slot, length, place, bound
-    cdef const Attribute *attribute
-    cdef const char *text
-    if symbol >= view.symbols:
-        return False
-    slot = state.slots[symbol]
-    if slot == 0:
-        return False
-    attribute = state.attributes + slot - 1
-    if test <= IS_TAG:
-        return True
-    if test == BOOL_EQ:
-        return attribute.kind == BOOL and attribute.high == operand
-    if test <= STRING_GE:
-        if attribute.kind != (NUMBER if test <= NUMBER_GE else STRING):
-            return False
-        if test >= STRING_EQ:
-            test -= STRING_EQ - NUMBER_EQ
-        place = state.places[slot - 1]
-        bound = 2 * operand + 1
-        if test == NUMBER_EQ:
-            return place == bound
-        if test == NUMBER_NE:
-            return place != bound
-        if test <= NUMBER_LE:
-            return place < bound + (test == NUMBER_LE)
-        return place > bound - (test == NUMBER_GE)
-    if attribute.kind != STRING:
-        return False
-    text = text_at(&view.strings.texts, operand, &length)
-    if length > attribute.length:
-        return False
-    if test == PREFIX:
-        return memcmp(text, attribute.text, length) == 0
-    if test == SUFFIX:
-        return memcmp(text, attribute.text + attribute.length - length, length) == 0
-    return test == SUBSTRING and (length == 0 or memmem(attribute.text, attribute.length, text, length) != NULL)
-
-
-cdef inline void _deliver(const View *view, State *state, uint32_t target) noexcept nogil:
-    cdef uint32_t at, end
-    if target < GROUP:
-        if target < state.targets.total:
-            add_target(&state.targets, target)
-        return
-    target -= GROUP
-    if target < view.groups:
-        end = min(view.group_offsets[target + 1], view.group_total)
-        for at in range(view.group_offsets[target], end):
-            if view.group_targets[at] < state.targets.total:
-                add_target(&state.targets, view.group_targets[at])
-
-
-cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
-    """Deliver to the targets of filters that are nothing but their pivot.
-
-    Nothing here depends on the message, so there is no branch to mispredict: it is where a message
-    that goes to thousands of interfaces spends its time.
-    """
-    cdef uint32_t single
-    cdef uint32_t total = state.targets.total
-    state.touched += visit.single_end - visit.single
-    for single in range(visit.single, visit.single_end):
-        if view.removed == NULL or not is_removed(view, visit.first_single + single):
-            if visit.postings.targets[single] < total:
-                add_target(&state.targets, visit.postings.targets[single])
-
-
-cdef void _visit_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
-    """Deliver to the targets of entries whose other tests hold."""
-    cdef uint32_t entry, target, test, test_end
-    cdef uint64_t missing = ~state.mask
-    cdef const Entry *candidate
-    state.touched += visit.entry_end - visit.entry
-    for entry in range(visit.entry, visit.entry_end):
-        candidate = visit.postings.entries + entry
-        if candidate.mask & missing:
-            continue
-        target = candidate.target
-        if target < state.targets.total and has_target(&state.targets, target):
-            continue
-        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
-            continue
-        test = candidate.tests
-        test_end = min((candidate + 1).tests, view.word_count)
-        while test < test_end and _holds(view, state, view.words[test]):
-            test += 1
-        if test >= test_end:
-            _deliver(view, state, target)
-
-
-cdef void _queue(const View *view, State *state, const Postings *postings, uint32_t single, uint32_t single_end,
-                 uint32_t entry, uint32_t entry_end) noexcept nogil:
-    """Remember postings to visit, and begin to fetch them: most are not in the cache."""
-    cdef Visit *visit
-    cdef uint64_t first = 0
-    if state.visits == VISIT_ROOM:
-        _visit_queued(view, state)
-    visit = &state.visit[state.visits]
-    visit.postings = postings
-    visit.single_end = min(single_end, postings.target_count)
-    visit.single = min(single, visit.single_end)
-    visit.entry_end = min(entry_end, postings.entry_count)
-    visit.entry = min(entry, visit.entry_end)
-    if postings == &view.listed:
-        first = <uint64_t> view.bucket.target_count + view.bucket.entry_count
-    visit.first_single = first
-    visit.first_entry = first + postings.target_count
-    if visit.single < visit.single_end:
-        __builtin_prefetch(postings.targets + visit.single)
-    if visit.entry < visit.entry_end:
-        __builtin_prefetch(postings.entries + visit.entry)
-    state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
-
-
-cdef void _visit_queued(const View *view, State *state) noexcept nogil:
-    """Visit all that is queued: first what is sure to be delivered, so that few targets are soon full."""
-    cdef uint32_t i
-    for i in range(state.visits):
-        if state.visit[i].single < state.visit[i].single_end and not is_full(&state.targets):
-            _visit_singles(view, state, &state.visit[i])
-    for i in range(state.visits):
-        if state.visit[i].entry < state.visit[i].entry_end and not is_full(&state.targets):
-            _visit_entries(view, state, &state.visit[i])
-    state.visits = 0
-
-
-cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t test, uint32_t operand) noexcept nogil:
-    """Ask for the bucket of a word; its slot is fetched meanwhile."""
-    cdef uint64_t word = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | operand
-    if state.words == WORD_ROOM:
-        _find_asked(view, state)
-    state.word[state.words] = word
-    state.words += 1
-    __builtin_prefetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
-
-
-cdef void _find_asked(const View *view, State *state) noexcept nogil:
-    """Queue the postings of the buckets that were asked for."""
-    cdef uint64_t slot, probes, word
-    cdef uint32_t i
-    for i in range(state.words):
-        word = state.word[i]
-        slot = ((word * MIX) >> 32) & (view.slot_count - 1)
-        for probes in range(view.slot_count):
-            if view.slots[slot].key == word:
-                _queue(view, state, &view.bucket, view.slots[slot].singles, view.slots[slot + 1].singles,
-                       view.slots[slot].entries, view.slots[slot + 1].entries)
-                break
-            if view.slots[slot].key == FREE:
-                break
-            slot = (slot + 1) & (view.slot_count - 1)
-    state.words = 0
-
-
-cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t kind, uint32_t place) noexcept nogil:
-    """Queue the postings of a list that hold for a value at `place`."""
-    cdef uint64_t number = <uint64_t> symbol * LISTS + kind
-    cdef uint32_t single = view.list_singles[number]
-    cdef uint32_t single_end = min(view.list_singles[number + 1], view.listed.target_count)
-    cdef uint32_t entry = view.list_entries[number]
-    cdef uint32_t entry_end = min(view.list_entries[number + 1], view.listed.entry_count)
-    cdef uint32_t single_half, entry_half
-    cdef bint is_up = kind == NUMBER_UP or kind == STRING_UP
-    single = min(single, single_end)
-    entry = min(entry, entry_end)
-    if kind == NUMBER_UNEQUAL or kind == STRING_UNEQUAL:
-        # All but those whose bound is the value: what stands before them, and what stands behind.
-        single_half = boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
-        entry_half = boundary(view.entry_bounds, entry, entry_end, place - 1, False) if place else entry
-        _queue(view, state, &view.listed, single, single_half, entry, entry_half)
-        single = boundary(view.single_bounds, single_half, single_end, place, False)
-        entry = boundary(view.entry_bounds, entry_half, entry_end, place, False)
-    elif kind != ANY:
-        single_end = boundary(view.single_bounds, single, single_end, place, is_up)
-        entry_end = boundary(view.entry_bounds, entry, entry_end, place, is_up)
-    _queue(view, state, &view.listed, single, single_end, entry, entry_end)
-
-
-cdef void _visit_prefixes(const View *view, State *state, const Pool *pool, const Attribute *attribute, uint32_t test) noexcept nogil:
-    """Look up every member of the pool that the string begins (or ends) with."""
-    cdef uint32_t place = last_not_above(pool, attribute.text, attribute.length)
-    cdef uint32_t parent
-    while place:
-        if begins(pool, place - 1, attribute.text, attribute.length):
-            _look_up(view, state, attribute.symbol, test, pool.ids[place - 1])
-        parent = pool.parents[place - 1]
-        place = parent if parent < place else 0  # falls always, so it ends, whatever the file says
-
-
-cdef void _visit_substrings(const View *view, State *state, const Attribute *attribute) noexcept nogil:
-    """Look up every member of the pool of substrings that the string contains, each once."""
-    cdef const Pool *pool = &view.substrings
-    cdef uint32_t seen[SEEN_ROOM]
-    cdef uint32_t seen_count = 0
-    cdef uint32_t at, place, parent, i
-    cdef uint32_t width = view.substring_filter[8192]
-    cdef uint32_t bit
-    for at in range(attribute.length + 1):
-        if 0 < width <= 3:
-            if at + width > attribute.length:
-                break
-            bit = filter_bit(attribute.text + at, width)
-            if not (view.substring_filter[bit >> 3] >> (bit & 7)) & 1:
-                continue
-        place = last_not_above(pool, attribute.text + at, attribute.length - at)
-        while place:
-            if begins(pool, place - 1, attribute.text + at, attribute.length - at):
-                i = 0
-                while i < seen_count and seen[i] != place:
-                    i += 1
-                if i == seen_count:
-                    _look_up(view, state, attribute.symbol, SUBSTRING, pool.ids[place - 1])
-                    if seen_count < SEEN_ROOM:  # beyond, a repeated one costs time but changes nothing
-                        seen[seen_count] = place
-                        seen_count += 1
-            parent = pool.parents[place - 1]
-            place = parent if parent < place else 0
-
-
-cdef void _match_attribute(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
-    cdef uint32_t symbol = attribute.symbol
-    cdef uint32_t pivoted = view.pivoted[symbol]
-    if attribute.kind == TAG:
-        _look_up(view, state, symbol, IS_TAG, 0)
-        return
-    if pivoted & (1 << EXISTS):
-        _visit_list(view, state, symbol, ANY, 0)
-    if attribute.kind == BOOL:
-        if pivoted & (1 << BOOL_EQ):
-            _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
-    elif attribute.kind == NUMBER:
-        if pivoted & (1 << NUMBER_EQ) and place & 1:
-            _look_up(view, state, symbol, NUMBER_EQ, place >> 1)
-        if pivoted & (1 << NUMBER_LT | 1 << NUMBER_LE):
-            _visit_list(view, state, symbol, NUMBER_UP, place)
-        if pivoted & (1 << NUMBER_GT | 1 << NUMBER_GE):
-            _visit_list(view, state, symbol, NUMBER_DOWN, place)
-        if pivoted & (1 << NUMBER_NE):
-            _visit_list(view, state, symbol, NUMBER_UNEQUAL, place)
-    else:
-        if pivoted & (1 << STRING_EQ) and place & 1:
-            _look_up(view, state, symbol, STRING_EQ, place >> 1)
-        if pivoted & (1 << STRING_LT | 1 << STRING_LE):
-            _visit_list(view, state, symbol, STRING_UP, place)
-        if pivoted & (1 << STRING_GT | 1 << STRING_GE):
-            _visit_list(view, state, symbol, STRING_DOWN, place)
-        if pivoted & (1 << STRING_NE):
-            _visit_list(view, state, symbol, STRING_UNEQUAL, place)
-
-
-cdef void _match_patterns(const View *view, State *state, const Attribute *attribute) noexcept nogil:
-    """Look up the prefixes, suffixes and substrings that a string has: what takes longest to find."""
-    cdef uint32_t pivoted = view.pivoted[attribute.symbol]
-    if attribute.kind != STRING:
-        return
-    if pivoted & (1 << PREFIX):
-        _visit_prefixes(view, state, &view.prefixes, attribute, PREFIX)
-    if pivoted & (1 << SUFFIX):
-        _visit_prefixes(view, state, &view.suffixes, attribute, SUFFIX)
-    if pivoted & (1 << SUBSTRING):
-        _visit_substrings(view, state, attribute)
-
-
-cdef void _match(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
-    """Find the targets of one message; `state.places` has room for `count`."""
-    cdef uint32_t i, symbol, tested
-    cdef uint32_t numbers = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ)
-    cdef uint32_t texts = (1 << (STRING_GE + 1)) - (1 << STRING_EQ)
-    state.attributes = attributes
-    state.mask = 0
-    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
-    before += <uint64_t> view.listed.target_count + view.listed.entry_count
-    for i in range(view.always_count):
-        if view.removed == NULL or not is_removed(view, before + i):
-            _deliver(view, state, view.always[i])
-    for i in range(count):
-        symbol = attributes[i].symbol
-        if symbol >= view.symbols or state.slots[symbol]:
-            continue  # a repeated tag
-        state.slots[symbol] = i + 1
-        state.mask |= mask_bit(symbol)
-        tested = view.tested[symbol]
-        if attributes[i].kind == NUMBER and tested & numbers:
-            state.places[i] = number_place(&view.numbers, attributes[i].high, attributes[i].low)
-        elif attributes[i].kind == STRING and tested & texts:
-            state.places[i] = text_place(&view.strings, attributes[i].text, attributes[i].length)
-        else:
-            state.places[i] = 0
-    for i in range(count):
-        symbol = attributes[i].symbol
-        if symbol < view.symbols and state.slots[symbol] == i + 1:
-            _match_attribute(view, state, attributes + i, state.places[i])
-    if state.targets.total <= FEW_TARGETS:  # these may all be reached already
-        _find_asked(view, state)
-        _visit_queued(view, state)
-    if not is_full(&state.targets):
-        for i in range(count):
-            symbol = attributes[i].symbol
-            if symbol < view.symbols and state.slots[symbol] == i + 1:
-                _match_patterns(view, state, attributes + i)
-        _find_asked(view, state)
-        _visit_queued(view, state)
-    for i in range(count):
-        if attributes[i].symbol < view.symbols:
-            state.slots[attributes[i].symbol] = 0
 
 
 cdef class Index:
@@ -384,14 +34,14 @@ cdef class Index:
         self.kept = arrays
         self.batch = Batch()
         open_view(&self.view, symbols, arrays)
-        _open_state(&self.own, &self.view, targets)
+        open_state(&self.own, &self.view, targets)
 
     def __cinit__(self):
         self.found.targets = NULL
         self.found.used = self.found.room = 0
 
     def __dealloc__(self):
-        _close_state(&self.own)
+        close_state(&self.own)
         PyMem_RawFree(self.found.targets)
 
     def match_members(self, dict members, list labels):
@@ -408,10 +58,10 @@ cdef class Index:
         self.batch.clear()
         if not self.batch.push_members(self.symbols, members):
             return False
-        _reserve(&self.own, self.batch.used)
+        reserve(&self.own, self.batch.used)
         self.view.removed = removed
         self.own.targets = targets[0]
-        _match(&self.view, &self.own, self.batch.attributes, <uint32_t> self.batch.used)
+        match_attributes(&self.view, &self.own, self.batch.attributes, <uint32_t> self.batch.used)
         self.own.targets = own
         return True
 
@@ -468,21 +118,21 @@ cdef class Index:
         view.removed = NULL
         for row in range(first, end):
             widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
-        _open_state(&state, &view, self.targets)
-        _reserve(&state, widest)
+        open_state(&state, &view, self.targets)
+        reserve(&state, widest)
         found.targets = NULL
         found.used = found.room = 0
         with nogil:
             ends[0] = 0
             for row in range(first, end):
-                _match(&view, &state, batch.attributes + batch.offsets[row],
-                       <uint32_t> (batch.offsets[row + 1] - batch.offsets[row]))
+                match_attributes(&view, &state, batch.attributes + batch.offsets[row],
+                                 <uint32_t> (batch.offsets[row + 1] - batch.offsets[row]))
                 ok = take_targets(&state.targets, &found)
                 if not ok:
                     break
                 ends[row - first + 1] = found.used
         touched = state.touched
-        _close_state(&state)
+        close_state(&state)
         if not ok:
             PyMem_RawFree(found.targets)
             raise MemoryError
@@ -560,32 +210,3 @@ def match_together(tuple remainders, tuple recents, dict members, list labels):
     for recent in recents:
         recent.add_targets(members, tags, &first.own.targets)
     return first._labelled(labels)
-
-
-cdef int _open_state(State *state, const View *view, uint32_t targets) except -1:
-    state.touched = 0
-    state.words = state.visits = 0
-    state.place_room = 0
-    state.places = NULL
-    state.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
-    if state.slots == NULL:
-        raise MemoryError
-    return open_targets(&state.targets, targets)
-
-
-cdef void _close_state(State *state) noexcept:
-    close_targets(&state.targets)
-    PyMem_RawFree(state.slots)
-    PyMem_RawFree(state.places)
-
-
-cdef int _reserve(State *state, Py_ssize_t count) except -1:
-    if <Py_ssize_t> state.place_room < count:
-        PyMem_RawFree(state.places)
-        state.places = <uint32_t *> PyMem_RawCalloc(count + 16, sizeof(uint32_t))
-        if state.places == NULL:
-            raise MemoryError
-        state.place_room = <uint32_t> count + 16
-    return 0
-
-
