@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from cbnet.cli.spark_match import match
+from cbnet.cli.spark_stream import stream
 
 spark = typer.Typer(help="Match batches and streams on Spark, here or on a cluster.", no_args_is_help=True)
 spark.command()(match)
+spark.command()(stream)

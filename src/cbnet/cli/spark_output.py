@@ -9,6 +9,7 @@ from cbnet.cli.output import counted, print_json, print_remark
 
 if TYPE_CHECKING:
     from cbnet.pipeline.match_job import DryRun, Summary
+    from cbnet.pipeline.match_stream import StreamSummary
 
 _BECOMES = {
     "date": 'string, as "2024-05-01"',
@@ -49,18 +50,36 @@ def show_summary(summary: Summary, out: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(summary.members())
         return
-    rejected = sum(summary.rejected.values())
-    counts = ((summary.records, "record"), (summary.matches, "match"), (rejected, "rejected row"))
-    print(f"{', '.join(_counted(*count) for count in counts)}; {counted(summary.interfaces, 'interface')} reached")
-    for reason, count in sorted(summary.rejected.items(), key=lambda item: -item[1]):
-        print(f"  rejected: {count:,} because {reason}")
-    print(f"table {summary.version}; {summary.records_per_second:,.0f} records a second")
-    for step, seconds in summary.steps.items():
-        print(f"  {step:<20} {seconds:8.1f} s")
-    print(f"  {'in the kernel':<20} {summary.match_s:8.1f} s, of all workers; {summary.encode_s:.1f} s to read Arrow")
+    print(f"{_counts(summary)}; {counted(summary.interfaces, 'interface')} reached")
+    _print_rest(summary, summary.version)
     if out is not None:
         print_remark(f"written to {out}")
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {'matches' if noun == 'match' and count != 1 else noun if count == 1 else noun + 's'}"
+def show_stream(summary: StreamSummary, *, as_json: bool) -> None:
+    """Print what a run of a stream did."""
+    if as_json:
+        print_json(summary.members())
+        return
+    print(f"{_counts(summary)}; {_plural(summary.batches, 'batch')}")
+    _print_rest(summary, ", ".join(summary.versions) or "never asked")
+
+
+def _counts(summary: Summary | StreamSummary) -> str:
+    rejected = sum(summary.rejected.values())
+    counts = ((summary.records, "record"), (summary.matches, "match"), (rejected, "rejected row"))
+    return ", ".join(_plural(*count) for count in counts)
+
+
+def _print_rest(summary: Summary | StreamSummary, version: str) -> None:
+    for reason, count in sorted(summary.rejected.items(), key=lambda item: -item[1]):
+        print(f"  rejected: {count:,} because {reason}")
+    print(f"table {version}; {summary.records_per_second:,.0f} records a second")
+    for step, seconds in summary.steps.items():
+        print(f"  {step:<28} {seconds:8.1f} s")
+    print(f"  {'in the kernel':<28} {summary.match_s:8.1f} s, of all workers; {summary.encode_s:.1f} s to read Arrow")
+
+
+def _plural(count: int, noun: str) -> str:
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"

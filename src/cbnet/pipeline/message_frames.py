@@ -59,7 +59,6 @@ def read_frame(
     if format in MESSAGE_PRESETS:
         reading = read(spark, Source.of({"preset": format, "path": [*paths]}))
         return Frame(reading.rows, lambda: reading.tally().rejected)
-    _check_format(format)
     with _explained(paths):
         columns = frame_schema(spark, paths, format, schema=schema, options=options)
         return Frame(_reader(spark.read, format, columns, options).load([*paths]))
@@ -71,7 +70,6 @@ def read_stream(
     """Return messages as they come: new files of a folder, or of Kafka, whose values are JSON of the schema."""
     if format == KAFKA:
         return _kafka(spark, schema, options or {})
-    _check_format(format)
     with _explained([path]):
         frame: DataFrame = _reader(spark.readStream, format, schema, options).load(path)
         return frame
@@ -86,6 +84,8 @@ def frame_schema(
     options: Mapping[str, str] | None = None,
 ) -> StructType:
     """Return the columns of files: those that are given in Spark's DDL, or else what the files say."""
+    if format != KAFKA:
+        _check_format(format)
     with _explained(paths):
         if schema is not None:
             found = parsed_schema(schema)
@@ -135,7 +135,8 @@ def _kafka(spark: SparkSession, schema: StructType | None, options: Mapping[str,
 
 def _check_format(format: str) -> None:
     if format not in FILES:
-        raise InputError(f"there is no format {format!r}", hint=f"use one of {', '.join((*FILES, *MESSAGE_PRESETS))}")
+        known = (*FILES, KAFKA, *MESSAGE_PRESETS)
+        raise InputError(f"there is no format {format!r} for this", hint=f"there are {', '.join(known)}")
 
 
 @contextmanager

@@ -29,6 +29,10 @@ class Tallies:
         """What the workers call."""
         return partial(_note, self._noted)
 
+    def clear(self) -> None:
+        """Begin anew."""
+        self._noted.value = {}
+
     def total(self) -> Tally:
         """Return all that has been counted."""
         return sum(self._noted.value.values(), Tally())

@@ -1,0 +1,102 @@
+"""`cbnet spark match`, in the Spark session of the tests."""
+
+import json
+
+import pytest
+
+from cbnet import Table
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+LINES = [
+    '{"id": 1, "price": 10.5, "tags": ["new"], "from": {"city": "Zug"}}',
+    '{"id": 2, "price": 99, "tags": []}',
+    '{"id": 3, "price": }',
+    '{"id": 4, "from": {"city": "Bern"}}',
+]
+PREDICATES = {"cheap": "price < 50", "zug": 'from.city = "Zug" or from.city ^= "Ber"', "new": "#new and price > 1"}
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "messages.jsonl").write_text("\n".join(LINES) + "\n")
+    Table.build(PREDICATES).save(tmp_path / "table.cbt")
+    return ["--messages", str(tmp_path / "messages.jsonl"), "--table", str(tmp_path / "table.cbt")]
+
+
+def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
+    out = tmp_path / "out"
+    done = cbnet("spark", "match", *files, "--out", out, "--key", "id", "--buckets", "2", "--json")
+    assert done.code == 2, done.err  # one line could not be read
+    summary = json.loads(done.out)
+    assert (summary["records"], summary["matches"]) == (4, 4)
+    assert summary["rejected"] == {"the row cannot be read": 1}
+    assert summary["interfaces"] == 3
+    assert [*summary["steps"]] == ["ship the tables", "look at the messages", "match and write", "count by interface"]
+    rows = {(row.id, row.interface) for row in spark.read.parquet(f"{out}/matches").collect()}
+    assert rows == {(1, "cheap"), (1, "zug"), (1, "new"), (4, "zug")}
+    counts = {row.interface: row.matches for row in spark.read.parquet(f"{out}/counts").collect()}
+    assert counts == {"cheap": 1, "zug": 2, "new": 1}
+    assert json.loads((out / "_cbnet.json").read_text())["summary"] == summary
+
+
+def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path):
+    done = cbnet("spark", "match", *files, "--out", tmp_path / "out", "--dry-run", "--json")
+    assert done.code == 0, done.err
+    *columns, table = map(json.loads, done.out.splitlines())
+    assert [(row["column"], row["attribute"], row["kind"], row["asked"]) for row in columns] == [
+        ("from.city", "from.city", "string", True),
+        ("id", "id", "int", False),
+        ("price", "price", "float", True),
+        ("tags", "#", "tags", True),
+    ]
+    assert table["table_bytes"] == (tmp_path / "table.cbt").stat().st_size
+    assert not (tmp_path / "out").exists()
+    shown = cbnet("spark", "match", *files, "--dry-run").out
+    assert "from.city" in shown
+    assert table["version"] in shown
+
+
+def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
+    done = cbnet("spark", "match", *files, "--out", tmp_path / "out", "--schema", "price double", "--filters")
+    assert done.code == 2, done.err
+    first, second, third, *_ = done.out.splitlines()
+    assert first == "4 records, 1 match, 1 rejected row; 1 interface reached"
+    assert second == "  rejected: 1 because the row cannot be read"
+    assert "records a second" in third
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--out", "{tmp}/out", "--format", "avro"], "there is no format 'avro'"),
+        (["--out", "{tmp}/out", "--schema", "price dubble"], "'price dubble' is no schema"),
+        (["--out", "{tmp}/out", "--option", "header"], "--option: 'header' is not KEY=VALUE"),
+        (["--out", "{tmp}/out", "--key", "nothing"], "there is no column 'nothing' to be a key"),
+        (["--out", "{tmp}/out", "--column", "prise"], "there is no column 'prise'; did you mean 'price'?"),
+        (["--out", "{tmp}"], "which is not of this command; name another"),
+        ([], "where to?"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(cbnet, files, tmp_path, arguments, error):
+    done = cbnet("spark", "match", *files, *(argument.format(tmp=tmp_path) for argument in arguments))
+    assert done.code == 2
+    assert error in done.err
+    assert "Traceback" not in done.err
+
+
+def test_messages_that_are_not_there_are_told(cbnet, files, tmp_path):
+    done = cbnet("spark", "match", "--messages", tmp_path / "no", *files[2:], "--out", tmp_path / "out")
+    assert (done.code, "cannot read" in done.err) == (2, True)
+
+
+def test_presets_are_read_and_their_bad_lines_are_counted(cbnet, tmp_path, spark):
+    quotes = ["[class,'STOCK'],[symbol,'ABC'],[open,9.25]", "[class,'STOCK'],[symbol,'XYZ'],[volume,7]", "nonsense"]
+    (tmp_path / "quotes.txt").write_text("\n".join(quotes) + "\n")
+    Table.build({1: 'symbol ^= "A"', 2: "volume > 5"}).save(tmp_path / "t.cbt")
+    paths = ["--messages", tmp_path / "quotes.txt", "--table", tmp_path / "t.cbt", "--out", tmp_path / "out"]
+    done = cbnet("spark", "match", *paths, "--format", "stockquotes", "--key", "symbol", "--buckets", "0", "--json")
+    summary = json.loads(done.out)
+    assert (done.code, summary["records"], sum(summary["rejected"].values())) == (2, 3, 1)
+    rows = {(row.symbol, row.interface) for row in spark.read.parquet(f"{tmp_path}/out/matches").collect()}
+    assert rows == {("ABC", 1), ("XYZ", 2)}
