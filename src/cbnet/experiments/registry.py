@@ -13,6 +13,8 @@ from cbnet.experiments.experiment import AnyExperiment
 
 NAMES: tuple[str, ...] = (
     "2001-examples", "2001-figures-9-12", "2001-figures-10-11", "2001-summary",
+    "2002-examples", "2002-introduction", "2002-memory", "2002-selectivity", "2002-index", "2002-figure-7a",
+    "2002-figure-7b", "2002-figure-8", "2002-figure-9", "2002-network", "2003-updates",
     "2014-examples", "2014-figure-4", "2014-figure-5", "2014-link-load",
 )  # fmt: skip
 

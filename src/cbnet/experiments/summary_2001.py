@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-import numpy as np
 import pyarrow as pa
 
 from cbnet.bench.given import Given, make
@@ -26,16 +25,16 @@ from cbnet.experiments.curves import (
 )
 from cbnet.experiments.experiment import Context, Experiment, Tables
 from cbnet.experiments.inputs import dictionary
-from cbnet.experiments.timed import COUNTING, PIVOT, Contest, Way
+from cbnet.experiments.strangers import with_strangers
+from cbnet.experiments.timed import COUNTING, PIVOT, TIMES, Contest, Way
 from cbnet.language.message import Message
 from cbnet.matching import reference
 from cbnet.matching.compiled import Compiled
 from cbnet.report.chart import Chart
-from cbnet.workload import Forwarding2001, as_messages
+from cbnet.workload import Forwarding2001
 
 _OFF = Way("counting, no short-circuit", short_circuit=False)
 _SCAN = "all filters, one by one"
-_STRANGE = "in no filter: "  # before a name, makes one that no filter has
 _SAME = 2.0  # times as long, or as short: what is taken for independent of the table
 _CHEAP = 0.25
 _SAVES = 2.0
@@ -64,7 +63,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         for interfaces in parameters.interfaces:
             given = make(_mix(parameters, filters, interfaces, context), lambda _: None)
             short += Contest(given, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
-        disjoint += _single(_renamed(given, 0), parameters)
+        disjoint += _single(with_strangers(given, 0), parameters)
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
     common = _common(parameters, context)
     return {"disjoint": as_table(disjoint), "short": as_table(short), "common": as_table(common)}
@@ -96,35 +95,17 @@ def _pass(compiled: Compiled, given: Given) -> float:
     return min(run(1) for _ in range(_PASSES)) / len(given.members)
 
 
-def _renamed(given: Given, kept: int) -> Given:
-    """Return the same with messages of which only so many attributes keep a name that filters have."""
-    names = given.messages.schema.names
-    order = np.random.default_rng(0).permutation(len(names))
-    columns = [given.messages.column(place) for place in range(len(names))]
-    rank = np.cumsum([columns[place].is_valid().to_numpy(zero_copy_only=False) for place in order], axis=0)
-    parts: list[tuple[str, pa.Array]] = []
-    for turn, place in enumerate(order):
-        keeps = pa.array(rank[turn] <= kept)
-        own = columns[place]
-        parts.append((names[place], pa.compute.if_else(keeps, own, pa.scalar(None, own.type))))
-        parts.append((_STRANGE + names[place], pa.compute.if_else(keeps, pa.scalar(None, own.type), own)))
-    parts.sort(key=lambda part: part[0])
-    batch = pa.RecordBatch.from_arrays([column for _, column in parts], [name for name, _ in parts])
-    return replace(given, messages=batch, members=as_messages(batch), texts=[])
-
-
 def _common(parameters: Parameters, context: Context) -> list[Row]:
     """Return the times by index and by scan of messages with 10 attributes, by names in common."""
     mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1], context), AN=(10, 10))
     given = make(mix, lambda _: None)
     predicates = Oracle(given.filters).all_predicates()
+    contest = Contest(given, (COUNTING, PIVOT))
     rows: list[Row] = []
     for common in parameters.common:
-        renamed = _renamed(given, common)
-        rows += [
-            {"common": common, **row}
-            for row in Contest(renamed, (COUNTING, PIVOT)).rows(parameters.turns, parameters.seconds)
-        ]
+        renamed = with_strangers(given, common)
+        found = contest.with_messages(renamed).rows(parameters.turns, parameters.seconds)
+        rows += [{"common": common, **row} for row in found]
         for turn, members in enumerate(renamed.members[: parameters.turns]):
             message = Message.from_dict(members)
             start = perf_counter()
@@ -234,5 +215,6 @@ EXPERIMENT = Experiment(
     choices=(
         "Names that are not in common are names that no filter has.",
         "Looking at all filters is the reference, in Python: its shape counts, and not its height.",
+        TIMES,
     ),
 )

@@ -3,7 +3,8 @@ import pytest
 
 from cbnet.bench.given import make
 from cbnet.experiments.experiment import Context
-from cbnet.experiments.summary_2001 import EXPERIMENT, Parameters, _renamed
+from cbnet.experiments.strangers import with_strangers
+from cbnet.experiments.summary_2001 import EXPERIMENT, Parameters
 from cbnet.workload import Forwarding2001
 
 TINY = Parameters((100, 200), scanned=50, common=(0, 3, 10), interfaces=(2,), messages=20, turns=2, seconds=0.0)
@@ -12,7 +13,7 @@ TINY = Parameters((100, 200), scanned=50, common=(0, 3, 10), interfaces=(2,), me
 @pytest.mark.parametrize("kept", [0, 2, 10])
 def test_so_many_attributes_keep_their_names_and_all_their_values(kept):
     given = make(Forwarding2001(N=30, F=50, I=2, A=20), lambda _: None)
-    for before, after in zip(given.members, _renamed(given, kept).members, strict=True):
+    for before, after in zip(given.members, with_strangers(given, kept).members, strict=True):
         assert sum(name in before for name in after) == min(kept, len(before))
         assert {name.split(": ")[-1]: value for name, value in after.items()} == before
 
