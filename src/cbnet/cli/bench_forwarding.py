@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench_numbers import OWN, interface_count, number, over
+from cbnet.cli.bench_numbers import OWN, checked_seconds, interface_count, number, over
 from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 from cbnet.cli.seeds import seed_option
@@ -33,7 +33,9 @@ def forwarding(
     engine: Annotated[
         list[str] | None, typer.Option("--engine", help="An engine; repeat it for more. All, if not given.")
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="The least time of a measurement.")] = 0.3,
+    seconds: Annotated[
+        float, typer.Option("--seconds", callback=checked_seconds, help="The least time of a measurement.")
+    ] = 0.3,
     json: AsJson = False,
 ) -> None:
     """Match generated messages against a generated table with every engine, and compare.

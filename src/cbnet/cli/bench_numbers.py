@@ -6,6 +6,7 @@ from cbnet.errors import InputError
 
 OWN = "F"  # as many interfaces as there are filters, or descriptors
 _LONGEST = 18  # digits
+_LONGEST_RUN = 3600  # seconds
 
 
 def listed(option: str, said: str) -> list[int]:
@@ -27,6 +28,13 @@ def _whole(option: str, said: str, hint: str) -> int:
     if not (said.isascii() and said.isdigit() and len(said) <= _LONGEST):
         raise InputError(f"{option}: {said!r} is not a number", hint=hint)
     return int(said)
+
+
+def checked_seconds(seconds: float) -> float:
+    """Return how long a measurement lasts at least, or say why it cannot."""
+    if not 0 <= seconds <= _LONGEST_RUN:
+        raise InputError(f"--seconds must be from 0 to {_LONGEST_RUN:,}, not {seconds:g}")
+    return seconds
 
 
 def over(one: float | None, other: float | None) -> float | None:

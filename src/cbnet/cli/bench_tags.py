@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench_numbers import listed, listed_interfaces, number, over
+from cbnet.cli.bench_numbers import checked_seconds, listed, listed_interfaces, number, over
 from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import AsJson, counted, print_json
 from cbnet.cli.seeds import seed_option
@@ -28,7 +28,9 @@ def tags(
     ] = "F,100",
     messages: Annotated[int, typer.Option("--messages", help="Messages to match.")] = 1_000,
     seed: Annotated[int, seed_option("Another seed makes another workload.")] = 0,
-    seconds: Annotated[float, typer.Option("--seconds", help="The least time of a measurement.")] = 0.3,
+    seconds: Annotated[
+        float, typer.Option("--seconds", callback=checked_seconds, help="The least time of a measurement.")
+    ] = 0.3,
     json: AsJson = False,
 ) -> None:
     """Match tagged messages against tables of descriptors: exact, of Bloom filters, and for all filters.

@@ -63,6 +63,7 @@ def test_bench_forwarding_shows_tables_to_people(cbnet):
         (["--mix", "1999"], "unknown mix '1999'; use one of 2002, 2001, equality"),
         (["--filters", "0"], "F must be a whole number of at least 1"),
         (["--filters", "5", "--interfaces", "6"], "I = 6 interfaces cannot share F = 5 filters"),
+        (["--seconds", "nan"], "--seconds must be from 0 to 3,600, not nan"),
         (["--interfaces", "f"], "--interfaces: 'f' is not a number; write a number, or F: one for each filter"),
         (["--interfaces", "-3"], "--interfaces: '-3' is not a number; write a number, or F"),
         (["--messages", "0"], "must be a whole number of at least 1"),

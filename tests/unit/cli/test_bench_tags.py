@@ -60,6 +60,8 @@ def test_bench_tags_shows_tables_to_people(cbnet):
     [
         (["--descriptors", "ten"], "--descriptors: 'ten' is not a number; write numbers with commas between them"),
         (["--descriptors", "10,"], "--descriptors: '' is not a number"),
+        (["--seconds", "inf"], "--seconds must be from 0 to 3,600, not inf"),
+        (["--seconds", "-1"], "--seconds must be from 0 to 3,600, not -1"),
         (["--interfaces", "all"], "--interfaces: 'all' is not a number"),
         (["--descriptors", "0"], "descriptors must be a whole number of at least 1"),
         (["--descriptors", "10", "--interfaces", "F,20"], "I = 20 interfaces cannot share F = 10 filters"),
