@@ -5,23 +5,39 @@ What its frame says is checked when the frame is read (`frames`), and not again:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from cbnet.errors import ValueDomainError
 from cbnet.language.message import Message
-from cbnet.language.values import RESERVED_NAME
+from cbnet.language.values import RESERVED_NAME, Value
 from cbnet.network.frames import Packet, Publish, Trace
+
+_set = object.__setattr__
 
 
 class Content(Message):
-    """The message of a frame; `members` is its JSON form, which tables match fastest."""
+    """The message of a frame; `members` is its JSON form, which tables match fastest, and mostly all that is needed."""
 
-    __slots__ = ("members",)
+    __slots__ = ("_said", "members")
+    _said: Packet | Publish | Trace
     members: dict[str, object]
 
     def __init__(self, frame: Packet | Publish | Trace) -> None:
-        attributes = frame.attributes
-        if RESERVED_NAME in attributes:
+        members: dict[str, object] = frame.attributes  # type: ignore[assignment]  # it is never changed
+        if RESERVED_NAME in members:
             raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
-        members = {**attributes, RESERVED_NAME: frame.tags} if frame.tags else attributes
-        self._set(attributes=MappingProxyType(attributes), tags=frozenset(frame.tags), members=members)
+        if frame.tags:
+            members = {**members, RESERVED_NAME: frame.tags}
+        _set(self, "_said", frame)
+        _set(self, "members", members)
+
+    @property
+    def attributes(self) -> Mapping[str, Value]:  # type: ignore[override]
+        """The attributes of the message."""
+        return MappingProxyType(self._said.attributes)
+
+    @property
+    def tags(self) -> frozenset[str]:  # type: ignore[override]
+        """The tags of the message."""
+        return frozenset(self._said.tags)

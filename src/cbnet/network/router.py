@@ -65,7 +65,8 @@ class Router:
         )
         self._flooding.on_own = self._origin.met
         self._flooding.on_change = self._confirmations.installed
-        self._handlers: dict[str, dict[type[Any], Handler]] = {
+        self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the other side
+            "": {},
             "router": {
                 frames.Links: self._flooding.links,
                 frames.Whole: self._flooding.whole,
@@ -120,9 +121,15 @@ class Router:
         known = self.links.get(link)
         if known is not None:  # else it was closed, and this was still on its way
             known.heard = self._local.now
+            handlers = self._handlers["" if known.hello is None else known.hello.role]
             try:
                 for frame in all:
-                    self._handle(known, frame)
+                    handler = handlers.get(type(frame))
+                    if handler is not None:
+                        handler(link, frame)
+                    else:
+                        self._handle(known, frame)
+                        handlers = self._handlers["" if known.hello is None else known.hello.role]
             except WireError as error:
                 self._shut(link, error.reason)
         return self._done()
@@ -158,10 +165,8 @@ class Router:
     # --- inside
 
     def _handle(self, link: Link, frame: frames.Frame) -> None:
-        handler = None if link.hello is None else self._handlers[link.hello.role].get(type(frame))
-        if handler is not None:
-            handler(link.id, frame)
-        elif isinstance(frame, frames.Hello):
+        """Do what a frame asks for that either side may send."""
+        if isinstance(frame, frames.Hello):
             self.links.greeted(link, frame)
             if link.is_router:
                 self._flooding.greet(link.id)

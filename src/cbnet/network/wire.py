@@ -60,46 +60,44 @@ class FrameReader:
     """Reads the frames of one link from bytes, which may come in any pieces."""
 
     def __init__(self) -> None:
-        self._bytes = bytearray()
+        self._rest = bytearray()  # what came of a frame whose end has not come yet
+        self._needed = 0  # bytes that must be there to go on
         self._longest = LONGEST_HELLO
         self._is_first = True
         self.skipped = 0  # packets that were too long
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that end in these bytes; raise a `WireError` where they are wrong, and from then on."""
-        pending = self._bytes
-        pending += data
-        start = 0
+        pending = data
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed:  # so that a frame in very many pieces is not copied for each of them
+                return
+            pending = bytes(self._rest)
+        self._needed = LENGTH_BYTES
+        view = memoryview(pending)  # what is read of it is not copied
+        start, body, size = 0, LENGTH_BYTES, len(pending)
         try:
-            while (end := self._end(start)) is not None:
-                frame = self._decoded(bytes(memoryview(pending)[start + LENGTH_BYTES : end]))
-                is_long = end - start > LONGEST_PACKET and isinstance(frame, Packet)
-                start = end
-                if is_long:
+            while body <= size:
+                (length,) = _length.unpack_from(pending, start)
+                if length > self._longest:
+                    raise WireError(f"a frame of {length:,} bytes; at most {self._longest:,} are allowed")
+                end = body + length
+                if end > size:
+                    self._needed = end - start
+                    break
+                frame = _decoder.decode(view[body:end])
+                if self._is_first:
+                    self._begin(frame)
+                start, body = end, end + LENGTH_BYTES
+                if length > LONGEST_PACKET - LENGTH_BYTES and isinstance(frame, Packet):
                     self.skipped += 1
                 else:
                     yield frame
-        finally:
-            del pending[:start]
-
-    def _end(self, start: int) -> int | None:
-        """Return where the frame that begins at `start` ends, if it is all there."""
-        body = start + LENGTH_BYTES
-        if len(self._bytes) < body:
-            return None
-        length = int.from_bytes(self._bytes[start:body])
-        if length > self._longest:
-            raise WireError(f"a frame of {length:,} bytes; at most {self._longest:,} are allowed")
-        return body + length if len(self._bytes) >= body + length else None
-
-    def _decoded(self, body: bytes) -> Frame:
-        try:
-            frame: Frame = _decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise WireError(f"not a frame: {error}") from None
-        if self._is_first:
-            self._begin(frame)
-        return frame
+        finally:
+            self._rest = bytearray(view[start:])
 
     def _begin(self, frame: Frame) -> None:
         if not isinstance(frame, Hello):

@@ -192,3 +192,17 @@ def test_a_packet_that_could_grow_too_long_on_its_way_is_skipped_and_the_link_go
     started = reader()
     assert list(started.feed(encode(Ping(1)) + encode(long) + encode(Ping(2)))) == [Ping(1), Ping(2)]
     assert started.skipped == 1
+
+
+def test_a_long_frame_in_very_many_pieces_is_not_copied_for_each_of_them():
+    data = encode(Publish(1, {}, [], bytes(MOST_PAYLOAD), False))
+    started = reader()
+    found = [frame for at in range(0, len(data), 5) for frame in started.feed(data[at : at + 5])]
+    assert [len(frame.payload) for frame in found] == [MOST_PAYLOAD]  # 100,000 copies of half of it would take 5 s
+
+
+def test_after_a_wrong_frame_nothing_more_is_read():
+    started = reader()
+    for _ in range(3):
+        with pytest.raises(WireError):
+            list(started.feed(body(b"\xc1") + encode(Ping(3))))
