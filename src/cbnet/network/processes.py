@@ -97,8 +97,9 @@ class Processes:
         """
         end = time.monotonic() + timeout
         expected = self._expected()
+        network = next(iter(self.settings.values())).network
         while True:
-            found = statuses({name: self.addresses[name] for name in expected})
+            found = statuses({name: self.addresses[name] for name in expected}, network=network)
             ready = [name for name, status in found.items() if expected[name] == _seen(status)]
             report(len(ready))
             if len(ready) == len(expected):

@@ -1,0 +1,186 @@
+"""The commands of the live network, end to end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+
+@contextmanager
+def running(*arguments, **options):
+    """Run a command as a process of its own, and end it."""
+    command = [sys.executable, "-m", "cbnet", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A network of four routers in a line, started by `cbnet up`."""
+    where = tmp_path_factory.mktemp("network")
+    (where / "line.txt").write_text("a b\nb c\nc d\n")
+    (where / "network.toml").write_text('[topology]\ngraph = "line.txt"\n[network]\nname = "test"\n')
+    with running("up", where / "network.toml", "--out", where, "--json") as up:
+        told = [json.loads(up.stdout.readline()) for _ in range(4)]
+        assert [(row["router"], row["neighbours"]) for row in told] == [
+            ("a", ["b"]), ("b", ["a", "c"]), ("c", ["b", "d"]), ("d", ["c"]),
+        ]  # fmt: skip
+        assert "4 routers know each other" in up.stderr.readline()
+        yield where
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(timeout=20) == 0
+        assert not (where / "running.toml").exists()
+        for row in told:
+            with pytest.raises(ProcessLookupError):
+                os.kill(row["pid"], 0)
+
+
+@contextmanager
+def subscriber(folder, predicate, *arguments):
+    """Run `cbnet sub`, and wait until all routers know of it."""
+    with running("sub", predicate, "--network", folder, "--router", "d", "--wait", *arguments) as process:
+        assert process.stderr.readline() == "subscribed at d; 4 routers know it\n"
+        yield process
+
+
+def test_what_is_published_is_printed(cbnet, folder):
+    with subscriber(folder, "price < 500", "--count", "2") as process:
+        outcome = cbnet(
+            "pub", "price=300", "dest=MXP", "#up", "--payload", "seat 7A", "--network", folder, "--router", "a"
+        )
+        assert (outcome.code, outcome.out, outcome.err) == (0, "", "published 1 message at a\n")
+        cbnet("pub", "price=700", "--network", folder)
+        cbnet("pub", "price=-0.5", "ok=true", 'code="7"', "--network", folder)
+        out, _ = process.communicate(timeout=20)
+        assert process.returncode == 0
+        # as written by hand: attributes in their order, tags, the payload
+        assert out == 'price = 300, dest = "MXP", #up  seat 7A\nprice = -0.5, ok = true, code = "7"\n'
+
+
+def test_lines_are_published_and_bad_ones_are_told(cbnet, folder):
+    with subscriber(folder, "x >= 0", "--count", "2", "--json") as process:
+        lines = b'{"x": 1}\nnonsense\n\n{"x": -1}\n{"x": 2, "#": ["t"]}\n'
+        outcome = cbnet("pub", "--network", folder, "--router", "a", "--json", stdin=lines)
+        assert outcome.code == 2
+        error, published = rows(outcome.out)
+        assert (error["line"], published) == (2, {"published": 3, "router": "a"})
+        out, _ = process.communicate(timeout=20)
+        assert rows(out) == [
+            {"message": {"x": 1}, "payload": "", "source": "a"},
+            {"message": {"x": 2, "#": ["t"]}, "payload": "", "source": "a"},
+        ]
+
+
+def test_a_rate_is_kept(cbnet, folder):
+    began = time.monotonic()
+    assert cbnet("pub", "x=1", "--count", "11", "--rate", "20", "--network", folder).code == 0
+    assert time.monotonic() - began >= 0.5  # the eleventh is ten twentieths of a second after the first
+
+
+def test_a_trace_shows_the_way_and_what_came_closest(cbnet, folder):
+    with subscriber(folder, "k = 1 and #t"):
+        near = cbnet("trace", "k=1", "--dry", "--network", folder, "--router", "a").out
+        assert "published at    router a, as a dry run: nothing is delivered" in near
+        assert "not to b: nobody there or beyond wants it; closest: d: k = 1 and #t: #t fails" in near
+        assert "it would be delivered to nobody" in near
+        far = cbnet("trace", "k=1", "#t", "--network", folder, "--router", "a").out
+        assert [line.strip(" │└├─►").partition(":")[0] for line in far.splitlines() if "wanted by" in line] == [
+            "router b", "router c", "router d",
+        ]  # fmt: skip
+        assert "delivered to subscription 1 of" in far
+        assert "it was delivered to subscriptions at router d" in far
+        hops = rows(cbnet("trace", "k=1", "#t", "--network", folder, "--router", "a", "--json").out)
+        assert [row.get("router") for row in hops] == ["a", "b", "c", "d", None]
+        assert hops[-1] == {"missing": []}
+
+
+def test_a_trace_answers_who_would_get_it(cbnet, folder):
+    asked = ("trace", "price=700", "--network", folder, "--router", "a", "--at", "c")
+    assert "yes: a subscriber at router c with price > 500 gets it" in cbnet(*asked, "--of", "price > 500").out
+    no = cbnet(*asked, "--of", "price < 500").out
+    assert "no: a subscriber at router c with price < 500 does not get it" in no
+    assert "price is 700" in no
+    unknown = cbnet("trace", "x=1", "--of", "x = 1", "--at", "z", "--network", folder).out
+    assert "no: it does not reach router z" in unknown
+
+
+def test_mistakes_are_one_line_and_exit_2(cbnet, folder, tmp_path):
+    for arguments, problem in [
+        (("sub", "x <", "--network", folder), "a value is missing"),
+        (("sub", "x = 1", "--network", folder, "--when-full", "wait"), "unknown policy 'wait'"),
+        (("sub", "x = 1", "--network", tmp_path), "no network runs from this folder"),
+        (("sub", "x = 1", "--router", "nowhere"), "'nowhere' is not an address"),
+        (("pub", "x", "--network", folder), "'x' says neither an attribute nor a tag"),
+        (("pub", "x=1", "x=2", "--network", folder), "'x' is said twice"),
+        (("pub", "x=1", "--network", folder, "--router", "z"), "there is no router 'z'; use one of a, b, c, d"),
+        (("trace", "x=1", "--at", "a", "--network", folder), "--at says where, but not who"),
+        (("up",), "which network?"),
+        (("up", "--topology", "ring:2"), "ring"),
+        (("router",), "the router has no name"),
+        (("router", "--name", "a", "--listen", "0.0.0.0:1"), "can be reached from other machines"),
+        (("router", "--name", "a", "--set", "speed"), "says no value"),
+    ]:
+        outcome = cbnet(*arguments)
+        assert (outcome.code, outcome.out) == (2, ""), arguments
+        assert problem in outcome.err, arguments
+        assert outcome.err.startswith("error: ")
+
+
+def test_a_network_that_is_not_there_is_said(cbnet, monkeypatch):
+    monkeypatch.setenv("CBNET_ROUTER", "127.0.0.1:1")
+    outcome = cbnet("pub", "x=1")
+    assert outcome.code == 1
+    assert "no router could be reached at 127.0.0.1:1" in outcome.err
+
+
+def test_a_router_runs_until_it_is_told_to_end(cbnet):
+    with running("router", "--name", "solo", "--listen", "127.0.0.1:0", "--json") as router:
+        started = json.loads(router.stdout.readline())
+        assert started["router"] == "solo"
+        assert (
+            cbnet("pub", "x=1", "--router", started["address"], "--json").out == '{"published": 1, "router": "solo"}\n'
+        )
+        taken = cbnet("router", "--name", "other", "--listen", started["address"])
+        assert (taken.code, "cannot listen at" in taken.err) == (2, True)
+        router.send_signal(signal.SIGTERM)
+        assert router.wait(timeout=10) == 0
+        assert "router solo has ended" in router.stderr.read()
+
+
+def test_the_configuration_of_a_router_is_printed_and_checked(cbnet, tmp_path, monkeypatch):
+    path = tmp_path / "router.toml"
+    path.write_text('name = "a"\nscheme = "drp"\n[neighbours]\nb = "127.0.0.1:4002"\n')
+    monkeypatch.setenv("CBNET_LISTEN", "127.0.0.1:4009")
+    printed = cbnet("router", "-c", path, "--print", "--set", "dead=9").out.splitlines()
+    assert f'scheme = "drp"  # {path}' in printed
+    assert 'listen = "127.0.0.1:4009"  # environment CBNET_LISTEN' in printed
+    assert "dead = 9.0  # flag" in printed
+    assert "trees = 1  # default" in printed
+    assert cbnet("router", "-c", path, "--check").out == "the configuration of a is good\n"
+    (row,) = rows(cbnet("router", "-c", path, "--print", "--json").out)
+    assert row["neighbours"] == {"value": {"b": "127.0.0.1:4002"}, "source": str(path)}
+
+
+def test_up_says_which_router_has_died():
+    with running("up", "--topology", "ring:3", "--json") as up:
+        pids = [json.loads(up.stdout.readline())["pid"] for _ in range(3)]
+        up.stderr.readline()
+        os.kill(pids[1], signal.SIGKILL)
+        assert up.stderr.readline() == "router 1 was killed by signal 9; 2 routers left\n"
+        for pid in (pids[0], pids[2]):
+            os.kill(pid, signal.SIGKILL)
+        assert up.wait(timeout=20) == 1
+        assert "all routers have ended" in up.stdout.read()

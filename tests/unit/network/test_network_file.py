@@ -1,0 +1,94 @@
+"""Network files: what `cbnet up` reads, and where it says that the routers are."""
+
+import pytest
+
+from cbnet import InputError
+from cbnet.network.addresses import Address
+from cbnet.network.network_file import read_network
+from cbnet.network.running import Running
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "network.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_generator_with_all_that_may_be_said(file):
+    plan = read_network(
+        file(
+            'version = 1\n[topology]\ngraph = "ring:4"\n[network]\nname = "n"\nscheme = "drp"\ntrees = 2\n[ports]\n3 = 4001'
+        )
+    )
+    assert (len(plan.graph), plan.graph.edge_count) == (4, 4)
+    assert (plan.name, plan.scheme, plan.trees, plan.ports, plan.unused) == ("n", "drp", 2, {"3": 4001}, ())
+
+
+def test_the_seed_of_the_file_and_one_that_is_said(file):
+    path = file('[topology]\ngraph = "powerlaw:30"\nseed = 5')
+    from cbnet.topology import topology
+
+    def edges(graph):
+        return list(graph.edges())
+
+    assert edges(read_network(path).graph) == edges(topology("powerlaw:30", 5))
+    assert edges(read_network(path, seed=6).graph) == edges(topology("powerlaw:30", 6))
+
+
+def test_a_graph_stands_beside_the_file(file, tmp_path):
+    (tmp_path / "graph.txt").write_text("a b\nb c 5\n")
+    plan = read_network(file('[topology]\ngraph = "graph.txt"'))
+    assert [str(name) for name in plan.graph.names] == ["a", "b", "c"]
+
+
+def test_what_the_pipeline_writes_is_read_but_for_predicates_and_tables(file):
+    text = (
+        'version = 1\npredicates = "predicates.parquet"\n\n[topology]\ngraph = "aslike:20"\nseed = 0\nroots = [3, 7]\n\n'
+        '[tables]\n"3" = "tables/3.cbt"\n'
+    )
+    plan = read_network(file(text))
+    assert (len(plan.graph), plan.unused) == (20, ("predicates", "tables"))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no graph is named"),
+        ("version = 2", "version 2 of network files"),
+        ("topology = 5", "topology must be a table"),
+        ('[topology]\ngraph = "ring:4"\nsize = 3', "unknown key 'size' in [topology]"),
+        ('[topology]\ngraph = 5', "graph in [topology] must be a string, not 5"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n9 = 1', "a port for '9', which is no router"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 0', "0 is not a port"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 5\n2 = 5', "two routers have the same port"),
+        ('[topology]\ngraph = "none.txt"', "there is no file or generator"),
+        ("[topology", "not TOML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_the_file(file, text, problem):
+    with pytest.raises(InputError) as raised:
+        read_network(file(text))
+    assert problem in str(raised.value)
+    assert "network.toml" in str(raised.value)
+
+
+def test_where_routers_run_is_written_and_read(tmp_path):
+    running = Running("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
+    running.write(tmp_path / "new")
+    assert Running.read(tmp_path / "new") == running
+    assert running.addresses("b c") == ["[::1]:2"]
+    assert running.addresses(None) == ["127.0.0.1:1", "[::1]:2"]
+    with pytest.raises(InputError, match=r"there is no router 'z'; use one of a, b c"):
+        running.addresses("z")
+
+
+def test_a_folder_from_which_nothing_runs_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no network runs from this folder"):
+        Running.read(tmp_path)
+    (tmp_path / "running.toml").write_text("routers = 5")
+    with pytest.raises(InputError, match="this is not what `cbnet up` writes"):
+        Running.read(tmp_path)
