@@ -40,7 +40,7 @@ def print_trace(traced: Traced, message: Message, *, is_dry: bool, supposed: Sup
     print()
     if supposed is not None:
         print(_about(traced, message, *supposed))
-    print("\n".join(_verdict(traced, is_dry=is_dry)))
+    print("\n".join(_verdict(traced, is_dry=is_dry, is_supposed=supposed is not None)))
 
 
 def _below(hop: Hop, traced: Traced, indent: str, *, is_dry: bool) -> Iterator[str]:
@@ -92,14 +92,14 @@ def _why_not(branch: Branch) -> str:
     if branch.wanting:
         return f"wanted by {', '.join(branch.toward)}, but the link is gone"
     if branch.why == ["nobody is reached by this way"]:
-        return "the way to others does not lead there"
+        return "messages from its source take other ways"
     return "nobody there or beyond wants it" + (f"; closest: {'; '.join(branch.why)}" if branch.why else "")
 
 
-def _verdict(traced: Traced, *, is_dry: bool) -> Iterator[str]:
+def _verdict(traced: Traced, *, is_dry: bool, is_supposed: bool) -> Iterator[str]:
     """Yield what came of it, in words."""
     routers = [hop for hop in traced.hops if hop.delivered]
-    verb = "it would be delivered" if is_dry else "it was delivered"
+    verb = ("apart from that, " if is_supposed else "") + ("it would be delivered" if is_dry else "it was delivered")
     if routers:
         yield f"{verb} to subscriptions at {', '.join('router ' + hop.router for hop in routers)}"
     else:

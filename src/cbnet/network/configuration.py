@@ -164,7 +164,7 @@ def _listen(said: Value) -> Address:
     where = address(said.value)
     if not where.is_loopback:
         raise InputError(
-            f"{where} can be reached from other machines, and whoever reaches a router may say anything",
+            f"{where} can be reached from other machines",
             hint="listen at 127.0.0.1, until routers can tell who is who",
         )
     return where
