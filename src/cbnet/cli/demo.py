@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cbnet.cli.output import AsJson, print_json
+import typer
+
+from cbnet.cli.output import AsJson, print_json, print_remark
+from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +24,13 @@ _GRID: dict[str, Any] = {
 }
 
 
-def demo(json: AsJson = False) -> None:
-    """Tell a small story: who asked for what, what was said, who received it and why."""
+def demo(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the story, without Spark: seconds, not a minute.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Tell a small story: who asked for what, what was said, who received it and why. Then build a small Internet."""
     from cbnet.cli.demo_story import MESSAGES, RECEIVERS
     from cbnet.language import Message
     from cbnet.matching import Table
@@ -32,11 +40,32 @@ def demo(json: AsJson = False) -> None:
     if json:
         for number, message in enumerate(messages, 1):
             print_json({"message": number, "content": message.to_dict(), "interfaces": table.match(message)})
-        return
+    else:
+        show(table, messages, _console())
+    if not quick:
+        _tell_of_the_pipeline(json)
+
+
+def _console() -> Console:
     from rich.console import Console
 
-    console = Console(highlight=False)
-    show(table, messages, Console(highlight=False, width=min(console.width, _MAX_WIDTH)))
+    return Console(highlight=False, width=min(Console().width, _MAX_WIDTH))
+
+
+def _tell_of_the_pipeline(as_json: bool) -> None:
+    """Run the small pipeline; where there is no Spark, or it does not start, say so in a line."""
+    try:
+        from cbnet.cli.demo_pipeline import run_small_pipeline, show_small_pipeline
+        from cbnet.cli.pipeline_output import print_outcomes
+
+        outcomes = run_small_pipeline()
+    except CbnetError as error:
+        print_remark(f"The story's second part is left out: {error}")
+        return
+    if as_json:
+        print_outcomes(outcomes)
+    else:
+        show_small_pipeline(outcomes, _console())
 
 
 def show(table: Table[str], messages: list[Message], console: Console) -> None:

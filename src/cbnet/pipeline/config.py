@@ -26,8 +26,6 @@ from cbnet.topology.generators import KINDS
 from cbnet.topology.tree_ties import Ties
 from cbnet.workload.disjunction_2006 import SCENARIOS
 
-__all__ = ["Config", "read_config"]
-
 Name = str | int
 Kind = Literal["web", "blog", "video", "social"]
 # The formats that an application reads.
@@ -75,6 +73,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         for key, kind in (("authors", "blog"), ("followers", "social")):
             if getattr(self, key) and (self.kind != kind or not self.read):
                 raise InputError(f"{key} belong to an application of the kind {kind!r} that reads a source")
+        if self.authors and len(self.read) > 1:
+            raise InputError("authors are those of one source", hint="read one, or give each an application of its own")
 
     @property
     def role(self) -> str:
@@ -191,6 +191,11 @@ class _Top(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
+def papers_applications() -> dict[str, Application]:
+    """Return the applications of [2014 §4.2.2], without traces."""
+    return {name: msgspec.convert(_usual(name), Application) for name in _PAPERS}
+
+
 def read_config(path: Path, *, out: str | None = None) -> Config:
     """Return what a file says; all its mistakes are one error. `out` is used instead of the file's."""
     document = Document(path)
@@ -249,10 +254,8 @@ def _application(
         hint = f"write one of {', '.join(_PAPERS)}"
         document.note((*at, "kind"), f"{kind!r} is no kind of application", f"{hint} as its kind, or as its name")
         return None
-    paper = _PAPERS[kind]
-    usual = {"kind": kind, "share": paper.share, "descriptors": paper.descriptors, "sets": paper.sets or "trace"}
     said = {**section, "read": [section["read"]]} if isinstance(section.get("read"), str) else section
-    app = document.section(Application, at, {**usual, **said})
+    app = document.section(Application, at, {**_usual(kind), **said})
     if app is not None:
         for key, names, formats in (
             ("read", app.read, _FORMATS[app.kind]),
@@ -262,6 +265,11 @@ def _application(
             for source in names:
                 _check_source(document, (*at, key), source, sources, formats)
     return app
+
+
+def _usual(kind: str) -> dict[str, Any]:
+    paper = _PAPERS[kind]
+    return {"kind": kind, "share": paper.share, "descriptors": paper.descriptors, "sets": paper.sets or "trace"}
 
 
 def _check_source(

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from os.path import abspath
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -55,12 +56,17 @@ class Result:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows."""
-        return spark.read.parquet(self.folder)
+        return spark.read.parquet(spark_path(self.folder))
 
 
 def is_local(path: str) -> bool:
     """Return whether a path is of this machine's files."""
     return "://" not in path
+
+
+def spark_path(path: str) -> str:
+    """Return a path as Spark takes it for the same file; its own idea of a plain path may be one of HDFS."""
+    return f"file://{abspath(path)}" if is_local(path) else path  # noqa: PTH100, which would follow links
 
 
 def write_result(
@@ -78,15 +84,10 @@ def write_result(
     """
     spark = frame.sparkSession
     started = monotonic() if started is None else started
-    forget_result(spark, folder)
-    frame.write.mode("overwrite").parquet(folder)
-    rows = spark.read.parquet(folder).count()
+    _delete(spark, f"{folder}/{ABOUT}")  # what was there is not whole any more
+    frame.write.mode("overwrite").parquet(spark_path(folder))
+    rows = spark.read.parquet(spark_path(folder)).count()
     return mark_whole(spark, Result(folder, made, rows, 0.0), started, facts)
-
-
-def forget_result(spark: SparkSession, folder: str) -> None:
-    """Say that what is in a folder is not whole any more."""
-    _delete(spark, f"{folder}/{ABOUT}")
 
 
 def mark_whole(spark: SparkSession, result: Result, started: float, facts: Callable[[], Facts] = dict) -> Result:
@@ -131,7 +132,7 @@ def delete_folder(spark: SparkSession, folder: str) -> None:
 # Hadoop's files are not typed in Python.
 def _file(spark: SparkSession, path: str) -> tuple[Any, Any]:
     java: Any = spark.sparkContext._jvm
-    place = java.org.apache.hadoop.fs.Path(path)
+    place = java.org.apache.hadoop.fs.Path(spark_path(path))
     return place.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), place
 
 

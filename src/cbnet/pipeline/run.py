@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from cbnet.errors import CbnetError
 from cbnet.pipeline.config import Config
 from cbnet.pipeline.costs import Meter
 from cbnet.pipeline.input_files import files_fingerprint
-from cbnet.pipeline.outputs import Made, Result, forget_result, is_done, is_local, mark_whole, read_result, write_result
+from cbnet.pipeline.outputs import Made, Result, is_done, is_local, mark_whole, read_result, write_result
 from cbnet.pipeline.progress import step
 from cbnet.pipeline.stage import Stage, Workplace
 from cbnet.pipeline.stages.more import more_stages
@@ -103,7 +106,9 @@ def run(
         found = is_done(spark, each.folder, each.made)
         if found is None:
             spark = spark or session()
-            place = place or Workplace(spark, config, results)
+            if place is None:
+                place = Workplace(spark, config, results)
+                place.check()
             tell(name)
             results[name] = _made(place, each)
         else:
@@ -113,13 +118,22 @@ def run(
 
 def _made(place: Workplace, planned: Planned) -> Result:
     spark, started = place.spark, monotonic()
-    with step(spark, planned.stage.name), Meter(spark) as meter:
-        forget_result(spark, planned.folder)
-        output = planned.stage.work(place)
+    try:
+        with step(spark, planned.stage.name), Meter(spark) as meter:
+            output = planned.stage.work(place)
 
-        def facts() -> dict[str, object]:
-            return {**output.facts(), "cost": meter.cost()}
+            def facts() -> dict[str, object]:
+                return {**output.facts(), "cost": meter.cost()}
 
-        if output.frame is not None:
-            return write_result(output.frame, planned.folder, planned.made, started=started, facts=facts)
-        return mark_whole(spark, Result(planned.folder, planned.made, output.rows, 0.0), started, facts)
+            if output.frame is not None:
+                return write_result(output.frame, planned.folder, planned.made, started=started, facts=facts)
+            return mark_whole(spark, Result(planned.folder, planned.made, output.rows, 0.0), started, facts)
+    except (PySparkException, Py4JError) as error:
+        raise CbnetError(f"stage {planned.stage.name} failed: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """Return the line of an error that says most: one of our own, if Python told it, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("cbnet.errors.")]
+    return (ours or lines or [type(error).__name__])[0]

@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from cbnet.pipeline.as_users import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.central import most_central_routers
 from cbnet.pipeline.config import Config
-from cbnet.pipeline.outputs import Facts, Result
+from cbnet.pipeline.outputs import Facts, Result, spark_path
+from cbnet.pipeline.targets import Interfaces
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, topology
 
 
@@ -56,9 +57,18 @@ class Workplace:
         """Return the rows of a stage before."""
         return self.results[stage].frame(self.spark)
 
+    def written(self, stage: str) -> DataFrame:
+        """Return the rows that a stage has just written, to tell facts about them."""
+        return self.spark.read.parquet(spark_path(self.folder(stage)))
+
     def folder(self, stage: str) -> str:
         """Return where the result of a stage is, or will be."""
         return f"{self.config.out}/{stage}"
+
+    def check(self) -> None:
+        """Find what is wrong with graph, users, root and routers before anything long is run."""
+        assert len(self.first_clusters) == len(self.graph) + 1
+        Interfaces.of([self.tree], self.routers)
 
     @cached_property
     def graph(self) -> Graph:

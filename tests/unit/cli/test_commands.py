@@ -126,7 +126,7 @@ def test_match_reports_all_mistakes_of_the_table(cbnet, tmp_path):
 
 
 def test_demo_tells_who_received_what_and_why(cbnet):
-    outcome = cbnet("demo")
+    outcome = cbnet("demo", "--quick")
     assert outcome.code == 0
     for said in (
         "Who wants what",
@@ -135,11 +135,11 @@ def test_demo_tells_who_received_what_and_why(cbnet):
         "30 messages, 8 receivers",
     ):
         assert said in outcome.out
-    assert len(rows(cbnet("demo", "--json").out)) == 30
+    assert len(rows(cbnet("demo", "--quick", "--json").out)) == 30
 
 
 def test_every_receiver_and_nobody_occur_in_the_demo(cbnet):
-    told = [row["interfaces"] for row in rows(cbnet("demo", "--json").out)]
+    told = [row["interfaces"] for row in rows(cbnet("demo", "--quick", "--json").out)]
     assert len({receiver for receivers in told for receiver in receivers}) == 8
     assert [] in told
 

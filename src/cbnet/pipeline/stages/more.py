@@ -80,8 +80,7 @@ def _alpha(place: Workplace) -> Output:
 
 
 def _percentiles(place: Workplace) -> Facts:
-    advantages = place.spark.read.parquet(place.folder("alpha"))
-    rows = advantage_percentiles(advantages).orderBy("scenario", "rule", "predicates").collect()
+    rows = advantage_percentiles(place.written("alpha")).orderBy("scenario", "rule", "predicates").collect()
     return {"percentiles": [row.asDict() for row in rows]}
 
 

@@ -46,9 +46,9 @@ def _table1(place: Workplace) -> Output:
 def _told(place: Workplace) -> Facts:
     """Return what Table 1 tells of each router: all interfaces, and the one with most destinations."""
     rows: list[dict[str, Any]] = []
-    written = place.spark.read.parquet(place.folder("table1"))
+    written = [row.asDict() for row in place.written("table1").collect()]  # no more than interfaces
     for router in place.routers:
-        own = [row.asDict() for row in written.where(F.col("router") == router).collect()]
+        own = [row for row in written if row["router"] == router]
         single = [row for row in own if row["interface"] is not None]
         whole = next(row for row in own if row["interface"] is None)
         largest = max(single, key=lambda row: (row["destinations"], -row["interface"]), default=None)
@@ -102,8 +102,8 @@ def _folded(place: Workplace, k: int) -> Output:
 
 def _entries(place: Workplace, k: int) -> Facts:
     counts = [F.count("*").alias("entries"), F.count("tree").alias("of_one_tree")]
-    written = place.spark.read.parquet(place.folder(f"folded/{k}"))
-    rows = {row["router"]: row for row in written.groupBy("router").agg(*counts).collect()}
+    counted = place.written(f"folded/{k}").groupBy("router").agg(*counts)
+    rows = {row["router"]: row for row in counted.collect()}
     return {
         "k": k,
         "rows": [

@@ -19,7 +19,7 @@ from cbnet.pipeline.derived import Derived
 from cbnet.pipeline.dictionary import number_tags, numbered_sets, set_weights
 from cbnet.pipeline.documents import documents_of_counts, documents_of_posts
 from cbnet.pipeline.grown_trace import grown_trace
-from cbnet.pipeline.outputs import Facts, delete_folder
+from cbnet.pipeline.outputs import Facts, delete_folder, spark_path
 from cbnet.pipeline.readers import Reading, read
 from cbnet.pipeline.schemas import DESCRIPTORS, arrow_schema
 from cbnet.pipeline.social import social_subscriptions
@@ -63,7 +63,9 @@ def _ingest_stage(name: str, source: Source) -> Stage:
 
 
 def _ingest(place: Workplace, name: str, source: Source) -> Output:
-    reading = read(place.spark, source)
+    vocabulary = spark_path(source.vocabulary) if source.vocabulary else ""
+    paths = tuple(map(spark_path, source.paths))
+    reading = read(place.spark, msgspec.structs.replace(source, path=paths, vocabulary=vocabulary))
     return Output(reading.rows, partial(_checked, place, reading, place.folder(f"rejected/{name}")))
 
 
@@ -71,7 +73,7 @@ def _checked(place: Workplace, reading: Reading, folder: str) -> Facts:
     """Write malformed rows aside and return how many there were; an error if there were too many."""
     tally = reading.tally()
     if tally.rejected:
-        reading.rejected().write.mode("overwrite").parquet(folder)
+        reading.rejected().write.mode("overwrite").parquet(spark_path(folder))
     else:
         delete_folder(place.spark, folder)
     try:

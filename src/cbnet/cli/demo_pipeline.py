@@ -1,0 +1,55 @@
+"""The demo's pipeline: what do the tables of a small Internet hold? The stages of [2014 §4], on Spark, in a minute."""
+
+from __future__ import annotations
+
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cbnet.pipeline.config import Config
+    from cbnet.pipeline.run import Outcome
+
+_GRAPH = "aslike:300"
+_CLUSTERS = 300  # of 1000 users
+# For a short run on one machine: no web page, few parts, and Java's quick compiler alone.
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
+def run_small_pipeline() -> list[Outcome]:
+    """Run the pipeline for a small Internet, and return what came of it; the results themselves are not kept."""
+    from cbnet.pipeline.late_session import LateSession
+    from cbnet.pipeline.run import run
+
+    with TemporaryDirectory(prefix="cbnet-demo-") as folder, LateSession("cbnet demo", conf=_SETTINGS) as session:
+        return [*run(_config(folder), session.start)]
+
+
+def show_small_pipeline(outcomes: list[Outcome], console: Console) -> None:
+    """Draw Table 1 of the small Internet beside the paper's."""
+    from cbnet.cli.pipeline_output import show_table1
+
+    seconds = sum(each.result.seconds for each in outcomes)
+    console.print(
+        f"[bold]An Internet in small[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users, made-up interests; on Spark in"
+        f" {seconds:.0f} seconds.\nEvery node says what its users want. This is what the most central router holds:\n"
+    )
+    show_table1(outcomes, console)
+    console.print("Run your own: [cyan]cbnet pipeline init[/], then [cyan]cbnet pipeline run pipeline.toml[/]\n")
+
+
+def _config(folder: str) -> Config:
+    from cbnet.pipeline.config import Config, Network, People, papers_applications
+
+    return Config(
+        out=folder,
+        network=Network(graph=_GRAPH),
+        population=People(clusters=_CLUSTERS),
+        applications=papers_applications(),
+    )
