@@ -6,13 +6,14 @@ A run that is too small to tell leaves a claim open: it neither holds nor differ
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cbnet.experiments.advantage import READINGS, RULES, SHARE
+from cbnet.experiments.claim import Finding
 from cbnet.language import reduce
 from cbnet.routing.advantage import expected
 
@@ -30,8 +31,9 @@ _NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pa
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the paper says, in our words, and what we find."""
+    """What the paper says, in our words, and what we find; several may belong to one claim of `claims.toml`."""
 
+    number: int
     claim: str
     paper: str
     ours: str
@@ -51,7 +53,7 @@ def specific_comparisons(table: pa.Table) -> Iterator[Comparison]:
     """Yield what the specific model says about the statements of [§4.2], as far as its scenarios were run."""
     curves = _curves(table)
     reduced = str(reduce("(x > 10 and y = 100) or (y > 0)", "pairwise"))
-    yield Comparison("(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
+    yield Comparison(63, "(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
     yield _falls(curves)
     yield _spread_closes(curves)
     if {("zipf-500", rule) for rule in RULES} | {("uniform-500", rule) for rule in RULES} <= set(curves):
@@ -60,6 +62,31 @@ def specific_comparisons(table: pa.Table) -> Iterator[Comparison]:
         yield _none_is_reliable(curves)
     if ("uniform-500", "pairwise") in curves:
         yield from (_worst(curves["uniform-500", rule], rule) for rule in RULES)
+
+
+def findings_of(
+    comparisons: Iterable[Comparison], reasons: Mapping[int, str], numbers: Collection[int] = ()
+) -> list[Finding]:
+    """Return a finding for each claim: it holds if all that belongs to it does, and differs if some does.
+
+    Of `numbers` also those that nothing belongs to: they are open.
+    """
+    found: dict[int, list[Comparison]] = {number: [] for number in numbers}
+    for comparison in comparisons:
+        found.setdefault(comparison.number, []).append(comparison)
+    return [_finding(number, group, reasons.get(number, "")) for number, group in sorted(found.items())]
+
+
+def _finding(number: int, group: Sequence[Comparison], reason: str) -> Finding:
+    ours = "; ".join(f"{each.claim}: {each.ours}" if len(group) > 1 else each.ours for each in group)
+    told = {each.holds for each in group}
+    if told == {True}:
+        return Finding(number, ours, "holds")
+    if not told - {None}:
+        return Finding(number, ours or "none", "open", "the run has too few sets or predicates to tell")
+    if None in told and False not in told:
+        return Finding(number, ours, "open", "the run has too few sets or predicates to tell all of it")
+    return Finding(number, ours, "differs" if True in told else "fails", reason or "the numbers are others")
 
 
 def _curves(table: pa.Table) -> Curves:
@@ -78,7 +105,7 @@ def _closed_form(curves: Curves, universes: list[int]) -> Comparison:
         for universe in universes
     ]
     ours = "differs by at most " + _each(universes, [f"{difference:.4f}" for difference in differences])
-    return Comparison("uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
+    return Comparison(60, "uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
 
 
 def _zipf_is_lower(curves: Curves, universes: list[int]) -> Comparison:
@@ -90,14 +117,14 @@ def _zipf_is_lower(curves: Curves, universes: list[int]) -> Comparison:
         if count > 1 or reading == "draws"  # k distinct messages alone have α = 1 always
     ]
     ours = f"at {sum(lower)} of {len(lower)} points"
-    return Comparison("Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
+    return Comparison(61, "Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
 
 
 def _five_predicates(curves: Curves, universes: list[int], reading: str) -> Comparison:
     saved = [1 - curves[f"zipf-{universe}", reading][5]["p50"] for universe in universes]
     claim = f"Zipf: 5 predicates of 1 message in {SHARE} each shrink by ({_NAMES[reading]})"
     holds = all(abs(part - _HALF) <= 0.1 for part in saved)
-    return Comparison(claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
+    return Comparison(62, claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
 
 
 def _falls(curves: Curves) -> Comparison:
@@ -108,7 +135,7 @@ def _falls(curves: Curves) -> Comparison:
         if count >= 10 and 10 * count in points
     ]
     ours = f"at {sum(steps)} of {len(steps)} steps from 10 or more to ten times as many"
-    return Comparison("the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
+    return Comparison(64, "the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
 
 
 def _spread_closes(curves: Curves) -> Comparison:
@@ -122,7 +149,7 @@ def _spread_closes(curves: Curves) -> Comparison:
     ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
     tells = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
     claim = "5th to 95th percentile: wide, then half of it or less"
-    return Comparison(claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
+    return Comparison(64, claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
 
 
 def _zipf_reduces_better(curves: Curves) -> Comparison:
@@ -135,7 +162,7 @@ def _zipf_reduces_better(curves: Curves) -> Comparison:
     lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
     ours = f"lower at {lower} of {len(differences)} points from 10 predicates on, higher at {higher}"
     holds = lower > 0 and not higher if differences else None
-    return Comparison("500 names: Zipf has a lower median than uniform", "yes", ours, holds)
+    return Comparison(65, "500 names: Zipf has a lower median than uniform", "yes", ours, holds)
 
 
 def _none_is_reliable(curves: Curves) -> Comparison:
@@ -144,7 +171,7 @@ def _none_is_reliable(curves: Curves) -> Comparison:
     lowest = min(tops, key=tops.__getitem__)
     ours = f"lowest 95th percentile at {count}: {tops[lowest]:.2f} ({', '.join(lowest)})"
     holds = tops[lowest] > _HALF if _sets(curves) >= _ENOUGH else None
-    return Comparison(f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
+    return Comparison(66, f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
 
 
 def _worst(points: Points, rule: str) -> Comparison:
@@ -155,7 +182,7 @@ def _worst(points: Points, rule: str) -> Comparison:
     )
     first, least, most = below["p50"], *_SEVEN_THOUSAND
     holds = None if first is None and max(points) < most else first is not None and least <= first <= most
-    return Comparison(f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
+    return Comparison(67, f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
 
 
 def _first_below(points: Points, name: str) -> float | None:

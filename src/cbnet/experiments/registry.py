@@ -15,7 +15,9 @@ NAMES: tuple[str, ...] = (
     "2001-examples", "2001-figures-9-12", "2001-figures-10-11", "2001-summary",
     "2002-examples", "2002-introduction", "2002-memory", "2002-selectivity", "2002-index", "2002-figure-7a",
     "2002-figure-7b", "2002-figure-8", "2002-figure-9", "2002-network", "2003-updates",
-    "2014-examples", "2014-figure-4", "2014-figure-5", "2014-link-load",
+    "2006-examples", "2006-laws", "2006-distances", "2006-classes", "2006-memory", "2006-figure-5", "2006-figures-6-7",
+    "2014-examples", "2014-link-load", "2014-folding", "2014-figure-4", "2014-figure-5", "2014-traces", "2014-table-1",
+    "2014-bloom",
 )  # fmt: skip
 
 
