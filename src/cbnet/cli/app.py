@@ -23,11 +23,13 @@ from cbnet.cli.match import match
 from cbnet.cli.output import print_error
 from cbnet.cli.pipeline import pipeline
 from cbnet.cli.pub import pub
+from cbnet.cli.report import report
 from cbnet.cli.reproduce import reproduce
 from cbnet.cli.router import router
 from cbnet.cli.simulate import simulate
 from cbnet.cli.spark import spark
 from cbnet.cli.sub import sub
+from cbnet.cli.top import top
 from cbnet.cli.topology import topology
 from cbnet.cli.trace import trace
 from cbnet.cli.trees import trees
@@ -45,8 +47,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce,
-    up, router, sub, pub, trace, demo,
+    alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce, report,
+    up, top, router, sub, pub, trace, demo,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")

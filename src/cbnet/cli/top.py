@@ -1,0 +1,154 @@
+"""`cbnet top`: how are the routers of a network now? A live view, or one snapshot."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cbnet.cli.network_options import AnyRouter, Folder, NetworkName
+from cbnet.cli.output import AsJson, counted, print_json, print_remark
+from cbnet.errors import CbnetError
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from cbnet.network import Address, Status
+    from cbnet.network.rates import RouterRates
+
+_BETWEEN = 0.5  # seconds between the two looks of a snapshot
+_DASH = "–"
+
+
+def top(
+    router: AnyRouter = None,
+    network: Folder = None,
+    once: Annotated[bool, typer.Option("--once", help="Print one snapshot and end.")] = False,
+    every: Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")] = 1.0,
+    network_name: NetworkName = "cbnet",
+    json: AsJson = False,
+) -> None:
+    """Show all routers of a network: who is there, what they hold, what they do in a second. Ctrl-C ends it.
+
+    With --json, one snapshot is printed, an object for each router.
+
+    Example: cbnet top --network here
+    """
+    watch = Watch(*_routers(router, network, network_name))
+    watch.look()
+    if not (once or json) and sys.stdout.isatty():
+        _show_live(watch, every)
+        return
+    time.sleep(_BETWEEN)
+    rows = watch.look()
+    if not any(row.answers for row in rows):
+        raise CbnetError(f"no router answers at {', '.join(row.address for row in rows)}")
+    if json:
+        for row in rows:
+            print_json(row.members())
+        return
+    from rich.console import Console
+
+    Console(highlight=False).print(watch.view())
+    silent = [row.router for row in rows if not row.answers]
+    if silent:
+        print_remark(f"no answer from {', '.join(silent)}: ended, stopped, or too busy to answer in 2 s")
+
+
+def _routers(router: str | None, folder: Path | None, name: str) -> tuple[dict[str, Address], str]:
+    """Return the routers that are meant, by name or address, and the name of their network."""
+    from cbnet.network.addresses import DEFAULT, address
+    from cbnet.network.running import Running
+
+    if folder is not None:
+        running = Running.read(folder)
+        meant = {address(each) for each in running.addresses(router)}
+        return {each: where for each, where in running.routers.items() if where in meant}, running.network
+    said = router or os.environ.get("CBNET_ROUTER") or DEFAULT
+    return {each.strip(): address(each.strip()) for each in said.split(",")}, name
+
+
+def _show_live(watch: Watch, every: float) -> None:
+    from rich.live import Live
+
+    with Live(watch.view(), auto_refresh=False, screen=True) as live:
+        try:
+            while True:
+                time.sleep(every)
+                watch.look()
+                live.update(watch.view(), refresh=True)
+        except KeyboardInterrupt:
+            return
+
+
+class Watch:
+    """Routers that are looked at again and again."""
+
+    def __init__(self, routers: dict[str, Address], network: str) -> None:
+        self._routers = routers
+        self._network = network
+        self._before: dict[str, Status] = {}
+        self.rows: list[RouterRates] = []
+
+    def look(self) -> Sequence[RouterRates]:
+        """Ask all routers how they are."""
+        from cbnet.network import statuses
+        from cbnet.network.rates import rates
+
+        found = statuses(self._routers, network=self._network)
+        self.rows = [
+            rates(name, where, self._before.get(name), found.get(name)) for name, where in self._routers.items()
+        ]  # fmt: skip
+        self._before = found
+        return self.rows
+
+    def view(self) -> Group:
+        """Return what was seen last, as it is shown."""
+        from rich.console import Group
+        from rich.text import Text
+
+        from cbnet.cli.grids import add_cells, new_grid
+
+        here = [row for row in self.rows if row.answers]
+        heads = ("neigh.", "reach", "clients", "subs", "records", "filters", "in/s", "out/s", "matched", "delivered")
+        grid = new_grid("", "router", *heads, "waiting", "dropped", tight=True)
+        for row in self.rows:
+            add_cells(grid, row.router, *_cells(row))
+        title = f"network {self._network}: {len(here)} of {counted(len(self.rows), 'router')} answer"
+        reasons = [Text(f"dropped: {line}", style="yellow") for line in _reasons(here)]
+        return Group(Text(title, style="bold"), Text(_sums(here)), Text(), grid, *reasons)
+
+
+def _cells(row: RouterRates) -> list[str]:
+    if not row.answers:
+        return ["no answer", *[_DASH] * 11]
+    sizes = (len(row.neighbours), row.reachable, row.clients, row.subscriptions, row.records, row.filters)
+    speed = [_DASH if each is None else f"{each:,.0f}" for each in (row.in_per_s, row.out_per_s)]
+    counts = (row.matched, row.delivered, row.waiting, sum((row.dropped or {}).values()))
+    return [*(f"{each:,}" for each in sizes), *speed, *(f"{each:,}" for each in counts)]
+
+
+def _sums(rows: Sequence[RouterRates]) -> str:
+    into, out = sum(row.in_per_s or 0 for row in rows), sum(row.out_per_s or 0 for row in rows)
+    clients, subscriptions = sum(row.clients for row in rows), sum(row.subscriptions for row in rows)
+    return (
+        f"{counted(clients, 'client')}, {counted(subscriptions, 'subscription')}; "
+        f"{into:,.0f} messages/s in, {out:,.0f} out"
+    )  # fmt: skip
+
+
+def _reasons(rows: Sequence[RouterRates]) -> list[str]:
+    """Return what was dropped for which reason, and where."""
+    where: dict[str, dict[str, int]] = {}
+    for row in rows:
+        for reason, count in (row.dropped or {}).items():
+            where.setdefault(reason, {})[row.router] = count
+    return [
+        f"{sum(counts.values()):,} {reason} (most at {max(counts, key=lambda name: counts[name])})"
+        for reason, counts in sorted(where.items())
+    ]
