@@ -1,12 +1,13 @@
 """Who does not read costs the router a bounded room, loses what is counted, and disturbs nobody else."""
 
 import asyncio
+import signal
 import time
 from contextlib import asynccontextmanager
 
 import pytest
 
-from cbnet.network import Settings, TcpRouter, TooSlow, connect_async, tcp
+from cbnet.network import Processes, Settings, TcpRouter, TooSlow, connect, connect_async, tcp
 from cbnet.network.addresses import Address
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.frames import Change, Close, Deliver, Hello, IfSlow, Links, Lost, Packet, Ping, Subscribe, Subscribed
@@ -250,3 +251,49 @@ def test_a_client_that_blocks_for_long_stays_connected():
             return client.reconnects
 
     assert run(main()) == 0
+
+
+def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_records_are_not():
+    async def main():
+        async with router() as running, await connect_async(str(running.address)) as watching:
+            slow = await neighbour(running)
+            keeping_alive = asyncio.create_task(pings(slow))
+            sender = await Raw.dial(running, Hello(1, 1, "router", "c", "cbnet", 9, "psf"))
+            sender.say(Links("c", 9, 1, 0, {"a": 1}))
+            await sender.read(lambda got: any(isinstance(frame, Links) and "c" in frame.neighbours for frame in got))
+            total = 15_000  # 15 MB: more than sockets and the router keep
+            for number in range(total):
+                sender.say(Packet("c", 9, number, 1, "c", {"x": 1}, [], bytes(1_000)))
+                await sender.writer.drain()
+            sender.say(Links("c", 9, 2, 0, {"a": 1, "z": 1}))  # behind all packets
+            dropped = 0
+            while not dropped:
+                dropped = (await watching.status()).counters.get("dropped: a neighbour reads too slowly", 0)
+            got = await slow.read(
+                lambda got: any(isinstance(frame, Links) and "z" in frame.neighbours for frame in got)
+            )
+            keeping_alive.cancel()
+            counters = (await watching.status()).counters
+            assert len(of(Packet, got)) + counters["dropped: a neighbour reads too slowly"] == total
+            sender.writer.close()
+            slow.writer.close()
+
+    run(main())
+
+
+def test_what_a_plain_client_publishes_while_the_router_does_not_read_leaves_when_it_does():
+    with (
+        Processes([Settings("a")], []) as network,
+        connect(str(network.addresses["a"])) as publisher,
+        connect(str(network.addresses["a"])) as subscriber,
+    ):
+        subscription = subscriber.subscribe("x >= 0", wait=True, queue=100_000)
+        network.signal("a", signal.SIGSTOP)
+        count = 0
+        while publisher._client.is_writable:
+            publisher.publish({"x": count}, bytes(1_000))
+            count += 1
+        publisher.publish({"x": count})  # has to wait in this process
+        network.signal("a", signal.SIGCONT)
+        got = [subscription.get(timeout=20).message["x"] for _ in range(count + 1)]
+        assert got == list(range(count + 1))

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -18,7 +19,7 @@ from cbnet.language.covering import PredicateLike
 from cbnet.network.addresses import DEFAULT
 from cbnet.network.async_client import TIMEOUT, AsyncClient, Traced, connect_async
 from cbnet.network.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
-from cbnet.network.failures import NotConnected
+from cbnet.network.failures import NetworkError, NotConnected
 from cbnet.network.frames import Status
 from cbnet.network.loops import new_loop
 from cbnet.network.publishing import MessageLike, publish_bytes
@@ -113,6 +114,8 @@ class Client:
             self._call(self._client.publish(message, payload, wait=True, timeout=timeout))
             return
         data = publish_bytes(0, message, payload, wants_answer=False)
+        if not self._client.is_connected:
+            self._call(self._client.connected(timeout))
         self._outgoing.put(data, self._client)
         if self._outgoing.size > _MOST_AHEAD:
             self.flush(timeout)
@@ -221,6 +224,7 @@ class _Outgoing:
         self._lock = threading.Lock()
         self._frames: list[bytes] = []
         self._is_called = False
+        self._waiting: asyncio.Task[None] | None = None  # for the router to read again
         self.size = 0
 
     def put(self, data: bytes, client: AsyncClient) -> None:
@@ -232,11 +236,17 @@ class _Outgoing:
             self._loop.call_soon_threadsafe(self._send_some, client)
 
     def _send_some(self, client: AsyncClient) -> None:
-        """Send what is there if it can be sent now; else it waits for more, or for `send_all`."""
+        """Send what is there, now or when the router reads again."""
         with self._lock:
             self._is_called = False
             if client.is_writable:
                 client.send_frames(self._take())
+            elif self._waiting is None or self._waiting.done():
+                self._waiting = self._loop.create_task(self._send_later(client))
+
+    async def _send_later(self, client: AsyncClient) -> None:
+        with suppress(NetworkError):  # closed, or an hour without a connection
+            await self.send_all(client, timeout=3_600)
 
     async def send_all(self, client: AsyncClient, timeout: float) -> None:
         await client.writable(timeout)

@@ -144,12 +144,12 @@ class Connection(asyncio.Protocol):
 
     def hold(self) -> None:
         """Read nothing for a while."""
-        if not self._is_closing:
+        if not self._is_closing and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def release(self) -> None:
         """Read again."""
-        if not self._is_closing:
+        if not self._is_closing and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def taken_skipped(self) -> int:

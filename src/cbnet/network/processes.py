@@ -121,8 +121,8 @@ class Processes:
         waiting = set(names)
         while waiting:
             event = self._next(_PATIENCE)
-            if event is None or "failed" in event:
-                raise InputError(event["why"] if event else "a router does not start")
+            if event is None or "failed" in event or event.get("ended") in waiting:
+                raise InputError((event or {}).get("why", "a router does not start"))
             waiting.discard(event.get("listening", ""))
 
     def signal(self, name: str, number: int) -> None:
