@@ -86,10 +86,9 @@ def _classes() -> Iterator[Row]:
     found = classes_at(drawn.graph, [drawn.id(u) for u in (6, *below)], range(len(drawn.graph)))
     own = next(each for each in found[drawn.id(6)] if drawn.id(1) in each)
     yield _row(48, "the class of 1 at 6", drawn.names(own), "1, 5, 9")
-    for u in below:
-        own = next(each for each in found[drawn.id(u)] if drawn.id(1) in each)
-        together = {drawn.id(v) for v in (1, 5, 6, 9)} <= set(own)
-        yield _row(48, f"1, 5, 6 and 9 are one class at {u}", together, True)
+    together = {drawn.id(v) for v in (1, 5, 6, 9)}
+    where = [u for u in (drawn.id(u) for u in below) if any(together <= set(each) for each in found[u])]
+    yield _row(48, "1, 5, 6 and 9 are one class at", drawn.names(where), ", ".join(map(str, below)))
     yield _row(48, "R_6 for the class of 1", int(Rewriting(drawn.network).rewrites(drawn.id(1), drawn.id(6))), 1)
 
 

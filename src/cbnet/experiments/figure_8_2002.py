@@ -16,6 +16,7 @@ from cbnet.workload import Forwarding2002
 
 _FEW, _MANY = 2, 100  # filters for each interface: few, many
 _HELPS = 0.05
+_ENOUGH = 1_000_000  # constraints
 _RISE = 1.25  # what is taken for noise in a falling curve
 
 
@@ -73,8 +74,11 @@ def _helps(rows: list[Row]) -> Finding:
         return Finding(
             34, ours, "holds" if many < _HELPS else "differs", "" if many < _HELPS else "it also helps later"
         )
-    reason = "10 rounds do not help with few filters either: see claims 30 and 35 for larger tables"
-    return Finding(34, ours, "fails", reason)
+    if rows[0]["constraints"] < _ENOUGH:
+        return Finding(
+            34, ours, "open", "in a table this small 10 rounds gain next to nothing, with few filters or many"
+        )
+    return Finding(34, ours, "fails", "10 rounds do not help with few filters either: see claim 30")
 
 
 def _charts(tables: Tables, _: Parameters) -> list[Chart]:

@@ -7,9 +7,9 @@ from cbnet.experiments.figure_8_2002 import EXPERIMENT, Parameters
 TINY = Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
 
 
-def judged(times, gains):
+def judged(times, gains, constraints=5_000_000):
     rows = [
-        {"each": each, "constraints": 5000, "way": way, "turn": turn, "us": us * share}
+        {"each": each, "constraints": constraints, "way": way, "turn": turn, "us": us * share}
         for (each, us), gain in zip(times.items(), gains, strict=True)
         for way, share in (("counting", 1.0), ("counting, 10 rounds", 1 - gain), ("pivot", 0.1))
         for turn in (0, 1, 2)
@@ -28,6 +28,10 @@ def judged(times, gains):
 )
 def test_time_must_fall_and_rounds_help_where_there_are_few_filters(times, gains, verdicts):
     assert judged(times, gains) == verdicts
+
+
+def test_a_small_table_tells_nothing_about_rounds():
+    assert judged({1: 100.0, 100: 50.0}, (0.0, 0.0), constraints=5000) == {33: "holds", 34: "open"}
 
 
 def test_a_tiny_run_keeps_the_filters_and_varies_the_interfaces():
