@@ -50,6 +50,6 @@ def compare(model: Model, seed: int = 1) -> list[dict[str, str | float]]:
 
 
 def _slope(sets: TagSets) -> float:
-    counts = np.sort(np.bincount(sets.tags))[::-1]
-    counts = counts[counts > 0][:_RANKS]
+    counts = np.unique(sets.tags, return_counts=True)[1]  # unseen tags have numbers up to 2**31
+    counts = np.sort(counts)[::-1][:_RANKS]
     return -float(np.polyfit(np.log(np.arange(1, len(counts) + 1)), np.log(counts), 1)[0])

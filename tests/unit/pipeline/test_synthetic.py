@@ -107,3 +107,9 @@ def test_the_job_makes_no_rows_if_none_are_asked_for(spark, web):
     assert synthetic_sets(spark, web, "web", "subscription", 0).collect() == []
     with pytest.raises(InputError, match="give 0 or more"):
         synthetic_sets(spark, web, "web", "subscription", -1)
+
+
+def test_the_look_of_sets_does_not_depend_on_the_numbers_of_their_tags():
+    near = TagSets.of([[0, 1], [0], [0, 2], [1, 2]])
+    far = TagSets.of([[0, 1], [0], [0, 2**31 - 1], [1, 2**31 - 1]])  # an array up to there would take 16 GB
+    assert look(far) == look(near)
