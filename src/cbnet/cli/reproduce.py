@@ -36,6 +36,14 @@ class Scale(StrEnum):
     paper = "paper"
 
 
+# Spark cuts what it shuffles into 200 parts unless it is told otherwise: of little data that is nothing but parts.
+_SPARK: dict[Scale, dict[str, str]] = {
+    Scale.quick: {"spark.sql.shuffle.partitions": "4"},
+    Scale.full: {"spark.sql.shuffle.partitions": "16"},
+    Scale.paper: {},
+}
+
+
 def reproduce(
     names: Annotated[
         list[str] | None,
@@ -94,7 +102,7 @@ def _run(
     from cbnet.experiments.reproduce import reproduce as run_all
 
     outcomes = []
-    with progress_bar() as bar, _context(bar, topology, traces, seed) as context:
+    with progress_bar() as bar, _context(bar, scale, topology, traces, seed) as context:
         whole = bar.add_task("experiments", total=len(experiments))
         started = lambda experiment: bar.update(whole, description=experiment.name)  # noqa: E731
         for outcome in run_all(experiments, scale.value, out, context, started):
@@ -105,7 +113,7 @@ def _run(
 
 
 @contextmanager
-def _context(bar: Progress, topology: Path | None, traces: Path | None, seed: int) -> Iterator[Context]:
+def _context(bar: Progress, scale: Scale, topology: Path | None, traces: Path | None, seed: int) -> Iterator[Context]:
     """Give what experiments run with; Spark starts when the first one asks for it, and ends with the last."""
     from cbnet.experiments.experiment import Context
 
@@ -121,7 +129,8 @@ def _context(bar: Progress, topology: Path | None, traces: Path | None, seed: in
             if not sessions:
                 from cbnet.pipeline.session import spark_session
 
-                sessions.append(stack.enter_context(spark_session("cbnet reproduce", progress=False)))
+                session = spark_session("cbnet reproduce", conf=_SPARK[scale], progress=False)
+                sessions.append(stack.enter_context(session))
             return sessions[0]
 
         yield Context(seed, topology, traces, progress=show, spark=spark)
