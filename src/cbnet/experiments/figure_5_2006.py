@@ -15,6 +15,7 @@ from cbnet.report.chart import Chart
 from cbnet.routing.advantage import expected
 
 _ZOOM = 0.1  # of nk / |M|, the range of the second graph
+_READ = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
 _REASONS = {
     61: "the curve of one message in a hundred for each predicate is not always lower",
     62: "it fits k draws, of which some repeat; k distinct messages shrink by less: none repeats in a predicate",
@@ -49,26 +50,27 @@ def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
     rows = []
     for row in tables["advantages"].to_pylist():
         distribution, universe = row["scenario"].split("-")
-        ratio = row["predicates"] / SHARE
-        series = f"{distribution}, {row['rule']}, 10^{len(universe) - 1}"
-        rows.append({"series": series, "distribution": distribution, "ratio": ratio, "alpha": row["p50"]})
+        series = f"{distribution}, 10^{len(universe) - 1} messages"
+        told = {"of": _READ[row["rule"]], "distribution": distribution, "series": series}
+        rows.append({**told, "ratio": row["predicates"] / SHARE, "alpha": row["p50"]})
     universe = max(parameters.universes)
     closed = [
-        {"series": "closed form", "distribution": "uniform", "ratio": count / SHARE}
+        {"of": said, "distribution": "uniform", "series": "closed form", "ratio": count / SHARE}
         | {"alpha": expected(count, universe // SHARE, universe)}
+        for said in _READ.values()
         for count in GENERAL_COUNTS
     ]
     zipf = [row for row in rows if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM]
     return [
         Chart(
             "figure-5", "Figure 5: α in the general model", pa.Table.from_pylist([*rows, *closed]), "ratio", "alpha",
-            series="series", x_title="nk / |M|", y_title="α",
-            description="α over nk / |M| for uniform and Zipf, by universe and reading, with the closed form.",
+            series="series", facet="of", x_title="nk / |M|", y_title="α",
+            description="α over nk / |M| for uniform and Zipf, by universe, with the closed form:",
         ),
         Chart(
             "figure-5-zipf", "Figure 5, right: Zipf up to 0.1", pa.Table.from_pylist(zipf), "ratio", "alpha",
-            series="series", x_title="nk / |M|", y_title="α",
-            description="α over nk / |M| up to 0.1 for Zipf.",
+            series="series", facet="of", x_title="nk / |M|", y_title="α",
+            description="α over nk / |M| up to 0.1 for Zipf:",
         ),
     ]  # fmt: skip
 

@@ -59,13 +59,13 @@ def _charts(tables: Tables, _: Parameters) -> list[Chart]:
     ]
     return [
         Chart(
-            f"figure-{figure}", f"Figure {figure}: α with names by {said}",
+            f"figure-{figure}", f"Figure {figure}: α, {told}",
             pa.Table.from_pylist([row for row in rows if row["scenario"].startswith(said)]), "predicates", "p50",
             facet="of", x_log=True, x_title="predicates", y_title="α", bands=(("min", "max"), ("p5", "p95")),
             references=(("one half", 0.5),),
             description="Median, 5th and 95th percentile, smallest and largest α over the number of predicates:",
         )
-        for figure, said in ((6, "zipf"), (7, "uniform"))
+        for figure, said, told in ((6, "zipf", "names by Zipf"), (7, "uniform", "uniform names"))
     ]  # fmt: skip
 
 

@@ -179,8 +179,9 @@ def _plateau(rows: list[Row]) -> Finding:
 def _charts(tables: Tables, _: Parameters) -> list[Chart]:
     rows = tables["times"].to_pylist()
     told = [
-        {**row, "series": f"{row['case']}, {row['way']}", "of": f"A = {row['names']:,}", "ms": row["us"] / 1000}
-        for row in rows
+        {**row, "of": f"A = {row['names']:,}, {row['way']}", "ms": row["us"] / 1000}
+        for way in (COUNTING.name, PIVOT.name)
+        for row in where(rows, way=way)
     ]
     fixed = [row for row in told if row["case"] != _CENTRAL]
     return [
@@ -191,9 +192,9 @@ def _charts(tables: Tables, _: Parameters) -> list[Chart]:
 
 def _chart(name: str, title: str, rows: list[Row], *, is_log: bool) -> Chart:
     return Chart(
-        name, title, summary(rows, "of", "series", "filters", value="ms"), "filters", "ms", series="series", facet="of",
+        name, title, summary(rows, "of", "case", "filters", value="ms"), "filters", "ms", series="case", facet="of",
         x_title="filters", y_title="ms for a message", x_log=True, y_log=is_log, bands=(("low", "high"),),
-        description="Time of a message over the number of filters, a line for each number of interfaces and engine.",
+        description="Time of a message over the number of filters, a line for each number of interfaces:",
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from cbnet.topology import Graph, topology
 from cbnet.workload import Disjunction2006, predicates
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
+_CALLED = {"psf": "PSF", "ips": "iPS", "pif": "PIF", "drp": "DRP"}
 _GROWS = 0.15  # by which power a share of the formula may grow with the network
 _PRODUCT = 0.75  # a power of the senders above which state is taken to grow with senders times receivers
 
@@ -171,7 +172,7 @@ def _product(rows: list[Row]) -> Finding:
         for name in _SCHEMES
     }
     ours = "powers of senders and receivers: " + ", ".join(
-        f"{name} {s:.2f} and {r:.2f}" for name, (s, r) in powers.items()
+        f"{_CALLED[name]} {s:.2f} and {r:.2f}" for name, (s, r) in powers.items()
     )
     grows = [name for name, both in powers.items() if min(both) >= _PRODUCT]
     if grows == ["psf"]:
@@ -194,13 +195,13 @@ def _power(rows: list[Row], what: str) -> float:
 
 def _charts(tables: Tables, _: Parameters) -> list[Chart]:
     told = [
-        {"scheme": row["scheme"], "nodes": row["nodes"], "what": what, "bits": row[what]}
+        {"scheme": _CALLED[row["scheme"]], "nodes": row["nodes"], "what": what, "bits": row[what]}
         for row in where(tables["states"].to_pylist(), grown="n")
         for what in ("counted", "formula")
         if row[what] is not None and row["scheme"] in _SCHEMES
     ]
     varied = [
-        {**row, "of": f"growing {what}", "count": row[what]}
+        {**row, "scheme": _CALLED[row["scheme"]], "of": f"growing {what}", "count": row[what]}
         for row in where(tables["states"].to_pylist(), grown="s and r")
         for what, other in (("senders", "receivers"), ("receivers", "senders"))
         if row[other] == row["nodes"] and row["scheme"] in _SCHEMES

@@ -30,4 +30,5 @@ def test_the_second_chart_ends_at_a_tenth(tables):
     assert max(zoomed.table.column("ratio").to_pylist()) <= 0.1
     assert all("zipf" in series for series in zoomed.table.column("series").to_pylist())
     closed = [row["alpha"] for row in whole.table.to_pylist() if row["series"] == "closed form"]
+    assert set(whole.table.column("of").to_pylist()) == {"predicates of k distinct messages", "predicates of k draws"}
     assert closed[0] == expected(1, 100, 10_000) == 1.0

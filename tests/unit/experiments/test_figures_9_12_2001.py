@@ -74,7 +74,7 @@ def test_a_tiny_run_counts_what_the_generator_made():
     }
     assert touched[100] > touched[1000]
     assert {chart.name for chart in EXPERIMENT.charts(tables, TINY)} == {"figure-9", "figure-12"}
-    assert "I = F" not in str(EXPERIMENT.charts(tables, TINY)[1].table.column("series").to_pylist())
+    assert "I = F" not in str(EXPERIMENT.charts(tables, TINY)[1].table.column("case").to_pylist())
 
 
 @pytest.mark.parametrize("scale", ["quick", "full", "paper"])
