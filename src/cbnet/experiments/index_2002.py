@@ -24,7 +24,7 @@ from cbnet.report.chart import Chart
 from cbnet.workload import Forwarding2002
 from cbnet.workload.words import words
 
-_NUMBER_OPS = (Op.LT, Op.GT)
+_NUMBER_OPS = (Op.EQ, Op.LT)
 _STRING_OPS = (Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT)
 _STEADY = 0.25  # by how much, on average, the comparisons for log N may change as the table grows
 
@@ -61,7 +61,7 @@ def _index(constraints: Sequence[Constraint]) -> Compiled:
 
 
 def _numbers(parameters: Parameters) -> Iterator[Row]:
-    """Yield the comparisons of a value with sorted bounds, for values that pass few and many of them."""
+    """Yield the comparisons of a value with sorted bounds, for values that are below few and many of them."""
     for count in parameters.numbers:
         bounds = range(0, 2 * count, 2)
         compiled = _index([Constraint("x", op, bound) for op in _NUMBER_OPS for bound in bounds])
@@ -172,6 +172,7 @@ def _charts(tables: Tables, _: Parameters) -> list[Chart]:
         {"table": f"{constraints:,} constraints", "length": length, "nodes": _nodes(rows, constraints, length)}
         for constraints, length in grouped(rows, "constraints", "length")
     ]
+    numbers = [{**row, "table": f"{row['constraints']:,} constraints"} for row in tables["numbers"].to_pylist()]
     return [
         Chart(
             "strings", "Nodes of the trie that a string visits", as_table(told), "length", "nodes", series="table",
@@ -179,8 +180,8 @@ def _charts(tables: Tables, _: Parameters) -> list[Chart]:
             description="Nodes visited over the length of the string, a line for each size of the index.",
         ),
         Chart(
-            "numbers", "Comparisons of a number, by what it passes", tables["numbers"], "output", "comparisons",
-            kind="points", series="constraints", x_title="constraints that hold", y_title="comparisons",
+            "numbers", "Comparisons of a number, by what it passes", as_table(numbers), "output", "comparisons",
+            kind="points", series="table", x_title="constraints that hold", y_title="comparisons",
             description="Comparisons over the number of constraints that hold: level, for each size of the index.",
         ),
     ]  # fmt: skip

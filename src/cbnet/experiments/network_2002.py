@@ -140,7 +140,7 @@ def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
     return [
         Chart(
             "network", "All matching on the way to a destination", as_table(told), "what", "us", kind="bars",
-            series="way", x_title="", y_title="µs for a message",
+            series="way", x_title="where it is matched", y_title="µs for a message",
             description="Time of all matching for a message: at one server, by hops, and along a way through routers.",
         )
     ]  # fmt: skip
