@@ -6,6 +6,8 @@ import typer
 
 from cbnet.cli.bench_forwarding import forwarding
 from cbnet.cli.bench_minimal import minimal
+from cbnet.cli.bench_network import network
+from cbnet.cli.bench_spark import spark
 from cbnet.cli.bench_tags import tags
 from cbnet.cli.bench_updates import updates
 
@@ -14,3 +16,5 @@ bench.command()(forwarding)
 bench.command()(updates)
 bench.command()(tags)
 bench.command()(minimal)
+bench.command()(network)
+bench.command()(spark)

@@ -1,0 +1,107 @@
+"""`cbnet bench network` at a tiny size: routers and clients are processes all the same."""
+
+import json
+
+import pytest
+
+import cbnet.bench.broker_comparison as comparison
+import cbnet.bench.network as bench
+import cbnet.bench.network_failures as failures
+from cbnet import Message, parse
+from cbnet.bench.verdict import Verdict
+
+SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload", 32)
+
+
+def rows(outcome):
+    assert (outcome.code, outcome.err) == (0, "")
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+def deliveries(plan, first, count):
+    """Return how many deliveries so many messages cause, by brute force."""
+    traffic = plan.traffic()
+    predicates = [parse(text) for own in traffic.subscribers for text in own]
+    contents = [traffic.contents[number % len(traffic.contents)] for number in range(first, first + count)]
+    return sum(each.matches(Message.from_dict(content)) for content in contents for each in predicates)
+
+
+@pytest.mark.parametrize("predicates", ["full", "equality"])
+def test_two_routers_deliver_exactly_what_brute_force_says(cbnet, predicates):
+    told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--predicates", predicates, "--json"))
+    assert [row["run"] for row in told] == ["full speed", "at a rate"]
+    plan = bench.NetworkPlan("tree:2", subscribers=6, filters=30, predicates=predicates)
+    expected = deliveries(plan, bench._WARM, 300)
+    full, paced = told
+    assert (full["routers"], full["links"], full["messages"]) == (2, 1, 300)
+    assert full["deliveries"] == full["expected"] == expected > 0
+    assert (full["missing"], full["twice"], full["spurious"]) == (0, 0, 0)
+    assert paced["deliveries"] == deliveries(plan, bench._WARM + 300, paced["messages"])
+    assert 0 < full["p50_ms"] <= full["p95_ms"] <= full["p99_ms"]
+    assert len(full["cpu_servers_s"]) == len(full["cpu_receivers_s"]) == 2
+
+
+def test_people_are_told_what_was_measured(cbnet, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
+    assert (outcome.code, outcome.err) == (0, "")
+    for said in ("6 subscribers with 30 filters each", "messages/s", "p99", "matching", "as the reference says."):
+        assert said in outcome.out
+
+
+def test_what_is_not_exact_ends_with_code_1(cbnet, monkeypatch):
+    monkeypatch.setattr(bench, "verdict", lambda *_: Verdict(10, 9, 1, 0, 0))
+    outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
+    assert outcome.code == 1
+    assert "1 missing, 0 twice" in outcome.out
+    assert "not delivered exactly as the reference says: tree:1, full speed: 1 missing" in outcome.err
+
+
+@pytest.mark.parametrize("kind", ["link", "router"])
+def test_a_failure_is_measured_and_nothing_comes_twice(cbnet, monkeypatch, kind):
+    for name, value in (("_SECONDS", 4.0), ("_FAILS", 1.0), ("_MENDED", 2.5), ("_RATE", 200.0)):
+        monkeypatch.setattr(failures, name, value)
+    (told,) = rows(cbnet("bench", "network", *SMALL, "--topology", "ring:4", "--fail", kind, "--json"))
+    assert (told["fail"], told["messages"]) == (kind, 800)
+    assert told["expected"] > 0
+    assert (told["twice"], told["spurious"], told["before_messages"]) == (0, 0, 0)
+    parts = sum(told[f"{part}_deliveries"] for part in ("before", "failure", "mending"))
+    assert parts == told["missing"] < told["expected"]
+
+
+def test_without_a_broker_cbnet_is_measured_and_it_is_said_how_to_get_one(cbnet, monkeypatch):
+    monkeypatch.setattr(comparison, "find_broker", lambda: None)
+    monkeypatch.setattr(comparison, "ROUNDS", 1)
+    monkeypatch.setattr(comparison, "_CONTENTS", 300)
+    outcome = cbnet("bench", "network", *SMALL, "--broker", "--bindings", "4,60", "--json")
+    assert outcome.code == 0
+    assert outcome.err == (
+        "RabbitMQ is not installed here, so only cbnet is measured: apt-get install rabbitmq-server\n"
+    )
+    told = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [(row["rival"], row["bindings"]) for row in told] == [
+        ("cbnet, equality", 4), ("cbnet, full", 4), ("cbnet, equality", 60), ("cbnet, full", 60)
+    ]  # fmt: skip
+    assert all(row["deliveries"] == row["expected"] == 300 and row["missing"] == 0 for row in told)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--broker", "--fail", "link"), "--broker and --fail are two measurements"),
+        (("--fail", "cable"), "unknown failure 'cable'"),
+        (("--predicates", "some"), "unknown predicates 'some'"),
+        (("--bindings", "ten", "--broker"), "'ten' is not a number"),
+        (("--fail", "link", "--topology", "tree:3"), "every link of this network is the only way"),
+        (("--fail", "router", "--topology", "tree:1"), "a network of one router has none that can fail"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cbnet, options, said):
+    outcome = cbnet("bench", "network", *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
+
+
+def test_fewer_messages_are_sent_where_a_broker_needs_long():
+    assert [comparison.messages_for(n, 20_000) for n in (10, 1_000, 10_000)] == [20_000, 5_000, 2_000]
+    assert comparison.messages_for(10_000, 300) == 300
