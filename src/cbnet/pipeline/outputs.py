@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import cbnet
 from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.stored_files import delete, read_text, write_text
 
 ABOUT = "_cbnet.json"
 
@@ -84,7 +85,7 @@ def write_result(
     """
     spark = frame.sparkSession
     started = monotonic() if started is None else started
-    _delete(spark, f"{folder}/{ABOUT}")  # what was there is not whole any more
+    delete(spark, spark_path(f"{folder}/{ABOUT}"))  # what was there is not whole any more
     frame.write.mode("overwrite").parquet(spark_path(folder))
     rows = spark.read.parquet(spark_path(folder)).count()
     return mark_whole(spark, Result(folder, made, rows, 0.0), started, facts)
@@ -96,7 +97,7 @@ def mark_whole(spark: SparkSession, result: Result, started: float, facts: Calla
     result = Result(result.folder, result.made, result.rows, round(monotonic() - started, 3), found)
     about = {**asdict(result.made), "fingerprint": result.made.fingerprint}
     about |= {"rows": result.rows, "seconds": result.seconds, "facts": result.facts}
-    _write(spark, f"{result.folder}/{ABOUT}", json.dumps(about, indent=2) + "\n")
+    write_text(spark, spark_path(f"{result.folder}/{ABOUT}"), json.dumps(about, indent=2) + "\n")
     return result
 
 
@@ -123,28 +124,6 @@ def is_done(spark: SparkSession | None, folder: str, made: Made) -> Result | Non
     return found if found is not None and found.made.fingerprint == made.fingerprint else None
 
 
-def delete_folder(spark: SparkSession, folder: str) -> None:
-    """Delete a folder and all that is in it, if it is there."""
-    files, place = _file(spark, folder)
-    files.delete(place, True)
-
-
-# Hadoop's files are not typed in Python.
-def _file(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    java: Any = spark.sparkContext._jvm
-    place = java.org.apache.hadoop.fs.Path(spark_path(path))
-    return place.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), place
-
-
-def _write(spark: SparkSession, path: str, text: str) -> None:
-    files, place = _file(spark, path)
-    stream = files.create(place, True)
-    try:
-        stream.write(bytearray(text.encode()))
-    finally:
-        stream.close()
-
-
 def _read(spark: SparkSession | None, path: str) -> str | None:
     if is_local(path):
         try:
@@ -155,17 +134,4 @@ def _read(spark: SparkSession | None, path: str) -> str | None:
             return ""
     if spark is None:
         raise CbnetError(f"{path} can be read through Spark alone")
-    files, place = _file(spark, path)
-    if not files.exists(place):
-        return None
-    java: Any = spark.sparkContext._jvm
-    stream = files.open(place)
-    try:
-        return bytes(java.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
-    finally:
-        stream.close()
-
-
-def _delete(spark: SparkSession, path: str) -> None:
-    files, place = _file(spark, path)
-    files.delete(place, False)
+    return read_text(spark, path)

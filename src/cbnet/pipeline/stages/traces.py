@@ -19,12 +19,13 @@ from cbnet.pipeline.derived import Derived
 from cbnet.pipeline.dictionary import number_tags, numbered_sets, set_weights
 from cbnet.pipeline.documents import documents_of_counts, documents_of_posts
 from cbnet.pipeline.grown_trace import grown_trace
-from cbnet.pipeline.outputs import Facts, delete_folder, spark_path
+from cbnet.pipeline.outputs import Facts, spark_path
 from cbnet.pipeline.readers import Reading, read
 from cbnet.pipeline.schemas import DESCRIPTORS, arrow_schema
 from cbnet.pipeline.social import social_subscriptions
 from cbnet.pipeline.source import Source
 from cbnet.pipeline.stage import Output, Stage, Workplace
+from cbnet.pipeline.stored_files import delete
 from cbnet.pipeline.video import video_offers
 from cbnet.pipeline.web import web_subscriptions
 
@@ -75,7 +76,7 @@ def _checked(place: Workplace, reading: Reading, folder: str) -> Facts:
     if tally.rejected:
         reading.rejected().write.mode("overwrite").parquet(spark_path(folder))
     else:
-        delete_folder(place.spark, folder)
+        delete(place.spark, spark_path(folder))
     try:
         reading.check()
     except InputError as error:
