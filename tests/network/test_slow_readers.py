@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cbnet.network import Processes, Settings, TcpRouter, TooSlow, connect, connect_async, tcp
+from cbnet.network import Processes, Settings, TcpRouter, TooSlow, connect, connect_async, connection, tcp
 from cbnet.network.addresses import Address
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.frames import Change, Close, Deliver, Hello, IfSlow, Links, Lost, Packet, Ping, Subscribe, Subscribed
@@ -22,6 +22,7 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(tcp, "MOST_WAITING", 4 * SMALL)
     monkeypatch.setattr(tcp, "MOST_ANSWERS", 8 * SMALL)
     monkeypatch.setattr(tcp, "PRESSURE", SMALL)
+    monkeypatch.setattr(connection, "_LINGER", 60)  # seconds in which a slow reader comes to the last frame
 
 
 @asynccontextmanager
@@ -73,8 +74,8 @@ def of(kind, frames):
 
 async def flooded(publisher, total, size=1_000):
     for number in range(total):
-        await publisher.publish({"x": 1}, number.to_bytes(4) + bytes(size))
-    await publisher.status()
+        await publisher.publish({"x": 1}, number.to_bytes(4) + bytes(size), timeout=20)
+    await publisher.status(timeout=20)
 
 
 def test_a_client_that_does_not_read_loses_the_oldest_and_is_told_how_many():
@@ -139,17 +140,18 @@ async def neighbour(running):
 
 def test_publishers_wait_for_a_neighbour_that_reads_slowly_and_nothing_is_lost():
     async def main():
-        async with router() as running, await connect_async(str(running.address)) as publisher:
+        async with router(dead=30.0) as running, await connect_async(str(running.address)) as publisher:
             raw = await neighbour(running)
             total = 20_000
             flooding = asyncio.create_task(flooded(publisher, total))
             keeping_alive = asyncio.create_task(pings(raw))
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(5.0)  # longer than a client waits for a router that is silent
             assert not flooding.done()
             got = await raw.read(lambda got: len(of(Packet, got)) == total)
             await flooding
             keeping_alive.cancel()
             assert [int.from_bytes(frame.payload[:4]) for frame in of(Packet, got)] == list(range(total))
+            assert publisher.reconnects == 0
             raw.writer.close()
 
     run(main())
@@ -274,7 +276,7 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_
             )
             keeping_alive.cancel()
             counters = (await watching.status()).counters
-            assert len(of(Packet, got)) + counters["dropped: a neighbour reads too slowly"] == total
+            assert len(of(Packet, got)) + counters["dropped: a neighbour reads too slowly"] == total, counters
             sender.writer.close()
             slow.writer.close()
 

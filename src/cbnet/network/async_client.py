@@ -459,14 +459,16 @@ class AsyncClient:
 
     async def _watch(self) -> None:
         """Ask a silent router whether it is there; give up one that does not answer."""
+        sent = 0
         while True:
             await asyncio.sleep(_SILENT / 2)
             connection = self._connection
             if connection is None:
                 continue
             silence = self._loop.time() - self._heard
-            if silence > _SILENT or self.is_held:  # then the router's own question is not read
+            if silence > _SILENT or connection.traffic.sent == sent:  # the router may wait for a sign too
                 connection.send(frames.Ping(0))
+            sent = connection.traffic.sent
             if silence > _DEAD and not self.is_held:
                 self.failed(connection, "the router is silent")
 

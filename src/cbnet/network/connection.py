@@ -101,6 +101,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Write what has waited."""
         self.is_paused = False
+        self._flush()  # what is ready is older than what waits
         if self.waiting.size:
             self._write(self.waiting.take())
             self.traffic.waiting = 0

@@ -26,7 +26,7 @@ from cbnet.network.addresses import Address
 from cbnet.network.backoff import Backoff
 from cbnet.network.connection import Connection
 from cbnet.network.flooding import MOST_NODE_BYTES
-from cbnet.network.frames import Frame, Lost
+from cbnet.network.frames import Frame, Lost, Ping
 from cbnet.network.links import Link
 from cbnet.network.outbox import Action, Send
 from cbnet.network.router import Router
@@ -65,6 +65,8 @@ class TcpRouter:
         self._ids: dict[Connection, int] = {}
         self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
         self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
+        self._kept_alive = 0.0  # when all were last shown that this side is there
+        self._sent: dict[Connection, int] = {}  # bytes until then
         self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
         self._tasks: list[asyncio.Task[None]] = []
         self._server: asyncio.Server | None = None
@@ -212,8 +214,19 @@ class TcpRouter:
             now = self._now
             for connection in self._held:
                 self.router.held(self._ids[connection], now)
+            self._keep_alive(now)
             self._perform(self.router.tick(now))
             self._end_stalls(now)
+
+    def _keep_alive(self, now: float) -> None:
+        """Show all that this side is there, unasked: what they ask may stand behind much that is to be read before."""
+        if now - self._kept_alive < self.router.settings.heartbeat:
+            return
+        self._kept_alive = now
+        for connection in self._connections.values():
+            if connection.traffic.sent == self._sent.get(connection):
+                connection.send(Ping(0))
+        self._sent = {connection: connection.traffic.sent for connection in self._connections.values()}
 
     def _end_stalls(self, now: float) -> None:
         """Close the links to neighbours that read nothing at all: clients must not wait for them."""
