@@ -148,7 +148,8 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             x_title="tags of the message",
             y_title="probability",
             references=(("paper: 10^-9", _CLAIMED),),
-            description="For one descriptor the rate stays below 10^-9 up to 9 tags, for a whole predicate up to 5.",
+            description="How likely one descriptor that lacks a tag is taken for one that the message has, and any of "
+            "a whole predicate; with the best number of hashes for each number of tags.",
         )
     ]
     if measured:
@@ -163,7 +164,7 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
                 y_log=True,
                 x_title="tags of the message",
                 y_title="probability",
-                description="Measured and predicted rates lie on each other.",
+                description="Measured rates beside predicted ones, for messages of many tags.",
             )
         )
     return drawn

@@ -129,7 +129,7 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             series="table",
             x_title="interface to",
             y_title="terms",
-            description="Where both trees lead to the same routers, the folded table has their terms once.",
+            description="Terms for each interface of router b: on the first tree, on the second, and folded into one.",
         )
     ]
 

@@ -107,8 +107,8 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             x_title="trees",
             y_title="extra hops",
             bands=(("p1", "p99"), ("p25", "p75")),
-            description="On average ways get one to two hops longer, however many trees there are; on the worst tree "
-            "they get longer with each tree.",
+            description="Boxes from the 25th to the 75th percentile, lines from the 1st to the 99th, over pairs of "
+            "nodes and over the means of sources; on average over the trees, and on the worst tree.",
         )
     ]
 

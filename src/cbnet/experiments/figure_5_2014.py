@@ -96,7 +96,8 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             x_title="trees",
             y_title="distinct trees",
             bands=(("p1", "p99"), ("p25", "p75")),
-            description="Most interfaces tell one to a few trees apart, even if there are 128.",
+            description="Boxes from the 25th to the 75th percentile of the interfaces, lines from the 1st to the 99th, "
+            "by both rules of ties.",
         ),
         Chart(
             "most-distinct-trees",
@@ -109,8 +110,7 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             x_title="trees",
             y_title="distinct trees",
             references=(("paper, 128 trees: 90", float(_PAPER_MOST)),),
-            description="The largest count of all selections grows with the number of trees; random parents among "
-            "equally short ways make it larger.",
+            description="The largest count of all interfaces and selections, by both rules of ties.",
         ),
     ]
 

@@ -135,7 +135,7 @@ def _same(tables: Tables, row: dict[str, Any]) -> Finding:
     if row["folded"] != row["folded_on_spark"]:
         return Finding(72, ours, "fails", f"Spark folds to {row['folded_on_spark']:,} entries")
     if row["folded"] > row["grouped"]:
-        reason = "equal trees, if they were looked for, would save more than folding at this router"
+        reason = "no decision changes, but to look for equal trees would save more at this router than folding does"
         return Finding(72, ours, "differs", reason)
     return Finding(72, ours, "holds")
 
@@ -176,7 +176,8 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             y_log=True,
             x_title="trees",
             y_title="entries",
-            description="Tables apart grow with every tree; folded they grow slowly.",
+            description="Entries for growing numbers of trees: a table for each tree, one for trees that look alike "
+            "from there, one for all, and both.",
         )
     ]
 

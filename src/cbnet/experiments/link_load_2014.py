@@ -68,7 +68,7 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             x_title="trees",
             y_title="links",
             references=(("all links of the graph", float(tables["load"]["links"][0].as_py())),),
-            description="More trees use more of the links.",
+            description="Links on at least one of the trees, and all that the graph has.",
         ),
         Chart(
             "link-loads",
@@ -81,7 +81,7 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             y_log=True,
             x_title="trees",
             y_title="share of the messages",
-            description="With more trees the busiest link carries a smaller share.",
+            description="The load of the busiest link, and the mean of all links used, for growing numbers of trees.",
         ),
     ]
 

@@ -259,8 +259,8 @@ def charts(tables: Tables, parameters: Parameters) -> list[Chart]:
             x_title="descriptors registered",
             y_title="share of them",
             references=(("paper: 12.7 % of 85.5 million", _share(_paper())),),
-            description="The more descriptors there are, the smaller is the share that is distinct, and the share that "
-            "no other makes redundant.",
+            description="The share of descriptors that are distinct, and of those that no other makes redundant, for "
+            "growing populations.",
         ),
         Chart(
             "interfaces-kept",
@@ -273,7 +273,7 @@ def charts(tables: Tables, parameters: Parameters) -> list[Chart]:
             y_log=True,
             x_title="registered",
             y_title="kept",
-            description="Interfaces with more descriptors keep a smaller share of them.",
+            description="Each point is an interface, with the descriptors behind it and those that are kept.",
         ),
     ]
 

@@ -135,7 +135,7 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
             "bars",
             series="is",
             y_title="share of the clusters",
-            description="The shares that were elected are those of the paper.",
+            description="The shares of clusters that were elected, beside those of the paper.",
         )
     ]
 

@@ -29,6 +29,8 @@ Row: TypeAlias = dict[str, Any]
 COLOURS = ("#2478c8", "#d06a00", "#1d9068", "#c4458e", "#7f6bd0", "#a87a00", "#d04848", "#5d8294", "#6b8e23", "#9a6b4f")
 _DASHED = [4, 3]
 _HEIGHT, _WIDTH, _FACET_WIDTH = 300, 620, 320
+_MARGIN = 1.15  # times, by which a logarithmic axis goes on beyond its values
+_FEWEST_TICKS, _MOST_TICKS = 4, 10
 _NUMBER = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.value, '.3~g')"
 
 
@@ -222,28 +224,32 @@ class _Part:
 
         chart = self._chart
         title = (chart.x_title or chart.x) if side == "x" else (chart.y_title or chart.y)
-        powers = self._powers(side)
-        options: Spec = {"values": powers} if powers else {"tickCount": 6}
+        options: Spec = {"values": self._log_ticks(side)} if self._is_log(side) else {"tickCount": 6}
         return alt.Axis(title=title, labelExpr=_NUMBER, **options)
 
-    def _powers(self, side: Literal["x", "y"]) -> list[float]:
-        """Return the ticks of a logarithmic axis over two decades or more: Vega would label too many."""
-        if not (self._chart.x_log if side == "x" else self._chart.y_log):
-            return []
-        values = self._values(side)
-        first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-        step = 1 + (last - first) // 10
-        return [10.0**power for power in range(first, last + 1, step)] if last - first >= 2 else []
+    def _log_ticks(self, side: Literal["x", "y"]) -> list[float]:
+        """Return the ticks of a logarithmic axis: powers of ten, or where few of them fit also twice and five times."""
+        values = self._values(side) or [1.0]
+        least, most = min(values) / _MARGIN, max(values) * _MARGIN
+        first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
+        powers = [10.0**power for power in range(first, last + 1, 1 + (last - first) // _MOST_TICKS)]
+        inside = [tick for tick in powers if least <= tick <= most]
+        if len(inside) >= _FEWEST_TICKS:
+            return inside
+        return [step * power for power in powers for step in (1, 2, 5) if least <= step * power <= most]
+
+    def _is_log(self, side: Literal["x", "y"]) -> bool:
+        return self._chart.x_log if side == "x" else self._chart.y_log
 
     def _scale(self, side: Literal["x", "y"]) -> alt.Scale:
         import altair as alt
 
-        chart, values = self._chart, self._values(side)
+        values = self._values(side)
         if not values:
             return alt.Scale()
         least, most = min(values), max(values)
-        if chart.x_log if side == "x" else chart.y_log:
-            return alt.Scale(type="log", domain=[least / 1.15, most * 1.15])
+        if self._is_log(side):
+            return alt.Scale(type="log", domain=[least / _MARGIN, most * _MARGIN])
         if side == "x":
             return alt.Scale(domain=[least, most], nice=True, zero=False)
         return alt.Scale(domain=[min(0.0, least), most if most > min(0.0, least) else least + 1], nice=True)
@@ -254,8 +260,7 @@ class _Part:
         names = [chart.x] if side == "x" else [chart.y, *(name for pair in chart.bands for name in pair)]
         values = [row[name] for row in self._all for name in names if isinstance(row[name], int | float)]
         values += [value for _, value in chart.references] if side == "y" else []
-        is_log = chart.x_log if side == "x" else chart.y_log
-        return [value for value in values if value > 0 or not is_log]
+        return [value for value in values if value > 0 or not self._is_log(side)]
 
     def _tooltip(self) -> list[alt.Tooltip]:
         import altair as alt

@@ -1,4 +1,6 @@
+import math
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -93,3 +95,27 @@ def test_colours_stand_out_in_light_and_dark(background):
     for colour in COLOURS:
         dark, light = sorted((_luminance(colour), _luminance(background)))
         assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([3, 30_000], [10, 100, 1_000, 10_000]),
+        ([3_000, 25_000], [5_000, 10_000, 20_000]),
+        ([1, 16], [1, 2, 5, 10]),
+    ],
+)
+def test_a_logarithmic_axis_has_neither_too_few_ticks_nor_too_many(values, ticks):
+    assert _ticks(values) == pytest.approx(ticks)
+
+
+def test_over_many_decades_ticks_are_equally_far_apart():
+    ticks = _ticks([1e-30, 1])
+    assert 4 <= len(ticks) <= 11
+    assert len({round(math.log10(later / earlier)) for earlier, later in pairwise(ticks)}) == 1
+
+
+def _ticks(values):
+    table = pa.table({"n": [1, 2], "value": [float(value) for value in values]})
+    [(_, spec)] = vega_lite(Chart("ticks", "Ticks", table, "n", "value", y_log=True))
+    return next(axis["values"] for axis in _all(spec, "axis") if "values" in axis)
