@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -54,14 +54,22 @@ def simulate(
     ] = False,
     trees: Annotated[
         int | None,
-        typer.Option("--trees", min=1, help="Trees of the scheme multitree, drawn by class; 1 if not given."),
+        typer.Option("--trees", min=1, help="Trees of the schemes multitree and domains, drawn by class; usually 1."),
     ] = None,
     root: Annotated[
-        list[str] | None, typer.Option("--root", help="The root of one of its trees; repeat it for more.")
+        list[str] | None, typer.Option("--root", help="The root of one of their trees; repeat it for more.")
     ] = None,
     commit: Annotated[
         str | None,
-        typer.Option("--commit", help="Its choice of a tree: random, flow or least; random if not given."),
+        typer.Option("--commit", help="Their choice of a tree: random, flow or least; random if not given."),
+    ] = None,
+    domains: Annotated[
+        str | None,
+        typer.Option("--domains", help="How many domains to grow, or a file; √n if not given.", show_default=False),
+    ] = None,
+    outside: Annotated[
+        str | None,
+        typer.Option("--outside", help="What gateways tell of the outside: all, names or exact; all if not given."),
     ] = None,
     largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
     classes: Annotated[
@@ -82,14 +90,14 @@ def simulate(
     """
     from cbnet.cli import simulated
     from cbnet.cli import simulation_output as output
-    from cbnet.cli.roots import chosen_roots
+    from cbnet.cli.simulated_schemes import SchemeOptions
     from cbnet.routing import Network
     from cbnet.topology import topology as named
 
     _check_choice(predicates, random)
     names = [*dict.fromkeys(name.strip() for name in scheme.split(","))]
-    _check_effect(names, "drp", {"--unicast": unicast, "--partition": partition or None})
-    _check_effect(names, "multitree", {"--trees": trees, "--root": root, "--commit": commit})
+    options = SchemeOptions(unicast, partition or None, trees, root, commit, domains, outside, seed)
+    options.check(names)
     graph = named(topology, seed, largest=largest)
     _check_ips(names, len(graph))
     if predicates is not None:
@@ -97,8 +105,7 @@ def simulate(
     else:
         receivers = simulated.random_receivers(graph, random or "", seed)
     network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
-    roots = chosen_roots(graph, trees, root or [], seed) if "multitree" in names else []
-    schemes = _schemes(names, network, unicast or "shortest", partition, (roots, commit or "random", seed))
+    schemes = options.build(names, network)
     traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
     if draw is not None:
         output.check_drawing(draw, network)
@@ -123,15 +130,6 @@ def _check_choice(predicates: Path | None, random: str | None) -> None:
         raise InputError("it is not clear who wants what", hint=hint)
 
 
-def _check_effect(names: Sequence[str], scheme: str, options: Mapping[str, object]) -> None:
-    """Refuse options of a scheme that is not asked for."""
-    given = [option for option, value in options.items() if value is not None]
-    if given and scheme not in names:
-        raise InputError(
-            f"{' and '.join(given)}: only the scheme {scheme} looks at it", hint=f"add {scheme} to --scheme"
-        )
-
-
 def _check_ips(names: Sequence[str], nodes: int) -> None:
     if "ips" in names and nodes > _COUNTED:
         others = ",".join(name for name in names if name != "ips") or "psf,pif,drp"
@@ -150,25 +148,6 @@ def _messages(said: str, network: Network, random: str | None, seed: int) -> lis
     if random is not None:
         return simulated.random_messages(random, int(said), seed)
     return simulated.made_messages(list(network.predicates.values()), int(said), seed)
-
-
-def _schemes(
-    chosen: Sequence[str], network: Network, unicast: str, partition: bool, trees: tuple[list[int], str, int]
-) -> list[Scheme]:
-    """Return the schemes of these names; DRP with its module, multitree with its roots, policy and seed."""
-    from cbnet.routing import scheme
-    from cbnet.routing.drp import Drp
-    from cbnet.routing.multitree import MultiTree
-    from cbnet.routing.unicast import unicast as module
-
-    roots, commit, seed = trees
-
-    kinds = {name: scheme(name) for name in chosen}  # an unknown one is an error before anything is built
-    kinds |= {
-        "drp": lambda network: Drp(network, module(unicast, network), partition=partition),
-        "multitree": lambda network: MultiTree(network, roots, commit=commit, seed=seed),
-    }
-    return [kinds[name](network) for name in chosen]
 
 
 def _row(scheme: Scheme, traffic: Traffic, seed: int) -> Row:

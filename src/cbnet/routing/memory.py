@@ -42,6 +42,10 @@ class State:
         """Return the bits of this state in a network of so many nodes."""
         return self.identifiers * identifier_bits(nodes) + self.flags + self.words * WORD_BITS
 
+    def scaled(self, factor: float) -> State:
+        """Return so many times this state, rounded."""
+        return State(*(round(getattr(self, field.name) * factor) for field in fields(State)))
+
     def with_words(self, sampled: State) -> State:
         """Return this state with its predicates reduced as far as those of a sample."""
         kept = sampled.words / sampled.given_words if sampled.given_words else 1.0

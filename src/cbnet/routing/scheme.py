@@ -106,12 +106,16 @@ _SCHEMES = {
     "multitree": ("cbnet.routing.multitree", "MultiTree"),
 }
 SCHEMES = tuple(_SCHEMES)
+_SIMULATED_ONLY = {
+    "domains": ("cbnet.routing.domains", "Domains"),
+}
+SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # a live router drives the others
 
 
 def scheme(name: str) -> Callable[[Network], Scheme]:
     """Return a scheme by its name."""
-    if name not in _SCHEMES:
-        raise InputError(f"unknown scheme {name!r}", hint="use one of " + ", ".join(SCHEMES))
-    module, kind = _SCHEMES[name]
+    if name not in SIMULATED:
+        raise InputError(f"unknown scheme {name!r}", hint="use one of " + ", ".join(SIMULATED))
+    module, kind = (_SCHEMES | _SIMULATED_ONLY)[name]
     found: Callable[[Network], Scheme] = getattr(import_module(module), kind)
     return found

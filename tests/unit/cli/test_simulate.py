@@ -167,6 +167,53 @@ def test_roots_may_be_named(cbnet, files, root, stretch):
     assert (found["multitree"]["delivered"], found["multitree"]["stretch_max"]) == (2, stretch)
 
 
+@pytest.mark.parametrize("outside", ["exact", "names", "all"])
+def test_domains_deliver_as_the_flat_network_and_know_less_the_wider_the_summary(cbnet, outside):
+    chosen = ("--scheme", "multitree,domains", "--trees", 2, "--domains", 8, "--outside", outside, "--json")
+    found = by_scheme(cbnet("simulate", *POWERLAW, *chosen))
+    flat, domains = found["multitree"], found["domains"]
+    assert domains["delivered"] == flat["delivered"]
+    assert (domains["missed"], domains["duplicates"]) == (0, 0)
+    assert (domains["spurious"] > 0) == (outside != "exact")
+    assert (domains["state_bits"] < flat["state_bits"] / 4) == (outside != "exact")
+    assert domains["state_bits_formula"] is None
+
+
+def test_domains_may_be_a_file_and_their_roots_named(cbnet, files):
+    (files / "domains.txt").write_text("1 west  # its gateway\n2, west\n3 east\n4 east\n")
+    chosen = ("--scheme", "domains", "--domains", files / "domains.txt", "--root", "1", "--source", "1", "--json")
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", *chosen)))["domains"]
+    # the tree from 1 reaches the east by 1-4; 2 is reached by 1-2, the only link inside the west
+    assert (found["delivered"], found["packets"], found["stretch_max"]) == (2, 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1 west\n2 west\n3 east\n", "domains.txt: the node 4 has no domain; write 4 NAME"),
+        ("1 west\n1 east\n", "domains.txt:2: the node 1 has a domain already: west; keep one of the two lines"),
+        ("1 west east\n", "domains.txt:1: '1 west east' is not a node with its domain; write the two names: a north"),
+        ("7 west\n", "domains.txt:1: the graph has no node '7'"),
+        ("1 w\n2 e\n3 w\n4 e\n", "the domain w falls apart: no way inside leads from 1 to 3; make them two domains"),
+    ],
+)
+def test_mistakes_in_a_file_of_domains_are_told(cbnet, files, text, problem):
+    (files / "domains.txt").write_text(text)
+    outcome = cbnet(*given(files, "ring", "two.toml", "--scheme", "domains", "--domains", files / "domains.txt"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+
+
+def test_larger_networks_of_domains_are_estimated(cbnet, monkeypatch):
+    chosen = ("--scheme", "domains", "--domains", 8, "--json")
+    [exact] = rows(cbnet("simulate", *POWERLAW, *chosen))
+    monkeypatch.setattr("cbnet.cli.simulate._COUNTED", 100)
+    monkeypatch.setattr("cbnet.cli.simulate._SAMPLED", 150)
+    estimated = json.loads(cbnet("simulate", *POWERLAW, *chosen).out)
+    assert (exact["state_bits_estimated"], estimated["state_bits_estimated"]) == (False, True)
+    assert estimated["state_bits"] == pytest.approx(exact["state_bits"], rel=0.15)
+
+
 def test_fewer_senders_need_less_state(cbnet):
     few, all_nodes = (
         by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
@@ -303,15 +350,36 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
             "--unicast: only the scheme drp looks at it; add drp to --scheme",
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--partition"], "--partition: only"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--trees", "2"], "--trees: only the scheme multitree"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--trees", "2"],
+            "--trees: only the schemes multitree and domains look",
+        ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--commit", "flow"],
-            "--commit: only the scheme multitree",
+            "--commit: only the schemes multitree and domains look at it; add one of them to --scheme",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: only the scheme multitree"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: only the schemes multitree"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--root", "1", "--trees", "2"],
             "--trees and --root are both given; give one of them",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"], "--domains: only the scheme domains"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"], "--outside: only the scheme domains"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "10"],
+            "9 nodes can make from 1 to 9 domains, not 10",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "1234567"],
+            "--domains must be from 1 to 9, not 1234567",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "no.txt"],
+            "no.txt: cannot read: No such file",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--outside", "x"],
+            "unknown summary 'x'; use one of exact, names, all",
         ),
         (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),
         (["--random", "receivers=2"], "Missing option '--topology'"),

@@ -1,0 +1,67 @@
+"""Between domains: over which links do messages cross, and what is beyond them? Trees of gateways [2014 §3.1].
+
+A tree between domains grows from a root node. Every other domain is entered by one link, to the node that the shortest
+paths from the root reach first; both ends of the link are gateways:
+
+    ┌──────────────┐      ┌─────────────┐
+    │ root ─── g ──┼──────┼─ h ──── x   │      h is the nearest to the root in its domain, of equally near ones the
+    │          │   │      │             │      smallest; g is before it on the way from the root
+    └──────────┼───┘      └─────────────┘
+
+    The domains form a tree: g is nearer to the root than h, and the nearest in g's domain is at least as near as g.
+    So by the links to parents every domain comes to one with a nearer entry, until it is at that of the root.
+
+The distances are those of the whole graph. A network of the gateways alone has the same ones, if its links are those
+between domains and, inside a domain, the shortest ways between gateways: every way falls into such parts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.topology import Tree
+
+Ids: TypeAlias = NDArray[np.int32]
+
+
+class Exit(NamedTuple):
+    """A link by which messages leave a domain."""
+
+    gateway: int
+    neighbour: int  # the gateway of the other domain
+    beyond: tuple[int, ...]  # the domains on that side of the tree
+
+
+class DomainTree:
+    """A tree between domains."""
+
+    def __init__(self, tree: Tree, domains: Ids) -> None:
+        """Take the tree of the root over the whole graph, and the domain of each node."""
+        self.tree = tree
+        order = np.lexsort((np.arange(len(domains)), tree.distances))
+        _, first = np.unique(domains[order], return_index=True)
+        entries = order[first]  # the entry of each domain
+        nearest = np.argsort(first).tolist()  # domains, the root's first
+        self._exits = _exits(tree, domains, entries, nearest)
+
+    def exits(self, domain: int) -> list[Exit]:
+        """Return the links by which messages leave a domain."""
+        return self._exits[domain]
+
+
+def _exits(tree: Tree, domains: Ids, entries: NDArray[np.int64], nearest: list[int]) -> dict[int, list[Exit]]:
+    below = {domain: [domain] for domain in nearest}
+    exits: dict[int, list[Exit]] = defaultdict(list)
+    for domain in reversed(nearest[1:]):  # what is below a domain comes before it
+        h = int(entries[domain])
+        g = int(tree.parents[h])
+        parent = int(domains[g])
+        inside = set(below[domain])
+        exits[parent].append(Exit(g, h, tuple(sorted(inside))))
+        exits[domain].append(Exit(h, g, tuple(other for other in sorted(nearest) if other not in inside)))
+        below[parent].extend(inside)
+    return exits
