@@ -54,8 +54,8 @@ class Raw:
         self.writer.write(b"".join(map(encode, frames)))
 
     async def read(self, until):
-        """Read until something holds, or for 10 seconds."""
-        async with asyncio.timeout(10):
+        """Read until something holds, or for 30 seconds."""
+        async with asyncio.timeout(30):
             while not until(self.got):
                 data = await self.reader.read(1 << 16)
                 self.got += self.frames.feed(data)
