@@ -1,6 +1,7 @@
 """What can go wrong, drawn as one tree.
 
     CbnetError
+    ├── NetworkError                      between a client and the network: drawn in network/failures.py
     └── InputError (also ValueError)      something given to cbnet is wrong
         ├── PredicateSyntaxError          the text of a predicate, with the place in it
         ├── ValueDomainError              a name or value that no message may hold
