@@ -55,7 +55,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
             for size, count in zip(sizes, counts, strict=True)
         ]
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
-    for common in parameters.common:
+    for common in parameters.common:  # in the last, largest table
         renamed = contest.with_messages(with_strangers(contest.given, common))
         shared += [{"common": common, **row} for row in renamed.rows(parameters.turns, parameters.seconds)]
     return {"times": as_table(times), "matched": as_table(matched), "shared": as_table(shared)}

@@ -63,7 +63,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         for interfaces in parameters.interfaces:
             given = make(_mix(parameters, filters, interfaces, context), lambda _: None)
             short += Contest(given, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
-        disjoint += _single(with_strangers(given, 0), parameters)
+        disjoint += _single(with_strangers(given, 0), parameters)  # of the most interfaces
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
     common = _common(parameters, context)
     return {"disjoint": as_table(disjoint), "short": as_table(short), "common": as_table(common)}
