@@ -31,7 +31,7 @@ KINDS = {
 CHARTS = (
     *(
         Chart(
-            f"chart-{kind}",
+            kind,
             f"As {kind}",
             TABLE,
             "filters",
@@ -43,7 +43,7 @@ CHARTS = (
         )
         for kind, more in KINDS.items()
     ),
-    Chart("chart-facets", "By names", TABLE, "filters", "ms", facet="names", description="Both grow."),
+    Chart("facets", "By names", TABLE, "filters", "ms", facet="names", description="Both grow."),
 )
 
 ABOUT = {
@@ -87,7 +87,7 @@ def test_all_charts_are_drawn_and_nothing_overflows(visit, path, width, colours)
 def test_every_chart_has_an_alternative_text_and_its_numbers(visit, path):
     page = visit(path)
     for chart in CHARTS:
-        figure = page.locator(f"#{chart.name}")
+        figure = page.locator(f"#chart-2001-figure-9-{chart.name}")
         for place in figure.locator(".vega").all():
             assert place.get_attribute("aria-label").startswith(f"{chart.title} {chart.description}")
         assert figure.locator("tbody tr").count() == TABLE.num_rows
@@ -125,12 +125,20 @@ def test_a_claim_leads_to_its_experiment(visit, path):
 
 def test_a_click_on_the_legend_picks_a_series(visit, path):
     page = visit(path)
-    lines = page.locator("#chart-line .mark-line path")
+    lines = page.locator("#chart-2001-figure-9-line .mark-line path")
     seen = lambda: sorted(float(line.get_attribute("opacity") or 1) for line in lines.all())  # noqa: E731
     assert seen() == [1, 1]
-    page.locator("#chart-line").get_by_text("counting", exact=True).first.click()
-    page.wait_for_function("document.querySelectorAll('#chart-line .mark-line path[opacity=\"0.15\"]').length == 1")
+    page.locator("#chart-2001-figure-9-line").get_by_text("counting", exact=True).first.click()
+    page.wait_for_function(
+        "document.querySelectorAll('#chart-2001-figure-9-line .mark-line path[opacity=\"0.15\"]').length == 1"
+    )
     assert seen() == [0.15, 1]
+
+
+def test_no_two_parts_have_the_same_name(visit, path):
+    names = visit(path).evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    assert len(names) == len(set(names))
+    assert "chart-2001-figure-9-line" in names
 
 
 def test_headings_go_down_one_by_one(visit, path):
@@ -143,16 +151,16 @@ def test_what_is_written_is_never_taken_for_html(visit, path):
     page = visit(path)
     assert page.locator("#claims b").count() == 0
     assert page.get_by_text("<b>the paper errs</b>").first.is_visible()
-    assert "pivot </script>" in page.locator("#chart-line").inner_text()
+    assert "pivot </script>" in page.locator("#chart-2001-figure-9-line").inner_text()
 
 
 def test_charts_are_drawn_anew_in_the_colours_of_the_page(visit, path):
     page = visit(path)
-    colour = lambda: page.locator("#chart-line .role-axis-title text").first.get_attribute("fill")  # noqa: E731
+    colour = lambda: page.locator("#chart-2001-figure-9-line .role-axis-title text").first.get_attribute("fill")  # noqa: E731
     before = colour()
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(
-        f"document.querySelector('#chart-line .role-axis-title text')?.getAttribute('fill') != '{before}'"
+        f"document.querySelector('#chart-2001-figure-9-line .role-axis-title text')?.getAttribute('fill') != '{before}'"
     )
     assert colour() != before
 

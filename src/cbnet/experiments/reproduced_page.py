@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cbnet.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims
@@ -92,7 +93,8 @@ def _experiment(outcome: Outcome) -> Section:
         experiment.name,
         text,
         [Grid(f"Claims of {experiment.name}", heads, rows)] if rows else [],
-        outcome.charts,
+        # Charts of two experiments may have the same name.
+        [replace(chart, name=f"chart-{experiment.name}-{chart.name}") for chart in outcome.charts],
         dict(_notes(outcome)),
     )
 
