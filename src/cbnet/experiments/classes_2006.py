@@ -68,9 +68,8 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
     for (network,), rows in grouped(tables["classes"].to_pylist(), "network").items():
         share = float(np.median([row["classes"] / row["sources"] for row in rows]))
         few.append(share <= _MANY)
-        told.append(
-            f"{network}: {np.median([row['classes'] for row in rows]):.0f} classes of {rows[0]['sources']} sources"
-        )
+        middle = round(float(np.median([row["classes"] for row in rows])))
+        told.append(f"{network}: {middle} {'class' if middle == 1 else 'classes'} of {rows[0]['sources']} sources")
     states = ", ".join(
         f"{row['ips'] / row['psf']:.0%} of PSF's ({row['network']})" for row in tables["states"].to_pylist()
     )

@@ -43,6 +43,7 @@ def test_other_curves_differ_or_fail(small, large, verdicts):
 
 def test_a_tiny_run_has_a_way_for_each_number_of_rounds():
     tables = EXPERIMENT.run(TINY, Context())
-    assert {row["way"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds"}
+    assert {row["way"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds", "pivot"}
     (chart,) = EXPERIMENT.charts(tables, TINY)
+    assert [name for name, _ in chart.references] == ["no gain", "pivot, 50 filters", "pivot, 100 filters"]
     assert [row["gain"] for row in chart.table.to_pylist() if row["rounds"] == 0] == [0.0, 0.0]
