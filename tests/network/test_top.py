@@ -1,6 +1,7 @@
 """`cbnet top` on routers that run."""
 
 import json
+import signal
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_top_tells_what_each_router_has_and_did(chain, folder, cbnet):
     assert [told[name]["clients"] for name in "abc"] == [1, 0, 1]
     assert [told[name]["subscriptions"] for name in "abc"] == [0, 0, 1]
     assert [told[name]["published"] for name in "abc"] == [10, 0, 0]
-    assert [told[name]["delivered"] for name in "abc"] == [0, 0, 7]
+    assert [told[name]["delivered"] for name in "abc"] == [told[name]["matched"] for name in "abc"] == [0, 0, 7]
     assert all(row["in_per_s"] is not None and row["dropped"] == {} for row in told.values())
 
 
@@ -74,6 +75,21 @@ def test_a_router_that_has_ended_is_named(cbnet, tmp_path, monkeypatch):
     assert "1 of 2 routers answer" in outcome.out
     assert "no answer from b" in outcome.err
     assert [told[name]["answers"] for name in "ab"] == [True, False]
+
+
+def test_a_router_that_does_not_answer_is_named(chain, folder, cbnet, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    chain.signal("c", signal.SIGSTOP)
+    try:
+        outcome = cbnet("top", "--network", folder, "--once")
+        told = rows(cbnet("top", "--network", folder, "--json"))
+    finally:
+        chain.signal("c", signal.SIGCONT)
+    assert outcome.code == 0
+    assert "2 of 3 routers answer" in outcome.out
+    assert "no answer from c" in outcome.err
+    assert [told[name]["answers"] for name in "abc"] == [True, True, False]
+    chain.wait()
 
 
 def test_where_nobody_answers_top_says_so(cbnet):

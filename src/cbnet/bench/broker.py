@@ -25,7 +25,7 @@ NAME = "RabbitMQ"
 HOW_TO_GET_IT = "apt-get install rabbitmq-server"
 # Debian's command in the path becomes another user and forgets the environment; what it runs does not.
 _SCRIPTS = ("/usr/lib/rabbitmq/bin/rabbitmq-server",)
-_PATIENCE = 60.0  # seconds to start
+_PATIENCE = 300.0  # seconds to start, on a busy machine
 _GRACE = 10.0  # seconds to end
 
 

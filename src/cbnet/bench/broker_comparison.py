@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cbnet.bench.broker import Broker, find_broker
 from cbnet.bench.broker_load import broker_load
-from cbnet.bench.network import Meter
+from cbnet.bench.network import PATIENT, Meter
 from cbnet.bench.network_load import network_load
 from cbnet.bench.traffic import Traffic, Wanted, keyed, wanted
 from cbnet.network import Processes
@@ -112,7 +112,7 @@ def _with(plan: NetworkPlan, count: int, broker: Broker | None, report: Report) 
 
 def _router(stack: ExitStack, plan: NetworkPlan, traffic: Traffic, right: Wanted) -> Meter:
     """Start a router and its clients."""
-    network = stack.enter_context(Processes.of(topology("tree:1"), scheme=plan.scheme))
+    network = stack.enter_context(Processes.of(topology("tree:1"), scheme=plan.scheme, dead=PATIENT))
     network.wait(_START)
     where = [str(address) for address in network.addresses.values()]
     load = stack.enter_context(network_load(where, where, traffic, right, plan.payload, plan.processes))

@@ -117,7 +117,7 @@ def _receiving(
         if said == "end":
             return
         if said is not None:
-            answer((came, 0))
+            answer(came)
             came = Deliveries()
 
 

@@ -36,7 +36,8 @@ class Came:
     numbers: np.ndarray[Any, np.dtype[np.int64]]
     milliseconds: np.ndarray[Any, np.dtype[np.float64]]
     at: np.ndarray[Any, np.dtype[np.int64]]  # ns
-    lost: int  # deliveries that a router says it has dropped for a client
+    lost: int = 0  # deliveries that a router says it has dropped for a client
+    reconnects: int = 0  # of clients
 
     @property
     def seconds(self) -> float:
@@ -119,7 +120,7 @@ class LoadProcesses:
         self._wait(before + expected, patience)
         for pipe in receiving:
             pipe.send("tell")
-        told: list[tuple[Deliveries, int]] = [_answer(pipe, _START) for pipe in receiving]
+        told: list[Deliveries] = [_answer(pipe, _START) for pipe in receiving]
         return _came(published, told)
 
     def _wait(self, expected: int, patience: float) -> None:
@@ -135,13 +136,14 @@ class LoadProcesses:
             time.sleep(0.02)
 
 
-def _came(published: Published, told: Sequence[tuple[Deliveries, int]]) -> Came:
+def _came(published: Published, told: Sequence[Deliveries]) -> Came:
     def joined(name: str) -> Any:
-        return np.concatenate([np.array(getattr(each, name), np.int64) for each, _ in told])
+        return np.concatenate([np.array(getattr(each, name), np.int64) for each in told])
 
     milliseconds = joined("nanoseconds") / 1e6
-    lost = sum(each for _, each in told)
-    return Came(published, joined("subscribers"), joined("numbers"), milliseconds, joined("at"), lost)
+    lost = sum(each.lost for each in told)
+    reconnects = published.reconnects + sum(each.reconnects for each in told)
+    return Came(published, joined("subscribers"), joined("numbers"), milliseconds, joined("at"), lost, reconnects)
 
 
 def _answer(pipe: Connection, timeout: float | None) -> Any:

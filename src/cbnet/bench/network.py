@@ -32,6 +32,7 @@ _WARM = 200  # messages before anything is measured
 _LOAD = 0.5  # of full speed, where no rate is given
 _LONGEST = 10.0  # seconds of messages at a rate
 _START = 60.0  # seconds for the routers to know each other
+PATIENT = 30.0  # seconds of silence before a link counts as dead: a busy machine is not a broken link
 _PUBLISHERS = 4  # routers where messages are published
 
 
@@ -105,7 +106,7 @@ def bench_network(plan: NetworkPlan, report: Report) -> NetworkOutcome:
     traffic = plan.traffic()
     report("asking the reference who must get what")
     right = wanted(traffic)
-    with Processes.of(graph, scheme=plan.scheme) as network:
+    with Processes.of(graph, scheme=plan.scheme, dead=PATIENT) as network:
         report(f"{plan.topology}: starting routers")
         network.wait(_START)
         addresses = [str(address) for address in network.addresses.values()]
@@ -159,7 +160,7 @@ class Meter:
         counters.subtract(before)
         return RunResult(
             order, verdict(order, self._right, came), came.seconds, latency_of(came), came.published.late, cpu,
-            counters, matching_of(counters),
+            counters, matching_of(counters), came.reconnects,
         )  # fmt: skip
 
 

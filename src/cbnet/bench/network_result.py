@@ -58,6 +58,12 @@ class RunResult:
     cpu: Cpu
     counters: Mapping[str, int]  # of all routers together
     matching: Matching | None = None  # None of a broker
+    reconnects: int = 0  # of clients: what was on its way to them is lost
+
+    @property
+    def changes(self) -> int:
+        """Records that routers installed meanwhile: links or predicates have changed, and nothing is promised then."""
+        return self.counters.get("records installed", 0)
 
     @property
     def messages_per_s(self) -> float:
@@ -100,6 +106,8 @@ class RunResult:
             "matches": None if matching is None else matching.matches,
             "matching_s": None if matching is None else round(matching.seconds, 4),
             "matching_share": None if matching is None else round(matching.share(self.cpu), 4),
+            "changes": self.changes,
+            "reconnects": self.reconnects,
             "dropped": self.dropped,
         }
 

@@ -83,5 +83,8 @@ def _checked(outcome: NetworkOutcome) -> Iterator[str]:
         else:
             wrong = f"{said.missing:,} missing, {said.twice:,} twice, {said.spurious:,} to who did not ask"
             yield f"[bold red]{what}: {wrong}[/]; dropped: {run.dropped or 'nothing'}."
+        if run.changes or run.reconnects:
+            told = f"{counted(run.changes, 'record')} changed, {counted(run.reconnects, 'client')} connected again"
+            yield f"  Meanwhile {told}: somebody was taken for dead, and what was under way may be missed."
         if run.order.rate is not None and run.late > 0.1:
             yield f"  The publisher was up to {run.late:.1f} s behind its rate: the machine is busy."

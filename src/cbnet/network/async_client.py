@@ -446,7 +446,11 @@ class AsyncClient:
                     _, connection = await self._loop.create_connection(self._new_connection, where.host, where.port)
                 self._heard = self._loop.time()
                 self.reconnects += turn > 0
-                await connection.ended
+                try:
+                    await asyncio.wait([connection.ended])
+                finally:
+                    if connection is not self._connection:  # no Hello has come, and nobody else ends it
+                        connection.abort()
             except OSError as error:
                 self._problem = error.strerror or str(error) or "no answer"
             if self._loop.time() - began > _LASTING:

@@ -136,6 +136,11 @@ class Connection(asyncio.Protocol):
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
 
+    def abort(self) -> None:
+        """End the connection at once, without a word; `closed` is not called."""
+        self._is_closing = True
+        self._transport.abort()
+
     async def gone(self, timeout: float) -> None:
         """Wait until a connection that was closed is gone; after so many seconds, end it without its last frames."""
         await asyncio.wait([self.ended], timeout=timeout)

@@ -92,6 +92,8 @@ class Forwarder:
 
     def _deliver(self, packet: Packet, matched: dict[int, list[int]]) -> None:
         """Send a message to the clients with these subscriptions."""
+        if matched:
+            self._local.counters["matched"] += 1
         for link, ids in matched.items():
             self._local.counters["delivered"] += len(ids)
             for first in range(0, len(ids), MOST_ENTRIES):

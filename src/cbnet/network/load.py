@@ -64,6 +64,8 @@ class Deliveries:
     numbers: array[int] = field(default_factory=lambda: array("I"))
     nanoseconds: array[int] = field(default_factory=lambda: array("q"))
     at: array[int] = field(default_factory=lambda: array("q"))  # when, in ns
+    lost: int = 0  # deliveries that a router dropped because they were read too slowly
+    reconnects: int = 0  # of clients: what was on its way is lost
 
     def note(self, subscriber: int, payload: bytes, now: int) -> None:
         """Take one delivery."""
@@ -81,6 +83,7 @@ class Published:
     began: int
     ended: int
     late: float  # seconds behind the rate
+    reconnects: int = 0  # of clients since the order came: what was on its way is lost
 
 
 class Pace:
@@ -137,6 +140,7 @@ async def _carry_out(
     order: Order, clients: Sequence[AsyncClient], contents: Sequence[dict[str, Any]], payload: int, pace: Pace
 ) -> Published:
     padding = bytes(max(0, payload - STAMP.size))
+    before = _reconnects(clients)
     began = time.monotonic_ns()
     for number in range(order.first, order.first + order.count):
         while (seconds := pace.wait(number)) > 0:
@@ -145,7 +149,7 @@ async def _carry_out(
         await clients[number % len(clients)].publish(
             contents[number % len(contents)], stamp + padding, timeout=_TIMEOUT
         )
-    return Published(began, time.monotonic_ns(), pace.late)
+    return Published(began, time.monotonic_ns(), pace.late, _reconnects(clients) - before)
 
 
 async def receive(
@@ -157,6 +161,7 @@ async def receive(
 ) -> None:
     """Let subscribers receive, each known by a number, at a router, with some predicates; tell what came when asked."""
     came = Deliveries()
+    lost = reconnects = 0
     clients: list[AsyncClient] = []
     tasks: list[asyncio.Task[None]] = []
 
@@ -181,13 +186,19 @@ async def receive(
         await asyncio.gather(*(begin(*subscriber) for subscriber in subscribers))
         answer("ready")
         while await _next(asked) is not None:
-            answer((came, sum(client.lost for client in clients)))
-            came = Deliveries()
+            came.lost = sum(client.lost for client in clients) - lost
+            came.reconnects = _reconnects(clients) - reconnects
+            answer(came)
+            lost, reconnects, came = lost + came.lost, reconnects + came.reconnects, Deliveries()
     finally:
         for task in tasks:
             task.cancel()
         for client in clients:
             await client.close()
+
+
+def _reconnects(clients: Sequence[AsyncClient]) -> int:
+    return sum(client.reconnects for client in clients)
 
 
 async def _next(asked: Asked) -> Any:

@@ -12,7 +12,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.network.content import Content
 from cbnet.network.filters import filter_from_bytes
-from cbnet.network.slots import Slots, live_table
+from cbnet.network.slots import Slots, timed_table
 
 Written: TypeAlias = Mapping[bytes, Filter]  # filters by their bytes
 
@@ -26,7 +26,7 @@ class NodePredicates:
     """The predicate of every node that has a record of one."""
 
     def __init__(self) -> None:
-        self.table = live_table()
+        self.table = timed_table()
         self.slots: Slots[str] = Slots()
         self._written: dict[str, dict[bytes, None]] = {}
         self.count = 0  # filters of all nodes

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from cbnet.matching import LiveTable, Table
+from cbnet.network.timed_table import TimedTable
 
 Holder = TypeVar("Holder")
 
@@ -17,6 +18,11 @@ Holder = TypeVar("Holder")
 @cache
 def _empty() -> Table[int]:
     return Table.build({})
+
+
+def timed_table() -> TimedTable:
+    """Return a new table without interfaces, whose matches are counted and timed."""
+    return TimedTable(_empty())
 
 
 def live_table() -> LiveTable[int]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def status_of(router: Router, local: Local, number: int) -> Status:
     """Return how a router is now; of very many links and counters only the first."""
+    counters = local.counters + router.subscriptions.table.times() + router.database.predicates.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
         number,
@@ -30,7 +31,7 @@ def status_of(router: Router, local: Local, number: int) -> Status:
         len(router.subscriptions),
         sum(peer.role == "client" for peer in peers),
         sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MOST_PEERS],
-        dict(sorted(local.counters.items())[:MOST_COUNTERS]),
+        dict(sorted(counters.items())[:MOST_COUNTERS]),
     )
 
 

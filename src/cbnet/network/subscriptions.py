@@ -9,7 +9,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.network.announced import Announced
 from cbnet.network.content import Content
 from cbnet.network.filters import filter_to_bytes, plain_filter
-from cbnet.network.slots import Slots, live_table
+from cbnet.network.slots import Slots, timed_table
 
 
 class Subscriptions:
@@ -18,7 +18,7 @@ class Subscriptions:
     def __init__(self, announced: Announced) -> None:
         """Take where the filters are to be announced."""
         self._announced = announced
-        self._table = live_table()
+        self.table = timed_table()
         self._slots: Slots[tuple[int, int]] = Slots()
         self._of: dict[int, dict[int, dict[Filter, None]]] = {}  # link -> id -> filters
         self.size = 0  # bytes of all filters, as records have them
@@ -28,7 +28,7 @@ class Subscriptions:
     def matched(self, content: Content) -> dict[int, list[int]]:
         """Return the ids of the subscriptions that a message matches, by link."""
         found: dict[int, list[int]] = {}
-        for slot in self._table.match(content.members):
+        for slot in self.table.match(content.members):
             link, id = self._slots.holder(slot)
             found.setdefault(link, []).append(id)
         return found
@@ -56,12 +56,12 @@ class Subscriptions:
         self._of[link][id] = after
         for filter in after:
             if filter not in before:
-                self._table.add(slot, filter)
+                self.table.add(slot, filter)
                 self._announced.add(filter)
                 self.size += len(filter_to_bytes(filter))
         for filter in before:
             if filter not in after:
-                self._table.remove(slot, filter)
+                self.table.remove(slot, filter)
                 self._announced.remove(filter)
                 self.size -= len(filter_to_bytes(filter))
 

@@ -13,7 +13,7 @@ RIGHT = [(0, 10), (2, 10), (2, 10), (1, 11), (0, 12), (2, 12), (2, 12), (1, 13)]
 
 def came(deliveries):
     subscribers, numbers = np.array(deliveries, np.int64).reshape(-1, 2).T
-    return Came(Published(0, 1, 0.0), subscribers, numbers, np.zeros(len(numbers)), np.zeros(len(numbers), np.int64), 0)
+    return Came(Published(0, 1, 0.0), subscribers, numbers, np.zeros(len(numbers)), np.zeros(len(numbers), np.int64))
 
 
 def test_what_had_to_come_and_came_is_exact():

@@ -61,4 +61,4 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
     for turn in range(50):
         new.set(turn, 1, parse("x = 1"))
         new.closed(turn)
-    assert len(new._table) == 1
+    assert len(new.table) == 1
