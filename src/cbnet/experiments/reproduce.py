@@ -71,6 +71,11 @@ def reproduce(
             yield _run(experiment, made, scale, folder, context)
         except (CbnetError, MemoryError) as error:
             yield failed(experiment, made, str(error) or "there is not enough memory for this")
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            yield failed(experiment, made, f"Spark gave up: {first}")
 
 
 def stored(experiment: AnyExperiment, out: Path) -> Outcome | None:
@@ -164,6 +169,11 @@ def _made(experiment: AnyExperiment, scale: Scale, seed: int, inputs: Mapping[st
         "code": hashlib.sha256(inspect.getsource(module).encode() if module else b"").hexdigest(),
     }
     return {**made, "fingerprint": hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()}
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """Return whether Spark or its Java has raised an error, such as a worker that was killed; Spark is not imported."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _plain(parameters: Any) -> dict[str, Any]:

@@ -108,6 +108,24 @@ def test_what_cannot_be_run_leaves_its_claims_open_and_the_rest_goes_on(tmp_path
     assert stored(other.experiment, tmp_path).findings == second.findings
 
 
+def test_where_spark_gives_up_the_rest_goes_on(tmp_path):
+    lost = type("PythonException", (Exception,), {"__module__": "pyspark.errors"})
+
+    def fails(_parameters, _context):
+        raise lost("a worker was lost\nat line 1 of many")
+
+    [outcome] = reproduce([replace(Squares().experiment, run=fails)], "quick", tmp_path, Context())
+    assert outcome.error == "Spark gave up: a worker was lost"
+
+
+def test_a_mistake_of_ours_is_not_hidden(tmp_path):
+    def fails(_parameters, _context):
+        raise KeyError("names")
+
+    with pytest.raises(KeyError):
+        list(reproduce([replace(Squares().experiment, run=fails)], "quick", tmp_path, Context()))
+
+
 def test_every_claim_of_an_experiment_needs_a_finding(tmp_path):
     experiment = replace(Squares().experiment, claims=(1, 2))
     with pytest.raises(AssertionError, match="findings about"):
