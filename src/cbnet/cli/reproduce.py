@@ -104,7 +104,11 @@ def _run(
     outcomes = []
     with progress_bar() as bar, _context(bar, scale, topology, traces, seed) as context:
         whole = bar.add_task("experiments", total=len(experiments))
-        started = lambda experiment: bar.update(whole, description=experiment.name)  # noqa: E731
+
+        def started(experiment: AnyExperiment) -> None:
+            bar.update(whole, description=experiment.name)
+            context.progress(1, 1, "")  # the last part of the experiment before is done
+
         for outcome in run_all(experiments, scale.value, out, context, started):
             bar.advance(whole)
             outcomes.append(outcome)
