@@ -20,6 +20,7 @@ from cbnet.matching.table import Table
 from cbnet.report.chart import Chart
 
 _ENOUGH = 0.9  # of the changes that were asked for
+_LOW, _AT_LOW_RATES = 5000, 0.5  # changes a second; seconds
 _MATCHES_ON = 3.0  # times as long, at most, while changes are made
 
 
@@ -37,7 +38,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
         context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes a second")
-        result = bench_updates(parameters.filters, rate, parameters.seconds, context.seed)
+        result = bench_updates(parameters.filters, rate, _seconds(rate, parameters), context.seed)
         if not rows:
             rows.append(
                 {"rate": 0, "made": 0.0, "us": result.us_match_idle, "equal": True, "checks": 0, "over_idle": 1.0}
@@ -50,6 +51,11 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         )  # fmt: skip
     context.progress(len(parameters.rates), len(parameters.rates) + 1, "until a change is seen")
     return {"rates": as_table(rows), "seen": as_table(_seen(parameters, context))}
+
+
+def _seconds(rate: int, parameters: Parameters) -> float:
+    """Return how long to run: at a low rate not longer than the changes last that `bench_updates` prepares for it."""
+    return min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
 
 
 def _seen(parameters: Parameters, context: Context) -> list[Row]:
