@@ -69,11 +69,12 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
         share = float(np.median([row["classes"] / row["sources"] for row in rows]))
         few.append(share <= _MANY)
         middle = round(float(np.median([row["classes"] for row in rows])))
-        told.append(f"{network}: {middle} {'class' if middle == 1 else 'classes'} of {rows[0]['sources']} sources")
+        best = max(rows, key=lambda row: int(row["degree"]))["classes"]
+        told.append(f"{network} {middle} (at the best connected {best}) of {rows[0]['sources']} sources")
     states = ", ".join(
         f"{row['ips'] / row['psf']:.0%} of PSF's ({row['network']})" for row in tables["states"].to_pylist()
     )
-    ours = f"at the median router {'; '.join(told)}; state of iPS: {states}"
+    ours = f"classes at the median router: {'; '.join(told)}; state of iPS: {states}"
     if all(few):
         return [Finding(49, ours, "holds")]
     reason = f"in {len(few) - sum(few)} of {len(few)} networks a router has more classes than half of the sources"

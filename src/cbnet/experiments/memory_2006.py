@@ -180,7 +180,7 @@ def _product(rows: list[Row]) -> Finding:
     if "psf" not in grows:
         return Finding(59, ours, "fails", "PSF does not grow with both")
     reasons = {
-        "ips": "iPS too, for in networks this small many sources are still told apart at some router",
+        "ips": "iPS too, for the best connected routers, which hold most, tell nearly all sources apart",
         "pif": "PIF too",
         "drp": "DRP too, for every sender holds the predicate of every receiver: s·r·M_p, if not at each hop",
     }
