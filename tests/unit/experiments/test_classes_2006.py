@@ -32,3 +32,14 @@ def test_half_as_many_classes_as_sources_are_few():
         return finding.verdict
 
     assert (judged(5, 2), judged(6, 2), judged(6, 7)) == ("holds", "differs", "fails")
+
+
+def test_the_best_connected_router_counts_too():
+    rows = [
+        {"network": "n", "nodes": 9, "sources": 10, "degree": degree, "classes": classes}
+        for degree, classes in ((2, 1), (2, 2), (8, 9))
+    ]
+    states = pa.Table.from_pylist([{"network": "n", "nodes": 9, "psf": 100, "ips": 80}])
+    (finding,) = EXPERIMENT.findings({"classes": pa.Table.from_pylist(rows), "states": states}, TINY)
+    assert finding.verdict == "differs"
+    assert finding.ours.startswith("classes at the median router: n 2 (at the best connected 9) of 10 sources")
