@@ -112,8 +112,20 @@ def _run(
         for outcome in run_all(experiments, scale.value, out, context, started):
             bar.advance(whole)
             outcomes.append(outcome)
-            _print_outcome(outcome, as_json=as_json)
+            with _hidden(bar):
+                _print_outcome(outcome, as_json=as_json)
     return outcomes
+
+
+@contextmanager
+def _hidden(bar: Progress) -> Iterator[None]:
+    """Take the bars off the terminal for a moment, so that what is printed does not begin in the middle of them."""
+    if bar.disable:
+        yield
+        return
+    bar.stop()
+    yield
+    bar.start()
 
 
 @contextmanager
