@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _COUNTED = 5_000  # nodes up to which all routers are counted, and iPS is run
 _MOST_MESSAGES = 1_000_000
+_ALWAYS_COUNTED = ("drp", "treeheader")  # their routers have no tables to reduce
 _SAMPLED = 1_000  # routers at which predicates are reduced in larger networks
 
 
@@ -71,6 +72,13 @@ def simulate(
         str | None,
         typer.Option("--outside", help="What gateways tell of the outside: all, names or exact; all if not given."),
     ] = None,
+    hashes: Annotated[
+        int | None,
+        typer.Option("--hashes", help="Hashes of a link in the scheme treeheader, 1 to 16; usually 8."),
+    ] = None,
+    header_bits: Annotated[
+        int | None, typer.Option("--header-bits", help="Bits of its filter; if not given, so many that half are set.")
+    ] = None,
     largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
     classes: Annotated[
         int,
@@ -96,7 +104,9 @@ def simulate(
 
     _check_choice(predicates, random)
     names = [*dict.fromkeys(name.strip() for name in scheme.split(","))]
-    options = SchemeOptions(unicast, partition or None, trees, root, commit, domains, outside, seed)
+    options = SchemeOptions(
+        unicast, partition or None, trees, root, commit, domains, outside, hashes, header_bits, seed
+    )
     options.check(names)
     graph = named(topology, seed, largest=largest)
     _check_ips(names, len(graph))
@@ -111,7 +121,8 @@ def simulate(
         output.check_drawing(draw, network)
     if len(network) > _COUNTED:
         print_remark(
-            f"predicates are reduced at {_SAMPLED:,} routers; from them the state of all schemes but DRP is estimated"
+            f"predicates are reduced at {_SAMPLED:,} routers; from them the state of all schemes is estimated, "
+            f"but for {' and '.join(_ALWAYS_COUNTED)}"
         )
     rows = [_row(each, traffic, seed) for each in schemes]
     output.show_rows(rows, network, topology, as_json=json)
@@ -119,7 +130,15 @@ def simulate(
         output.show_classes(network, classes, seed, as_json=json)
     if draw is not None:
         output.draw_delivery(draw, schemes[0], traffic)
+    _check_rows(rows)
+
+
+def _check_rows(rows: Sequence[Row]) -> None:
+    """Say what went wrong, if anything did."""
     wrong = [row.scheme for row in rows if row.totals.missed or row.totals.cut]
+    if wrong == ["treeheader"]:  # its filters may be too full, which is no mistake of the scheme
+        hint = "give it more --hashes or more --header-bits"
+        raise InputError("treeheader: the filters name so many links that packets did not end", hint=hint)
     if wrong:
         raise CbnetError(f"messages were missed or ran in circles by {', '.join(wrong)}: please report this")
 
@@ -160,5 +179,5 @@ def _row(scheme: Scheme, traffic: Traffic, seed: int) -> Row:
         totals = sweep(scheme, bar.track(traffic, description=scheme.name))
     nodes = len(scheme.network)
     sample = None if nodes <= _COUNTED else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLED)
-    is_estimated = sample is not None and scheme.name != "drp"
+    is_estimated = sample is not None and scheme.name not in _ALWAYS_COUNTED
     return Row(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula(), is_estimated)

@@ -23,6 +23,8 @@ _EFFECTS = {
     "commit": ("multitree", "domains"),
     "domains": ("domains",),
     "outside": ("domains",),
+    "hashes": ("treeheader",),
+    "header_bits": ("treeheader",),
 }
 
 
@@ -37,6 +39,8 @@ class SchemeOptions:
     commit: str | None
     domains: str | None
     outside: str | None
+    hashes: int | None
+    header_bits: int | None
     seed: int
 
     def check(self, names: Sequence[str]) -> None:
@@ -44,7 +48,7 @@ class SchemeOptions:
         idle: dict[tuple[str, ...], list[str]] = {}
         for option, schemes in _EFFECTS.items():
             if getattr(self, option) is not None and not set(schemes) & set(names):
-                idle.setdefault(schemes, []).append(f"--{option}")
+                idle.setdefault(schemes, []).append("--" + option.replace("_", "-"))
         for schemes, options in idle.items():
             given = " and ".join(options)
             if len(schemes) == 1:
@@ -59,7 +63,7 @@ class SchemeOptions:
 
         kinds = {name: scheme(name) for name in names}  # an unknown one is an error before anything is built
         own: dict[str, Callable[[Network], Scheme]] = {
-            "drp": self._drp, "multitree": self._multitree, "domains": self._domains
+            "drp": self._drp, "multitree": self._multitree, "domains": self._domains, "treeheader": self._tree_header
         }  # fmt: skip
         return [(own.get(name) or kinds[name])(network) for name in names]
 
@@ -82,6 +86,11 @@ class SchemeOptions:
         inside = between if self.root else _drawn_inside(graph, groups, self.trees or 1, self.seed)
         policies = {"outside": self.outside or "all", "commit": self.commit or "random"}
         return Domains(network, groups, inside, between, seed=self.seed, **policies)
+
+    def _tree_header(self, network: Network) -> Scheme:
+        from cbnet.routing.tree_header import HASHES, TreeHeader
+
+        return TreeHeader(network, hashes=HASHES if self.hashes is None else self.hashes, bits=self.header_bits)
 
     def _roots(self, graph: Graph) -> list[int]:
         from cbnet.cli.roots import chosen_roots

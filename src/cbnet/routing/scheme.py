@@ -108,6 +108,7 @@ _SCHEMES = {
 SCHEMES = tuple(_SCHEMES)
 _SIMULATED_ONLY = {
     "domains": ("cbnet.routing.domains", "Domains"),
+    "treeheader": ("cbnet.routing.tree_header", "TreeHeader"),
 }
 SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # a live router drives the others
 

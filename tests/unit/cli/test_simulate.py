@@ -214,6 +214,36 @@ def test_larger_networks_of_domains_are_estimated(cbnet, monkeypatch):
     assert estimated["state_bits"] == pytest.approx(exact["state_bits"], rel=0.15)
 
 
+def test_the_tree_in_the_header_takes_the_ways_of_psf_and_some_more(cbnet):
+    found = by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf,treeheader", "--json"))
+    psf, own = found["psf"], found["treeheader"]
+    assert (own["delivered"], own["missed"], own["stretch_max"]) == (psf["delivered"], 0, 1.0)
+    assert own["packets"] >= psf["packets"]
+    assert own["state_bits"] < psf["state_bits"]
+    assert own["header_bytes"] > psf["header_bytes"]
+
+
+def test_more_bits_in_the_header_save_packets(cbnet):
+    few, many = (
+        by_scheme(
+            cbnet("simulate", *POWERLAW, "--scheme", "treeheader", "--hashes", 4, "--header-bits", bits, "--json")
+        )
+        for bits in (64, 1024)
+    )
+    assert few["treeheader"]["packets"] > many["treeheader"]["packets"]
+    assert few["treeheader"]["delivered"] == many["treeheader"]["delivered"]
+
+
+def test_filters_that_name_everything_are_refused_with_what_to_do(cbnet):
+    full = ("--scheme", "treeheader", "--hashes", 1, "--header-bits", 8, "--messages", 20)
+    outcome = cbnet("simulate", "--topology", "grid:10x10", "--random", "receivers=90", *full)
+    assert outcome.code == 2
+    assert outcome.err == (
+        "error: treeheader: the filters name so many links that packets did not end; "
+        "give it more --hashes or more --header-bits\n"
+    )
+
+
 def test_fewer_senders_need_less_state(cbnet):
     few, all_nodes = (
         by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
@@ -380,6 +410,14 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--outside", "x"],
             "unknown summary 'x'; use one of exact, names, all",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--hashes", "3", "--header-bits", "8"],
+            "--hashes and --header-bits: only the scheme treeheader looks at it; add treeheader to --scheme",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "treeheader", "--header-bits", "250"],
+            "a filter has from 8 to 1,048,576 bits, in whole bytes, not 250",
         ),
         (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),
         (["--random", "receivers=2"], "Missing option '--topology'"),

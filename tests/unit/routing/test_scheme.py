@@ -3,12 +3,19 @@ from networks import RING, Named
 
 from cbnet.errors import InputError
 from cbnet.routing import SCHEMES, scheme
+from cbnet.routing.scheme import SIMULATED
 
 
 def test_the_schemes_of_the_papers_are_known_by_name():
     assert SCHEMES == ("psf", "ips", "pif", "drp", "multitree")
     network = Named(RING).network
     assert [scheme(name)(network).name for name in SCHEMES] == list(SCHEMES)
+
+
+def test_some_schemes_are_for_simulations_alone():
+    assert (*SCHEMES, "domains", "treeheader") == SIMULATED
+    network = Named(RING).network
+    assert [scheme(name)(network).name for name in SIMULATED] == list(SIMULATED)
 
 
 def test_an_unknown_scheme_is_refused():
