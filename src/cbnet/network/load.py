@@ -126,7 +126,7 @@ async def publish(
     answer: Callable[[Any], None],
 ) -> None:
     """Publish what is ordered, in turn at each router; until None is ordered as the last."""
-    clients = [await connect_async(router, name=f"publisher-{n}") for n, router in enumerate(routers)]
+    clients = [await connect_async(router, name=f"publisher-{n}", timeout=_TIMEOUT) for n, router in enumerate(routers)]
     answer("ready")
     try:
         while isinstance(order := await _next(asked), Order):
@@ -174,7 +174,7 @@ async def receive(
             tally.add(process, len(taken))
 
     async def begin(number: int, router: str, predicates: Sequence[str]) -> None:
-        client = await connect_async(router, name=f"subscriber-{number}")
+        client = await connect_async(router, name=f"subscriber-{number}", timeout=_TIMEOUT)
         clients.append(client)
         for place, predicate in enumerate(predicates, 1):  # who has the last has all
             subscription = await client.subscribe(
