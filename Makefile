@@ -7,7 +7,7 @@ demo: .venv/installed
 	@$(BIN)/cbnet demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: .venv/installed
 	$(BIN)/ruff format --check .

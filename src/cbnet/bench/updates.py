@@ -59,7 +59,7 @@ class _Story:
 
     def burst(self, count: int) -> None:
         start = time.perf_counter()
-        for turn in range(count):
+        for turn in range(self.updates, self.updates + count):
             self._update(turn)
         self.spent += time.perf_counter() - start
         self.updates += count
