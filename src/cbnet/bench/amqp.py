@@ -5,8 +5,8 @@
     └──────┴─────────┴──────┴───────────┴──────┘
        1        2        4      size        1
 
-A general client would take more time of the processors than the broker does, on a machine that they share: what is
-published is written in advance but for its payload, and of what comes only the bodies are read.
+On a machine that they share, whatever the client takes of the processors is taken from the broker: what is published
+is written in advance but for its payload, and of what comes only the bodies are read.
 """
 
 from __future__ import annotations
