@@ -24,7 +24,7 @@ def chromium():
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop runs as long as it is open, and other tests have their own
 def browser(chromium):
     with sync_playwright() as playwright:
         # As root Chromium has no sandbox; what it opens here is ours.
