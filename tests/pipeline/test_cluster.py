@@ -113,10 +113,10 @@ def test_a_worker_that_dies_changes_nothing(spark, cluster, tmp_path):
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
     try:
-        writing = Path(config.out) / "predicates" / "_temporary"
-        wait_for(lambda: writing.exists() and python_is_busy(workers[1]), process)
+        before, done = (Path(config.out) / stage / "_cbnet.json" for stage in ("loads", "predicates"))
+        wait_for(lambda: before.exists() and python_is_busy(workers[1]), process)
         kill_all(workers[1])
-        assert writing.exists(), "the stage was over before the worker died"
+        assert not done.exists(), "the stage was over before the worker died"
         output, _ = process.communicate(timeout=600)
         assert process.returncode == 0, output
     finally:
