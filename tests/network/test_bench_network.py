@@ -39,7 +39,7 @@ def test_two_routers_deliver_exactly_what_brute_force_says(cbnet, predicates):
     assert paced["deliveries"] == deliveries(plan, bench._WARM + 300, paced["messages"])
     assert 0 < full["p50_ms"] <= full["p95_ms"] <= full["p99_ms"]
     assert full["matches"] > 0
-    assert 0 < full["matching_share"] < 1
+    assert full["matching_share"] is None  # 300 messages are too few to tell
     assert (full["changes"], full["reconnects"]) == (0, 0)
     assert len(full["cpu_servers_s"]) == len(full["cpu_receivers_s"]) == 2
 

@@ -295,6 +295,7 @@ def test_what_a_plain_client_publishes_while_the_router_does_not_read_leaves_whe
         while publisher._client.is_writable:
             publisher.publish({"x": count}, bytes(1_000))
             count += 1
+            time.sleep(0.0002)  # so that the thread of the client has sent it, and knows whether the router reads
         publisher.publish({"x": count})  # has to wait in this process
         network.signal("a", signal.SIGCONT)
         got = [subscription.get(timeout=20).message["x"] for _ in range(count + 1)]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cbnet.network.load import Order
 
 PERCENTILES = (50, 95, 99)
+_LEAST_USED = 0.2  # seconds: processors are asked in steps of a hundredth for each process
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,10 @@ class Matching:
     matches: int  # of a message and a table
     seconds: float
 
-    def share(self, cpu: Cpu) -> float:
-        """Return its part of the time that the routers used."""
-        return self.seconds / max(1e-9, sum(cpu.servers))
+    def share(self, cpu: Cpu) -> float | None:
+        """Return its part of the time that the routers used; None if that was too short to tell."""
+        used = sum(cpu.servers)
+        return self.seconds / used if used >= _LEAST_USED else None
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class RunResult:
             "cpu_servers_s": [round(each, 2) for each in self.cpu.servers],
             "matches": None if matching is None else matching.matches,
             "matching_s": None if matching is None else round(matching.seconds, 4),
-            "matching_share": None if matching is None else round(matching.share(self.cpu), 4),
+            "matching_share": None if matching is None else matching.share(self.cpu),
             "changes": self.changes,
             "reconnects": self.reconnects,
             "dropped": self.dropped,

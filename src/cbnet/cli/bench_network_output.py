@@ -68,7 +68,9 @@ def _time_cells(run: RunResult) -> list[str]:
     routers = sum(cpu.servers)
     matched = [_DASH, _DASH]
     if matching is not None:
-        matched = [number(matching.seconds / max(1, matching.matches) * 1e6), f"{matching.share(cpu):.0%}"]
+        share = matching.share(cpu)
+        told = "–" if share is None else f"{share:.0%}"
+        matched = [number(matching.seconds / max(1, matching.matches) * 1e6), told]
     seconds = (cpu.publisher, sum(cpu.receivers), routers, max(cpu.servers))
     return [*(f"{each:.2f}" for each in seconds), number(routers / run.order.count * 1e6), *matched]
 
