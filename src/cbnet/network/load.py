@@ -24,6 +24,7 @@ STAMP = Struct(">QQ")
 _TIMEOUT = 600.0  # seconds for a subscription to be known to all routers
 _QUEUE = 100_000  # messages that wait for their receiver
 _SILENCE = 0.01  # seconds between two looks at what is asked next
+_STEP = 0.002  # seconds, the shortest wait at a rate: to wait for each message would take a processor of its own
 _FULL = 0.001  # seconds to wait while as much is under way as may be
 _PATIENCE = 10.0  # seconds without a delivery, after which what is under way counts as lost
 
@@ -105,7 +106,7 @@ class Pace:
         if self._order.rate is not None:
             ahead = self._began + (number - self._order.first) / self._order.rate - time.perf_counter()
             self.late = max(self.late, -ahead)
-            return max(0.0, ahead)
+            return max(_STEP, ahead) if ahead > 0 else 0.0
         came = self._tally.total() - self._before
         if came != self._seen:
             self._seen, self._seen_at = came, time.perf_counter()
