@@ -184,3 +184,10 @@ def test_up_says_which_router_has_died():
             os.kill(pid, signal.SIGKILL)
         assert up.wait(timeout=20) == 1
         assert "all routers have ended" in up.stdout.read()
+
+
+@pytest.mark.parametrize("arguments", [["sub", "price << 5"], ["trace", "x=1", "--of", "price << 5"]])
+def test_a_bad_predicate_is_told_before_a_router_is_asked(cbnet, arguments):
+    done = cbnet(*arguments, "--router", "127.0.0.1:1")  # nobody listens there
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: 1:7: unknown operator `<<`")

@@ -39,7 +39,9 @@ def sub(
     Example: cbnet sub 'price < 500 and #upgradeable' --wait
     """
     from cbnet.errors import CbnetError
+    from cbnet.language import parse
 
+    parse(predicate)  # before anybody waits for a router
     policy: Any = when_full
     with connected(router, network, network_name) as client:
         subscription = _subscribed(client, predicate, wait, timeout, queue, policy)

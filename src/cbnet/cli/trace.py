@@ -37,10 +37,13 @@ def trace(
     """
     from cbnet.cli.spoken_message import spoken_message
     from cbnet.cli.trace_output import print_trace, trace_row
+    from cbnet.language import parse
 
     if at is not None and of is None:
         raise InputError("--at says where, but not who", hint="say what the subscriber asks for, with --of")
     message = spoken_message(words)
+    if of is not None:
+        parse(of)  # before anybody waits for a router
     with connected(router, network, network_name) as client:
         traced = client.trace(message, payload.encode(), is_dry=dry or of is not None, of=of, at=at or "")
         place = at or client.router
