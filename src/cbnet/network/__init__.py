@@ -5,7 +5,7 @@ and does what it answers:
 
     router = Router(Settings("r1", scheme="psf"), life=random number below 2**63)
 
-    router.opened(link, now)            a connection is there, dialled or accepted: `link` is a new number for it
+    router.opened(link, now, names)     a connection is there, dialled or accepted: `link` is a new number for it
     router.received(link, frame, now)   a frame came over it: `FrameReader`, one for each link, makes frames of bytes;
                                         `received_all` takes several at once
     router.held(link, now)              nothing is read from it for a while, and so it is silent
@@ -24,24 +24,36 @@ two threads at once. `router.counters` has what happened, and what was dropped f
 
     frames ─► wire                          what is said, and its bytes
     links, clock, outbox, settings, local   one connection; time; what to do; what was told
+    access ◄─ rights, tokens                who may link, and what it may do
     records ─► database ◄─ flooding ◄─ wanted, origin ◄─ announced      what all know
     view ◄─ interests, headers              what a scheme makes of it
     forwarding ◄─ duplicates, hops          the way of a message
     clients, subscriptions, confirmations, traces
+    pulls ◄─ holders, requesters, reply_cache, requested, pull_steps    the way of a request and its reply
     router                                  all of it together
     memory, memory_client, trial            a whole network in one process, with a clock of its own
 
 Over TCP:
 
-    addresses, backoff, waiting ─► connection ─► tcp ─► serving ─► launcher ◄─ processes     routers
-    publishing, async_subscription ─► async_client ─► client, statuses                       clients
+    addresses, backoff, waiting, tls, security ─► connection ─► tcp ─► serving ─► launcher ◄─ processes     routers
+    publishing, async_subscription, async_pull ─► async_client ─► client, statuses                       clients
 """
 
 from cbnet.network.addresses import Address
 from cbnet.network.async_client import AsyncClient, Traced, connect_async
+from cbnet.network.async_pull import AsyncOffer, Item, Reply
 from cbnet.network.async_subscription import AsyncSubscription, Confirmation, Delivery
-from cbnet.network.client import Client, Subscription, connect
-from cbnet.network.failures import NetworkError, NotConfirmed, NotConnected, Refused, TooSlow
+from cbnet.network.client import Client, Offer, Subscription, connect
+from cbnet.network.failures import (
+    NetworkError,
+    NoReply,
+    NotConfirmed,
+    NotConnected,
+    NotTrusted,
+    Refused,
+    Timeout,
+    TooSlow,
+)
 from cbnet.network.frames import Close, Frame, Hello, Status
 from cbnet.network.memory import Memory
 from cbnet.network.memory_client import MemoryClient
@@ -51,11 +63,13 @@ from cbnet.network.router import Router
 from cbnet.network.settings import Settings
 from cbnet.network.statuses import statuses
 from cbnet.network.tcp import TcpRouter
+from cbnet.network.tls import Tls
 from cbnet.network.wire import FrameReader, WireError, encode
 
 __all__ = [
-    "Action", "Address", "AsyncClient", "AsyncSubscription", "Client", "Close", "Confirmation", "Delivery", "Frame",
-    "FrameReader", "Hello", "Memory", "MemoryClient", "NetworkError", "NotConfirmed", "NotConnected", "Processes",
-    "Refused", "Router", "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "TooSlow", "Traced",
-    "WireError", "connect", "connect_async", "encode", "statuses",
+    "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "Close", "Confirmation",
+    "Delivery", "Frame", "FrameReader", "Hello", "Item", "Memory", "MemoryClient", "NetworkError", "NoReply",
+    "NotConfirmed", "NotConnected", "NotTrusted", "Offer", "Processes", "Refused", "Reply", "Router", "Send",
+    "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError",
+    "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip

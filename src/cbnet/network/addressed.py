@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from cbnet.network.frames import MOST_HOPS, Ask, Report, Seen
+from cbnet.network.frames import MOST_HOPS, Ask, NoItem, Reply, Report, Request, Seen
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local
 from cbnet.network.view import Views
 
-Addressed: TypeAlias = Seen | Ask | Report
+Addressed: TypeAlias = Seen | Ask | Report | Request | Reply | NoItem
 
 
 class Unicast:
@@ -29,10 +29,17 @@ class Unicast:
         else:
             self.send(replace(frame, hops=frame.hops + 1))
 
+    def has_way(self, router: str) -> bool:
+        """Return whether there is a link on the way to a router."""
+        return self._link(router) is not None
+
+    def _link(self, router: str) -> int | None:
+        hop = self._views().next_hop(router)
+        return None if hop is None else self._links.to(hop)
+
     def send(self, frame: Addressed) -> None:
         """Send a frame toward the router that it is for."""
-        hop = self._views().next_hop(frame.to)
-        link = None if hop is None else self._links.to(hop)
+        link = self._link(frame.to)
         if link is None:
             self._local.drop("no way to a router")
         else:

@@ -1,30 +1,38 @@
 """Async client: how does a program subscribe and publish? With asyncio; `client` is the same for plain threads.
 
 A client has a connection to one router. When that is gone, another is made, to the same router or the next of the list,
-and everything is subscribed to again. What was on its way meanwhile is lost.
+and everything is subscribed to and offered again. What was on its way meanwhile is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, cycle
+from ssl import SSLError
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
-from cbnet.errors import InputError
+import msgspec
+
+from cbnet.errors import CbnetError, InputError
 from cbnet.language.covering import PredicateLike, as_predicate
 from cbnet.network import frames
 from cbnet.network.addresses import DEFAULT, Address, address
+from cbnet.network.async_pull import MAX_HOLDERS, Answering, AsyncOffer, Handler, Reply, pull_frame, reply_of
 from cbnet.network.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
 from cbnet.network.backoff import Backoff
 from cbnet.network.connection import Connection
-from cbnet.network.failures import NotConfirmed, NotConnected, Refused, TooSlow
+from cbnet.network.failures import NotConfirmed, NotConnected, NotTrusted, Refused, TooSlow
 from cbnet.network.frames import Deliver, Frame, Hello, Hop, Status
-from cbnet.network.links import HIGH, LOW
+from cbnet.network.links import HELLO, HIGH, LOW
 from cbnet.network.publishing import MessageLike, publish_bytes, trace_bytes
+from cbnet.network.requested import RequestLike
 from cbnet.network.settings import check_name
+from cbnet.network.tls import Tls, client_context, dialled, explained
+from cbnet.network.tokens import checked_token
 from cbnet.network.waiting import Waiting
 
 TIMEOUT = 5.0
@@ -32,8 +40,9 @@ _SILENT, _DEAD = 1.0, 3.5  # seconds, as routers have them
 _GRACE = 1.0  # seconds for an answer to come after the time that the router was given
 _MOST_WAITING = 1 << 26  # bytes; publishers wait long before that
 _LASTING = 3.0  # seconds, after which a connection counts as one that was good
+_TAKEN = frames.Ping(1)  # its answer shows that the Hello before was taken; all others have the number 0
 
-Answer = TypeVar("Answer")
+_log = logging.getLogger("cbnet.network")
 
 
 class Traced(NamedTuple):
@@ -44,10 +53,20 @@ class Traced(NamedTuple):
 
 
 async def connect_async(
-    routers: str | Iterable[str] = DEFAULT, *, name: str = "", network: str = "cbnet", timeout: float = TIMEOUT
+    routers: str | Iterable[str] = DEFAULT,
+    *,
+    name: str = "",
+    network: str = "cbnet",
+    timeout: float = TIMEOUT,
+    tls: Tls | None = None,
+    token: str | None = None,
 ) -> AsyncClient:
-    """Return a client that is connected to the first router of a list that answers."""
-    client = AsyncClient(routers, name=name, network=network)
+    """Return a client that is connected to the first router of a list that answers.
+
+    tls: whom it trusts and, if the router wants that, the certificate that it shows. token: what shows who it is.
+    `NotTrusted` or `Refused` says that no router lets it in, and why.
+    """
+    client = AsyncClient(routers, name=name, network=network, tls=tls, token=token)
     try:
         await client.connected(timeout)
     except BaseException:
@@ -59,10 +78,20 @@ async def connect_async(
 class AsyncClient:
     """A client of a network. All its calls are made in the event loop where it was made."""
 
-    def __init__(self, routers: str | Iterable[str] = DEFAULT, *, name: str = "", network: str = "cbnet") -> None:
+    def __init__(
+        self,
+        routers: str | Iterable[str] = DEFAULT,
+        *,
+        name: str = "",
+        network: str = "cbnet",
+        tls: Tls | None = None,
+        token: str | None = None,
+    ) -> None:
         """Take the addresses of routers, the first that answers is used; `connect_async` also waits until one does."""
         self._addresses = _addresses(routers)
-        self._hello = Hello(LOW, HIGH, "client", name or f"client-{secrets.token_hex(3)}", network, 0, "")
+        self._context = None if tls is None else client_context(tls)
+        shown = "" if token is None else _shown(token, self._addresses, tls)
+        self._hello = Hello(LOW, HIGH, "client", name or f"client-{secrets.token_hex(3)}", network, 0, "", shown)
         check_name("client", self._hello.name)
         check_name("network", network)
         self.router = ""  # the name of the router that it is or was connected to
@@ -72,13 +101,17 @@ class AsyncClient:
         self._loop = asyncio.get_running_loop()
         self._numbers = count(1)
         self._subscriptions: dict[int, AsyncSubscription] = {}
+        self._offers: dict[int, AsyncOffer] = {}
+        self._answering = Answering(self._send_answer)
         self._requests: dict[tuple[int, int], asyncio.Future[Any]] = {}  # by the frame's tag and number
         self._hops: dict[int, list[Hop]] = {}
-        self._deadlines: dict[int, float] = {}  # of subscriptions that all routers shall have
+        self._deadlines: dict[int, float] = {}  # of subscriptions and offers that all routers shall have
         self._connection: Connection | None = None  # one over which a Hello has come
+        self._refusal: CbnetError | None = None  # of the router that is being connected to
         self._heard = 0.0
         self._problem = "nothing was tried"
-        self._fault: InputError | None = None  # why no attempt can succeed
+        self._fault: CbnetError | None = None  # why no attempt can succeed
+        self._refusals: dict[Address, CbnetError] = {}  # of routers that do not let it in
         self._changed = asyncio.Event()
         self._is_closed = False
         self._tasks = [self._loop.create_task(task) for task in (self._keep(), self._watch())]
@@ -120,22 +153,54 @@ class AsyncClient:
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         as_predicate(text)
         subscription = AsyncSubscription(self, next(self._numbers), text, queue, when_full)
+        return await self._subscribed(subscription, timeout, wait=wait)
+
+    async def _subscribed(
+        self, subscription: AsyncSubscription, timeout: float, *, wait: bool = False
+    ) -> AsyncSubscription:
         self._subscriptions[subscription.id] = subscription
-        if wait:
-            self._deadlines[subscription.id] = self._loop.time() + timeout
         try:
-            answer: frames.Subscribed = await self._answer(
-                frames.Subscribe, subscription.id, lambda: self._send_subscribe(subscription), timeout, is_kept=True
+            await self._register(
+                frames.Subscribe, subscription, lambda: self._send_subscribe(subscription), timeout, wait=wait
             )
+        except NotConfirmed:
+            raise
         except BaseException:
             self._subscriptions.pop(subscription.id, None)
             raise
-        finally:
-            self._deadlines.pop(subscription.id, None)
-        subscription.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
-        if wait and not answer.is_confirmed:
-            raise NotConfirmed(subscription, answer.routers, answer.missing, timeout)
         return subscription
+
+    async def subscribe_loaded(
+        self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
+    ) -> AsyncSubscription:
+        """Take part in what is delivered to the loaded predicate of the router's node.
+
+        That is what the node wants in a network that was made from data. It stays when this subscription ends.
+        """
+        subscription = AsyncSubscription(self, next(self._numbers), "", queue, when_full, is_loaded=True)
+        return await self._subscribed(subscription, timeout)
+
+    async def _register(
+        self,
+        kind: type[Frame],
+        registered: AsyncSubscription | AsyncOffer,
+        send: Callable[[], None],
+        timeout: float,
+        *,
+        wait: bool,
+    ) -> None:
+        """Tell the router of a subscription or an offer, and wait for its answer."""
+        if wait:
+            self._deadlines[registered.id] = self._loop.time() + timeout
+        try:
+            answer: frames.Subscribed | frames.Offered = await self._answer(
+                kind, registered.id, send, timeout, is_kept=True
+            )
+        finally:
+            self._deadlines.pop(registered.id, None)
+        registered.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
+        if wait and not answer.is_confirmed:
+            raise NotConfirmed(registered, answer.routers, answer.missing, timeout)
 
     async def unsubscribe(self, subscription: AsyncSubscription) -> None:
         """End a subscription."""
@@ -193,6 +258,55 @@ class AsyncClient:
         finally:
             del self._hops[number]
 
+    async def offer(
+        self, predicate: PredicateLike, handler: Handler, *, wait: bool = False, timeout: float = TIMEOUT
+    ) -> AsyncOffer:
+        """Answer requests that match a predicate: `handler` returns the item, or None if this client has not got it.
+
+        wait: as in `subscribe`.
+        """
+        text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
+        as_predicate(text)
+        offer = AsyncOffer(self, next(self._numbers), text, handler)
+        self._offers[offer.id] = offer
+        try:
+            await self._register(frames.Offer, offer, lambda: self._send_offer(offer), timeout, wait=wait)
+        except NotConfirmed:
+            raise
+        except BaseException:
+            self._offers.pop(offer.id, None)
+            raise
+        return offer
+
+    async def withdraw(self, offer: AsyncOffer) -> None:
+        """End an offer."""
+        if self._offers.pop(offer.id, None) is not None and self._connection is not None:
+            frame = frames.Withdraw(offer.id)
+            await self._answer(frames.Withdraw, offer.id, lambda: self._send(frame), TIMEOUT)
+
+    async def request(
+        self,
+        request: RequestLike,
+        *,
+        timeout: float = TIMEOUT,
+        max_holders: int = MAX_HOLDERS,
+        fresh: bool = False,
+        trace: bool = False,
+    ) -> Reply:
+        """Return the reply of one holder, or of a cache, to a request: tags, and values of attributes.
+
+        `NoReply` if nobody offers it, or none of the holders that were asked, at most so many, has it; `Timeout` if
+        nothing came in time. fresh: no cache may answer. trace: the reply, or `NoReply`, has what routers did.
+        """
+        number = next(self._numbers)
+        frame = pull_frame(number, request, timeout, max_holders, fresh=fresh, trace=trace)
+        end = self._loop.time() + timeout
+
+        def send() -> None:
+            self._send(msgspec.structs.replace(frame, timeout=max(0.001, end - self._loop.time())))
+
+        return reply_of(await self._answer(frames.Pull, number, send, timeout), timeout)
+
     async def status(self, timeout: float = TIMEOUT) -> Status:
         """Return how the router is."""
         number = next(self._numbers)
@@ -211,6 +325,8 @@ class AsyncClient:
         for subscription in list(self._subscriptions.values()):
             subscription.end()
         self._subscriptions.clear()
+        self._offers.clear()
+        self._answering.close()
         if connection is not None:
             connection.close("the client ends")
             await connection.gone(_GRACE)
@@ -218,8 +334,9 @@ class AsyncClient:
     # --- what happens to its connection
 
     def opened(self, connection: Connection) -> None:
-        """Say who this is."""
+        """Say who this is, and ask whether that is taken."""
         connection.send(self._hello)
+        connection.send(_TAKEN)
 
     def received(self, connection: Connection, frames: list[Frame]) -> None:
         """Take frames."""
@@ -301,6 +418,14 @@ class AsyncClient:
                 self._done(frames.Subscribe, frame.id, frame)
             case frames.Unsubscribed():
                 self._done(frames.Unsubscribe, frame.id, frame)
+            case frames.Offered():
+                self._done(frames.Offer, frame.id, frame)
+            case frames.Withdrawn():
+                self._done(frames.Withdraw, frame.id, frame)
+            case frames.Asked():
+                self._answering.asked(frame, self._offers.get(frame.offer))
+            case frames.Replied() | frames.NotReplied():
+                self._done(frames.Pull, frame.number, frame)
             case frames.Published():
                 self._done(frames.Publish, frame.number, frame)
             case frames.Status():
@@ -313,12 +438,17 @@ class AsyncClient:
                 self._refused(frame)
             case frames.Lost():
                 self.lost += frame.messages
+            case frames.Pong() if frame.number == _TAKEN.number:
+                self._admitted(connection)
             case Hello():
                 self._greeted(connection, frame)
             case frames.Close():
                 self._problem = frame.reason
                 if "too slowly" in frame.reason:
                     self._too_slow(frame.reason)
+                elif connection is self._connection:  # what was published is still taken
+                    self._disconnected(f"{self.router} has closed the connection: {frame.reason}")
+                    connection.finish()
 
     def _greeted(self, connection: Connection, hello: Hello) -> None:
         if hello.network != self._hello.network:
@@ -330,26 +460,48 @@ class AsyncClient:
             self._changed.set()
             return
         self.router = hello.name
+
+    def _admitted(self, connection: Connection) -> None:
+        """Begin to use a connection to a router that has taken the Hello."""
         self._connection = connection
+        self._refusals.clear()
         if any(each.when_full == "disconnect" for each in self._subscriptions.values()):
             connection.send(frames.IfSlow("disconnect"))
         for subscription in self._subscriptions.values():
             self._send_subscribe(subscription)
+        for offer in self._offers.values():
+            self._send_offer(offer)
         self._changed.set()
 
     def _send_subscribe(self, subscription: AsyncSubscription) -> None:
-        deadline = self._deadlines.get(subscription.id)
-        wait = 0.0 if deadline is None else max(0.001, deadline - self._loop.time())
         if subscription.when_full == "disconnect":
             self._send(frames.IfSlow("disconnect"))
-        self._send(frames.Subscribe(subscription.id, subscription.predicate, wait))
+        wait = self._wait(subscription.id)
+        self._send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_loaded))
+
+    def _send_offer(self, offer: AsyncOffer) -> None:
+        self._send(frames.Offer(offer.id, offer.predicate, self._wait(offer.id)))
+
+    def _wait(self, id: int) -> float:
+        """Return for how many seconds it is to be waited until all routers have a subscription or an offer."""
+        deadline = self._deadlines.get(id)
+        return 0.0 if deadline is None else max(0.001, deadline - self._loop.time())
+
+    def _send_answer(self, data: bytes) -> None:
+        if self._connection is not None:  # else nobody waits for it any longer
+            self._connection.send_bytes(data)
 
     def _refused(self, frame: frames.Refused) -> None:
         future = self._requests.get((frame.frame, frame.number))
-        if future is not None and not future.done():
+        if frame.frame == HELLO:
+            self._refusal = Refused(f"{self.router} does not let this client in: {frame.reason}")
+        elif future is not None and not future.done():
             future.set_exception(Refused(frame.reason))
         elif frame.frame == _tag(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
             gone.end(Refused(frame.reason))  # taken before, and not by the router that it is connected to now
+        elif frame.frame == _tag(frames.Offer) and frame.number in self._offers:
+            del self._offers[frame.number]
+            _log.warning("%s refuses an offer that was taken before: %s", self.router, frame.reason)
 
     # --- requests and their answers
 
@@ -432,7 +584,8 @@ class AsyncClient:
         self._changed.set()
 
     def _kept(self) -> set[tuple[int, int]]:
-        return {(_tag(frames.Subscribe), id) for id in self._subscriptions}
+        offers = {(_tag(frames.Offer), id) for id in self._offers}
+        return offers | {(_tag(frames.Subscribe), id) for id in self._subscriptions}
 
     async def _keep(self) -> None:
         """Keep a connection: when it ends, make another."""
@@ -443,7 +596,7 @@ class AsyncClient:
             began = self._loop.time()
             try:
                 async with asyncio.timeout(_DEAD):
-                    _, connection = await self._loop.create_connection(self._new_connection, where.host, where.port)
+                    connection = await dialled(self._new_connection, where, self._context)
                 self._heard = self._loop.time()
                 self.reconnects += turn > 0
                 try:
@@ -451,12 +604,32 @@ class AsyncClient:
                 finally:
                     if connection is not self._connection:  # no Hello has come, and nobody else ends it
                         connection.abort()
+                if not connection.traffic.received:
+                    self._problem = "it hung up without a word; perhaps it speaks TLS only"
+                if isinstance(connection.error, SSLError):
+                    self._refusal = NotTrusted(explained(connection.error, str(where)))
+            except NotTrusted as error:
+                self._refusal = error
             except OSError as error:
                 self._problem = error.strerror or str(error) or "no answer"
+            self._judge(where)
             if self._loop.time() - began > _LASTING:
                 backoff.reset()
             if (turn + 1) % len(self._addresses) == 0 or self._loop.time() - began > _LASTING:
                 await asyncio.sleep(backoff.next())
+
+    def _judge(self, where: Address) -> None:
+        """Give up if no router lets this client in."""
+        refusal, self._refusal = self._refusal, None
+        if refusal is None:
+            return
+        self._problem = str(refusal)
+        self._refusals[where] = refusal
+        if len(self._refusals) == len(set(self._addresses)):
+            self._fault = refusal
+            for subscription in self._subscriptions.values():
+                subscription.end(refusal)
+            self._disconnected(self._problem)
 
     def _new_connection(self) -> Connection:
         return Connection(self, Waiting(_MOST_WAITING, _MOST_WAITING))
@@ -482,6 +655,17 @@ def _addresses(routers: str | Iterable[str]) -> Sequence[Address]:
     if not said:
         raise InputError("no router is named", hint=f"give an address such as {DEFAULT}")
     return [address(each) for each in said]
+
+
+def _shown(token: str, routers: Iterable[Address], tls: Tls | None) -> str:
+    """Return a token that may be sent to routers, or refuse to send it where others can read it."""
+    open_ones = [str(where) for where in routers if not where.is_loopback]
+    if tls is None and open_ones:
+        raise InputError(
+            f"the token would go to {open_ones[0]} without TLS, where others can read it",
+            hint="name the authority that the router is trusted by (tls=, --tls-authority)",
+        )
+    return checked_token(token)
 
 
 def _tag(kind: type[Any]) -> int:

@@ -9,30 +9,44 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from cbnet.language.covering import PredicateLike
+from cbnet.language.message import Message
 from cbnet.network.addresses import DEFAULT
 from cbnet.network.async_client import TIMEOUT, AsyncClient, Traced, connect_async
+from cbnet.network.async_pull import MAX_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
 from cbnet.network.failures import NetworkError, NotConnected
 from cbnet.network.frames import Status
 from cbnet.network.loops import new_loop
 from cbnet.network.publishing import MessageLike, publish_bytes
+from cbnet.network.requested import RequestLike
+from cbnet.network.tls import Tls
 
 Result = TypeVar("Result")
 _MOST_AHEAD = 1 << 20  # bytes that `publish` takes before the thread of the client has them
 
 
 def connect(
-    routers: str | Iterable[str] = DEFAULT, *, name: str = "", network: str = "cbnet", timeout: float = TIMEOUT
+    routers: str | Iterable[str] = DEFAULT,
+    *,
+    name: str = "",
+    network: str = "cbnet",
+    timeout: float = TIMEOUT,
+    tls: Tls | None = None,
+    token: str | None = None,
 ) -> Client:
-    """Return a client that is connected to the first router of a list that answers."""
-    return Client(routers, name=name, network=network, timeout=timeout)
+    """Return a client that is connected to the first router of a list that answers.
+
+    tls: whom it trusts and, if the router wants that, the certificate that it shows. token: what shows who it is.
+    `NotTrusted` or `Refused` says that no router lets it in, and why.
+    """
+    return Client(routers, name=name, network=network, timeout=timeout, tls=tls, token=token)
 
 
 class Client:
@@ -45,6 +59,8 @@ class Client:
         name: str = "",
         network: str = "cbnet",
         timeout: float = TIMEOUT,
+        tls: Tls | None = None,
+        token: str | None = None,
     ) -> None:
         """Connect to the first router that answers; `NotConnected` if none does in so many seconds."""
         self._loop = new_loop()
@@ -52,7 +68,8 @@ class Client:
         self._thread.start()
         self._outgoing = _Outgoing(self._loop)
         try:
-            self._client: AsyncClient = self._call(connect_async(routers, name=name, network=network, timeout=timeout))
+            connecting = connect_async(routers, name=name, network=network, timeout=timeout, tls=tls, token=token)
+            self._client: AsyncClient = self._call(connecting)
         except BaseException:
             self._end()
             raise
@@ -102,6 +119,13 @@ class Client:
         subscribing = self._client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
         return Subscription(self, self._call(subscribing))
 
+    def subscribe_loaded(
+        self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
+    ) -> Subscription:
+        """Take part in what is delivered to the loaded predicate of the router's node, which stays when this ends."""
+        subscribing = self._client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
+        return Subscription(self, self._call(subscribing))
+
     def publish(
         self, message: MessageLike, payload: bytes = b"", *, wait: bool = False, timeout: float = TIMEOUT
     ) -> None:
@@ -140,6 +164,41 @@ class Client:
         this client.
         """
         return self._call(self._client.trace(message, payload, is_dry=is_dry, of=of, at=at, timeout=timeout))
+
+    def offer(
+        self,
+        predicate: PredicateLike,
+        handler: Callable[[Message], Answer],
+        *,
+        wait: bool = False,
+        timeout: float = TIMEOUT,
+    ) -> Offer:
+        """Answer requests that match a predicate: `handler` returns the item, or None if this client has not got it.
+
+        It is called in another thread, in several if requests come at once. wait: as in `subscribe`.
+        """
+
+        async def answer(request: Message) -> Answer:
+            return await self._loop.run_in_executor(None, handler, request)
+
+        return Offer(self, self._call(self._client.offer(predicate, answer, wait=wait, timeout=timeout)))
+
+    def request(
+        self,
+        request: RequestLike,
+        *,
+        timeout: float = TIMEOUT,
+        max_holders: int = MAX_HOLDERS,
+        fresh: bool = False,
+        trace: bool = False,
+    ) -> Reply:
+        """Return the reply of one holder, or of a cache, to a request: tags, and values of attributes.
+
+        `NoReply` if nobody offers it, or none of the holders that were asked, at most so many, has it; `Timeout` if
+        nothing came in time. fresh: no cache may answer. trace: the reply, or `NoReply`, has what routers did.
+        """
+        asking = self._client.request(request, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
+        return self._call(asking)
 
     def status(self, timeout: float = TIMEOUT) -> Status:
         """Return how the router is."""
@@ -214,6 +273,41 @@ class Subscription:
     def unsubscribe(self) -> None:
         """End the subscription; messages that have come can still be taken."""
         self._client._call(self._subscription.unsubscribe())
+
+
+class Offer:
+    """An offer of a `Client`; as a context, it is withdrawn at the end."""
+
+    def __init__(self, client: Client, offer: AsyncOffer) -> None:
+        self._client = client
+        self._offer = offer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.withdraw()
+
+    @property
+    def predicate(self) -> str:
+        """What is offered."""
+        return self._offer.predicate
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """Which routers have the offer, if that was waited for."""
+        return self._offer.confirmation
+
+    @property
+    def answered(self) -> int:
+        """How many requests were answered with an item."""
+        return self._offer.answered
+
+    def withdraw(self) -> None:
+        """Answer no more requests."""
+        self._client._call(self._offer.withdraw())
 
 
 class _Outgoing:

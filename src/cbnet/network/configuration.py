@@ -5,7 +5,8 @@
     file            listen = "127.0.0.1:4001"       TOML
     default                                         if nobody says anything
 
-The keys are those of `Settings`, and where to listen and whom to dial.
+The keys are those of `Settings`, `security` and `operation`, and where to listen and whom to dial. What is said of
+clients stands in the file.
 """
 
 from __future__ import annotations
@@ -17,19 +18,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cbnet.errors import InputError
+from cbnet.network import operation, security
 from cbnet.network.addresses import DEFAULT, Address, address
+from cbnet.network.operation import Operation, operation_of
+from cbnet.network.security import Security, security_of
 from cbnet.network.settings import Settings
 from cbnet.network.toml_files import check_keys, read_toml, toml, toml_key
 
 PREFIX = "CBNET_"
+_OF_CLIENTS = ("CBNET_ROUTER", "CBNET_TOKEN")  # which may stand in the same environment
 _FIELDS = {field.name: field for field in fields(Settings)}
 _TYPES: dict[str, type] = {
-    "listen": str, "neighbours": dict, "weights": dict, "trees": int, "is_limited": bool,
+    "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple, "is_limited": bool,
+    "cache_bytes": int, "answer": float, "cache_age": float,
     **dict.fromkeys(("name", "network", "scheme"), str),
-    **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime", "retry", "trace"), float),
+    **security.TYPES,
+    **operation.TYPES,
+    **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime", "retry", "trace", "overlap"), float),
 }  # fmt: skip
-KEYS = ("name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")))
-_SAID = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+KEYS = (
+    "name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")),
+    *security.TYPES, *operation.TYPES,
+)  # fmt: skip
+_SAID = {
+    str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
+    tuple: "a list of names",
+}  # fmt: skip
 
 
 class Value(NamedTuple):
@@ -46,18 +60,29 @@ class Configuration:
     settings: Settings
     listen: Address
     neighbours: dict[str, Address]
+    security: Security
+    operation: Operation
     values: dict[str, Value]
 
     def lines(self) -> Iterator[str]:
         """Yield the configuration as TOML, each value with where it was said."""
         ordered = sorted(self.values.items(), key=lambda item: isinstance(item[1].value, dict))
         for key, (value, source) in ordered:
-            if isinstance(value, dict):
-                yield ""
-                yield f"[{key}]  # {source}"
-                yield from (f"{toml_key(name)} = {toml(each)}" for name, each in value.items())
+            if key == "clients" and value is not None:
+                for client, table in value.items():
+                    yield from _table(f"clients.{toml_key(client)}", table, source)
+            elif isinstance(value, dict):
+                yield from _table(key, value, source)
+            elif value is None:
+                yield f"# {key}: nothing is said, and so all may link"
             else:
                 yield f"{key} = {toml(value)}  # {source}"
+
+
+def _table(name: str, members: Mapping[str, Any], source: str) -> Iterator[str]:
+    yield ""
+    yield f"[{name}]  # {source}"
+    yield from (f"{toml_key(key)} = {toml(value)}" for key, value in members.items())
 
 
 def configuration(
@@ -71,12 +96,18 @@ def configuration(
     values.update(_from_flags(flags))
     if values["name"].value is MISSING:
         raise InputError("the router has no name", hint="write name = ... in the file, or --name")
-    return Configuration(_settings(values), _listen(values["listen"]), _neighbours(values["neighbours"]), values)
+    listen, neighbours = address(values["listen"].value), _neighbours(values["neighbours"])
+    protected = security_of({key: values[key].value for key in security.TYPES}, listen, neighbours)
+    operated = operation_of({key: values[key].value for key in operation.TYPES})
+    return Configuration(_settings(values), listen, neighbours, protected, operated, values)
 
 
 def _default(key: str) -> Any:
     if key == "listen":
         return DEFAULT
+    for others in (security.DEFAULTS, operation.DEFAULTS):
+        if key in others:
+            return others[key]
     return {} if _TYPES[key] is dict else _FIELDS[key].default
 
 
@@ -87,9 +118,14 @@ def _from_file(path: Path) -> dict[str, Value]:
     said = read_toml(path)
     try:
         check_keys(said, KEYS, "")
-        return {key: Value(_typed(key, value, key), str(path)) for key, value in said.items()}
+        return {key: Value(_beside(path, key, _typed(key, value, key)), str(path)) for key, value in said.items()}
     except InputError as error:
         raise error.at(file=str(path)) from None
+
+
+def _beside(path: Path, key: str, value: Any) -> Any:
+    """Return a value of a file; the files that it names stand beside it."""
+    return str(path.parent / value) if key in security.FILES and value else value
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Value]:
@@ -98,6 +134,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Value]:
     for variable, text in sorted(environment.items()):
         if variable in known:
             found[known[variable]] = Value(_read(known[variable], text, variable), f"environment {variable}")
+        elif variable in _OF_CLIENTS:
+            continue
         elif variable.startswith(PREFIX) and (near := get_close_matches(variable, known, n=1, cutoff=0.8)):
             raise InputError(f"the environment has {variable}, which means nothing", hint=f"write {near[0]}")
     return found
@@ -114,8 +152,12 @@ def _read(key: str, text: str, where: str) -> Any:
     kind = _TYPES[key]
     if kind is str:
         return text
+    if key == "clients":
+        raise InputError(f"{where}: clients are told of in the file only", hint="write a table [clients.NAME] there")
     if kind is dict:
         return {name: _typed_in(key, each, where) for name, each in _pairs(text, where)}
+    if kind is tuple:
+        return tuple(name.strip() for name in text.split(",") if name.strip())
     try:
         if kind is bool:
             return {"true": True, "false": False}[text]
@@ -135,8 +177,12 @@ def _pairs(text: str, where: str) -> Iterator[tuple[str, str]]:
 def _typed(key: str, value: Any, where: str) -> Any:
     """Return a value of the file if it is of the right type."""
     kind = _TYPES[key]
+    if key == "clients" and isinstance(value, dict):
+        return value
     if kind is dict and isinstance(value, dict):
         return {name: _typed_in(key, each, f"{where}.{name}") for name, each in value.items()}
+    if kind is tuple and isinstance(value, list) and all(type(each) in (str, int) for each in value):
+        return tuple(map(str, value))
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
@@ -158,16 +204,6 @@ def _typed_in(key: str, value: Any, where: str) -> Any:
 
 def _settings(values: Mapping[str, Value]) -> Settings:
     return Settings(**{name: values[name].value for name in _FIELDS})
-
-
-def _listen(said: Value) -> Address:
-    where = address(said.value)
-    if not where.is_loopback:
-        raise InputError(
-            f"{where} can be reached from other machines",
-            hint="listen at 127.0.0.1, until routers can tell who is who",
-        )
-    return where
 
 
 def _neighbours(said: Value) -> dict[str, Address]:

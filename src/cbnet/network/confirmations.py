@@ -1,5 +1,7 @@
 """Confirmations: has every router that can be reached the predicate of this one? What `subscribe(wait)` waits for.
 
+The same for its offers, and `offer(wait)`.
+
 A router that installs a change whose owner wants to know tells it: `Seen`. Those from which nothing has come are
 asked again and again, until all have answered or the time is up.
 """
@@ -10,18 +12,23 @@ from dataclasses import dataclass, field
 
 from cbnet.network.addressed import Unicast
 from cbnet.network.database import Database
-from cbnet.network.frames import Ask, Seen, Subscribed
+from cbnet.network.frames import Ask, Offered, Seen, Subscribed
 from cbnet.network.local import Local
 from cbnet.network.origin import Awaited
 from cbnet.network.records import Key, Kind, Version
 from cbnet.network.view import Views
+
+# The answers to who subscribes, and to who offers.
+TAKEN: dict[Kind, type[Subscribed | Offered]] = {Kind.PREDICATE: Subscribed, Kind.OFFERS: Offered}
 
 
 @dataclass
 class _Waiting:
     link: int
     id: int
+    kind: Kind
     version: Version
+    since: float
     deadline: float
     missing: set[str] = field(default_factory=set)  # routers that are not known to have the version
 
@@ -36,33 +43,43 @@ class Confirmations:
         self._unicast = unicast
         self._waiting: list[_Waiting] = []
         self.is_due = False  # whether it is to be looked whom each waits for: now and then, and for new ones
-        self._seen: dict[str, tuple[int, Version]] = {}  # router -> its life, what it has of ours
+        self._seen: dict[Key, tuple[int, Version]] = {}  # a router, kind of record -> its life, what it has of ours
         self._asked = float("-inf")
 
     # --- at the router that waits
 
     def wait(self, link: int, id: int, awaited: Awaited, seconds: float) -> None:
-        """Answer a client when all have a version of this router's predicate, or the time is up."""
+        """Answer a client when all have a version of a record of this router, or the time is up."""
         self._asked = self._local.now if awaited.is_told else float("-inf")
-        self._waiting.append(_Waiting(link, id, awaited.version, self._local.now + seconds))
+        now = self._local.now
+        self._waiting.append(_Waiting(link, id, awaited.kind, awaited.version, now, now + seconds))
         self.is_due = True
 
-    def forget(self, link: int, id: int | None = None) -> None:
-        """No longer wait for a client that is gone, or for a subscription of it."""
-        self._waiting = [each for each in self._waiting if each.link != link or id not in (None, each.id)]
+    def forget(self, link: int, kind: Kind | None = None, id: int | None = None) -> None:
+        """No longer wait for a client that is gone, or for a subscription or an offer of it."""
+        self._waiting = [
+            each
+            for each in self._waiting
+            if each.link != link or (kind is not None and (kind, id) != (each.kind, each.id))
+        ]
 
     def seen(self, frame: Seen) -> None:
         """Note what another router has, and answer those who waited for it alone."""
         if self._database.version(Key(frame.router, Kind.LINKS)) is None:
             return  # nobody who is known
-        life, before = self._seen.get(frame.router, (None, None))
+        seen = Key(frame.router, Kind(frame.kind))
+        life, before = self._seen.get(seen, (None, None))
         version = Version(frame.sequence, frame.life)
         if before is None or frame.router_life != life or version > before:
-            self._seen[frame.router] = frame.router_life, version
+            self._seen[seen] = frame.router_life, version
         for each in self._waiting:
-            if frame.router in each.missing and self._has(frame.router, each.version):
+            if frame.router in each.missing and self._has(frame.router, each.kind, each.version):
                 each.missing.remove(frame.router)
         self._answer_all()
+
+    def is_known(self, version: Version) -> bool:
+        """Return whether all routers that can be reached have told that they have a version of the predicate."""
+        return not self._missing(Kind.PREDICATE, version)
 
     def check(self) -> None:
         """If it is due, look whom each waits for, as far as the network reaches now; ask those who are missing."""
@@ -70,13 +87,13 @@ class Confirmations:
             return
         self.is_due = False
         for each in self._waiting:
-            each.missing = self._missing(each.version)
+            each.missing = self._missing(each.kind, each.version)
         self._answer_all()
         now = self._local.now
         if self._waiting and now - self._asked >= self._local.settings.retry:
             self._asked = now
-            for router in sorted(set().union(*(each.missing for each in self._waiting))):
-                self._unicast.send(Ask(router, 0, self._local.name))
+            for router, kind in sorted({(router, each.kind) for each in self._waiting for router in each.missing}):
+                self._unicast.send(Ask(router, 0, self._local.name, kind))
 
     def _answer_all(self) -> None:
         """Answer those who need not wait any longer."""
@@ -87,30 +104,36 @@ class Confirmations:
             self._answer(each)
 
     def _answer(self, each: _Waiting) -> None:
+        how = "unconfirmed" if each.missing else "confirmed"
+        self._local.counters[how] += 1
+        self._local.counters[f"{how}, ms"] += round(1000 * (self._local.now - each.since))
         view = self._views()
         away = {router for router in self._database.routers() if router not in view.ids}
         have = len(view.ids.keys() - each.missing)
-        self._local.outbox.send(each.link, Subscribed(each.id, not each.missing, have, sorted(each.missing | away)))
+        answer = TAKEN[each.kind](each.id, not each.missing, have, sorted(each.missing | away))
+        self._local.outbox.send(each.link, answer)
 
-    def _missing(self, version: Version) -> set[str]:
+    def _missing(self, kind: Kind, version: Version) -> set[str]:
         """Return the routers that can be reached and have not told that they have a version."""
-        missing = {router for router in self._views().ids if not self._has(router, version)}
-        own = self._database.version(Key(self._local.name, Kind.PREDICATE))
+        missing = {router for router in self._views().ids if not self._has(router, kind, version)}
+        own = self._database.version(Key(self._local.name, kind))
         return missing - {self._local.name} if own is not None and own >= version else missing
 
-    def _has(self, router: str, version: Version) -> bool:
-        life, seen = self._seen.get(router, (None, version))
+    def _has(self, router: str, kind: Kind, version: Version) -> bool:
+        life, seen = self._seen.get(Key(router, kind), (None, version))
         present = self._database.version(Key(router, Kind.LINKS))
         return present is not None and present.life == life and seen >= version
 
     # --- at the others
 
-    def installed(self, owner: str, version: Version) -> None:
-        """Tell an owner that a version of its predicate is here."""
-        self._unicast.send(Seen(owner, 0, self._local.name, self._local.life, version.life, version.sequence))
+    def installed(self, key: Key, version: Version) -> None:
+        """Tell an owner that a version of its predicate, or offers, is here."""
+        seen = Seen(key.owner, 0, self._local.name, self._local.life, version.life, version.sequence, key.kind)
+        self._unicast.send(seen)
 
     def asked(self, frame: Ask) -> None:
-        """Tell a router which version of its predicate is here."""
-        version = self._database.version(Key(frame.router, Kind.PREDICATE))
+        """Tell a router which version of its predicate, or offers, is here."""
+        key = Key(frame.router, Kind(frame.kind))
+        version = self._database.version(key)
         if version is not None:
-            self.installed(frame.router, version)
+            self.installed(key, version)

@@ -9,12 +9,28 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol, cast
 
-from cbnet.network.frames import Ask, Close, Deliver, Frame, Packet, Ping, Pong, Report, Seen
+from cbnet.network.frames import (
+    Ask,
+    Close,
+    Deliver,
+    Frame,
+    NoItem,
+    Packet,
+    Ping,
+    Pong,
+    Publish,
+    Reply,
+    Report,
+    Request,
+    Seen,
+)
 from cbnet.network.links import Traffic
+from cbnet.network.tls import names_of
 from cbnet.network.waiting import Waiting
 from cbnet.network.wire import FrameReader, WireError, encode, encode_onto
 
-_LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report})
+_LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report, Request, Reply, NoItem})
+_MESSAGES = frozenset({Packet, Publish, Deliver})  # what is counted as a message
 _NEEDLESS = frozenset({Ping, Pong})  # where something waits: that shows as well that this side is there
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket's buffer, above which frames wait, and below which they go on
 _AT_ONCE = 1 << 20  # bytes that are written before the turn of the event loop ends
@@ -61,12 +77,15 @@ class Connection(asyncio.Protocol):
         self._is_due = False  # whether a write comes at the end of this turn
         self._is_closing = False
         self._transport: asyncio.Transport
+        self.names: frozenset[str] | None = None  # in the certificate of the other side; None: this is not TLS
+        self.error: Exception | None = None  # by which it has ended
 
     # --- what happens to it
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
+        self.names = names_of(transport)
         self._transport.set_write_buffer_limits(_HIGH, _LOW)
         self._party.opened(self)
 
@@ -83,11 +102,13 @@ class Connection(asyncio.Protocol):
             self._party.received(self, frames)
             self._party.failed(self, error.reason)
         else:
+            self.traffic.messages_received += sum(map(_MESSAGES.__contains__, map(type, frames)))
             if frames or self._reader.skipped:
                 self._party.received(self, frames)
 
-    def connection_lost(self, _: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         """End."""
+        self.error = error
         was_closing, self._is_closing = self._is_closing, True
         if not self.ended.done():
             self.ended.set_result(None)
@@ -112,6 +133,8 @@ class Connection(asyncio.Protocol):
 
     def send(self, frame: Frame) -> None:
         """Send a frame, at the end of this turn of the event loop."""
+        if type(frame) in _MESSAGES:
+            self.traffic.messages_sent += 1
         if self.is_paused:
             self._wait(frame)
         elif not self._is_closing:
@@ -135,6 +158,19 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
+
+    def finish(self) -> None:
+        """End the connection when all that was sent has left; `closed` is not called."""
+        self._flush()
+        self._write(self.waiting.take())
+        self._is_closing = True
+        self._transport.close()
+        self._loop.call_later(_LINGER, self._transport.abort)
+
+    @property
+    def unread(self) -> int:
+        """How many bytes of what was sent the other side has not taken, as far as is known here."""
+        return len(self._ready) + self.waiting.size + self.unsent
 
     def abort(self) -> None:
         """End the connection at once, without a word; `closed` is not called."""

@@ -7,23 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 from cbnet.errors import ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME, Value
-from cbnet.network.frames import Packet, Publish, Trace
+from cbnet.network.frames import Attributes, Tags
 
 _set = object.__setattr__
+
+
+class Said(Protocol):
+    """A frame, or a part of one, that holds a message."""
+
+    @property
+    def attributes(self) -> Attributes: ...  # noqa: D102
+
+    @property
+    def tags(self) -> Tags: ...  # noqa: D102
 
 
 class Content(Message):
     """The message of a frame; `members` is its JSON form, which tables match fastest, and mostly all that is needed."""
 
     __slots__ = ("_said", "members")
-    _said: Packet | Publish | Trace
+    _said: Said
     members: dict[str, object]
 
-    def __init__(self, frame: Packet | Publish | Trace) -> None:
+    def __init__(self, frame: Said) -> None:
         members: dict[str, object] = frame.attributes  # type: ignore[assignment]  # it is never changed
         if RESERVED_NAME in members:
             raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")

@@ -1,8 +1,8 @@
 """Database: what does this router know of all routers? The newest record of each owner and kind, and nothing else.
 
 A record enters only if it is newer than what is there: what is stale, or here already, is refused. A change of
-a predicate enters only onto the version that it was made from. A record leaves when its owner has not
-renewed it for a lifetime.
+a predicate, or of offers, enters only onto the version that it was made from. A record leaves when its owner has not
+renewed it for a lifetime. Predicates and offers are kept alike, and apart.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from cbnet.network.frames import MOST_ROUTERS, Entry
+from cbnet.network.loaded import Loaded
 from cbnet.network.predicates import NodePredicates, Written
-from cbnet.network.records import Key, Kind, Record, Version, entry_of
+from cbnet.network.records import FIRST, Key, Kind, Record, Version, entry_of
 
 
 class Outcome(Enum):
@@ -26,13 +27,19 @@ class Outcome(Enum):
 class Database:
     """The records of all routers that are known to one."""
 
-    def __init__(self, lifetime: float) -> None:
-        self.predicates = NodePredicates()
+    def __init__(self, lifetime: float, loaded: Loaded | None = None) -> None:
+        """Take how long records live, in seconds, and the records that a network made from data begins with."""
+        self.predicates = NodePredicates(loaded)
+        self.offers = NodePredicates()
+        self.filters = {Kind.PREDICATE: self.predicates, Kind.OFFERS: self.offers}
         self.topology = 0  # grows when the links of a router change
+        self.changed = float("-inf")  # when they last did
         self._lifetime = lifetime
         self._records: dict[Key, Record] = {}
         self._counts = dict.fromkeys(Kind, 0)
         self._neighbours: dict[str, Mapping[str, int]] = {}
+        for owner, life in loaded.lives.items() if loaded is not None else ():
+            self._put(Key(owner, Kind.PREDICATE), Version(FIRST, life), 0.0)
 
     # --- lookup
 
@@ -77,30 +84,45 @@ class Database:
         self._put(Key(owner, Kind.LINKS), version, born)
         if self._neighbours.get(owner) != neighbours:
             self._neighbours[owner] = dict(neighbours)
-            self.topology += 1
+            self._change(now)
         return Outcome.INSTALLED
 
-    def install_whole(self, owner: str, version: Version, born: float, filters: Written, now: float) -> Outcome:
-        """Install the predicate of a node."""
-        key = Key(owner, Kind.PREDICATE)
+    def install_whole(
+        self,
+        owner: str,
+        version: Version,
+        born: float,
+        filters: Written,
+        now: float,
+        kind: Kind = Kind.PREDICATE,
+    ) -> Outcome:
+        """Install the predicate, or the offers, of a node."""
+        key = Key(owner, kind)
         if not self._is_welcome(key, version, born, now):
             return Outcome.REFUSED
         self._put(key, version, born)
-        self.predicates.replace(owner, filters)
+        self.filters[kind].replace(owner, filters)
         return Outcome.INSTALLED
 
     def install_change(
-        self, owner: str, version: Version, born: float, added: Written, removed: Written, now: float
+        self,
+        owner: str,
+        version: Version,
+        born: float,
+        added: Written,
+        removed: Written,
+        now: float,
+        kind: Kind = Kind.PREDICATE,
     ) -> Outcome:
-        """Install a change of the predicate of a node."""
-        key = Key(owner, Kind.PREDICATE)
+        """Install a change of the predicate, or of the offers, of a node."""
+        key = Key(owner, kind)
         if not self._is_welcome(key, version, born, now):
             return Outcome.REFUSED
         base = Version(version.sequence - 1, version.life) if version.sequence > 1 else None
-        if self.version(key) != base or not self.predicates.has(owner, removed):
+        if self.version(key) != base or not self.filters[kind].has(owner, removed):
             return Outcome.BASELESS
         self._put(key, version, born)
-        self.predicates.change(owner, added, removed)
+        self.filters[kind].change(owner, added, removed)
         return Outcome.INSTALLED
 
     def expire(self, now: float) -> list[Key]:
@@ -111,10 +133,14 @@ class Database:
             self._counts[key.kind] -= 1
             if key.kind is Kind.LINKS:
                 del self._neighbours[key.owner]
-                self.topology += 1
+                self._change(now)
             else:
-                self.predicates.forget(key.owner)
+                self.filters[key.kind].forget(key.owner)
         return old
+
+    def _change(self, now: float) -> None:
+        self.topology += 1
+        self.changed = now
 
     def _put(self, key: Key, version: Version, born: float) -> None:
         self._counts[key.kind] += key not in self._records

@@ -7,6 +7,7 @@ there is (`Summary`), and from then on what is new; the other side asks for what
     change of a predicate     the difference to the version before, passed on
     predicate as a whole      to who asks: it was told that there is a newer version, and cannot get there
                               by a change. It may take several frames; a small one is passed on
+    offers of a node          as its predicate
 
 Every router that takes a record adds to its age. Else one that is about to be forgotten could go round a circle of
 routers for ever: whoever has just forgotten it would take it for new.
@@ -24,19 +25,19 @@ from msgspec.structs import replace
 from cbnet.network.database import Database, Outcome
 from cbnet.network.frames import MOST_ENTRIES, MOST_FILTERS, Change, Entry, Frame, Links, Summary, Want, Whole
 from cbnet.network.links import OpenLinks
+from cbnet.network.loaded import MOST_NODE_FILTERS as MOST_NODE_FILTERS
 from cbnet.network.local import Local
 from cbnet.network.predicates import Written, read_filters
 from cbnet.network.records import Key, Kind, Version, entry_of, key_of, version_of
 from cbnet.network.wanted import Wanted
 from cbnet.network.wire import WireError
 
-MOST_NODE_FILTERS = 1_000_000  # in the predicate of one node
 MOST_NODE_BYTES = 1 << 28
 PART_BYTES = 1 << 18  # of filters in one frame
 _SMALL = 200  # bytes of filters that are passed on to who may have them: not many more than to ask
 
 Met = Callable[[Key, Version], None]
-Installed = Callable[[str, Version], None]
+Installed = Callable[[Key, Version], None]
 Each = TypeVar("Each")
 AnyRecord = TypeVar("AnyRecord", Links, Whole, Change)
 
@@ -60,8 +61,10 @@ class Flooding:
         self._links = links
         self._wanted = Wanted(local.settings.retry)
         self._parts: dict[int, _Parts] = {}  # of one predicate for each link
+        self._told: set[int] = set()  # links over which something was told of what there is
+        self._is_synchronised = False
         self.on_own: Met = lambda _key, _version: None  # called with records of this router that come from elsewhere
-        self.on_change: Installed = lambda _owner, _version: None  # called if the owner wants to know
+        self.on_change: Installed = lambda _key, _version: None  # called if the owner wants to know
 
     # --- links come and go
 
@@ -70,8 +73,17 @@ class Flooding:
         for entries in _chunks(self._database.entries(), MOST_ENTRIES):
             self._local.outbox.send(link, Summary(entries))
 
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether this router has once had all that its neighbours, at least one, had told it of."""
+        if not self._is_synchronised and not self._wanted:
+            links = self._links.routers()
+            self._is_synchronised = bool(links) and self._told.issuperset(links)
+        return self._is_synchronised
+
     def closed(self, link: int) -> None:
         """Forget what was expected of a neighbour."""
+        self._told.discard(link)
         self._parts.pop(link, None)
         self._wanted.closed(link)
 
@@ -100,6 +112,7 @@ class Flooding:
 
     def summary(self, link: int, frame: Summary) -> None:
         """Note what a neighbour has and this router lacks."""
+        self._told.add(link)
         for entry in frame.entries:
             key, version = key_of(entry), version_of(entry)
             if key.owner == self._local.name:
@@ -127,24 +140,24 @@ class Flooding:
 
     def change(self, link: int, frame: Change) -> None:
         """Take a change of a predicate; if what it changes is not here, ask for the whole."""
-        key, version = Key(frame.owner, Kind.PREDICATE), version_of(frame)
+        key, version = key_of(frame), version_of(frame)
         if frame.owner == self._local.name:
             self.on_own(key, version)
             return
         frame = self._aged(frame)
         added, removed = read_filters(frame.added), read_filters(frame.removed)
         now, born = self._local.now, self._born(frame)
-        outcome = self._database.install_change(frame.owner, version, born, added, removed, now)
+        outcome = self._database.install_change(frame.owner, version, born, added, removed, now, key.kind)
         if outcome is Outcome.BASELESS:
             self._wanted.heard(link, key, version)
         if self._is_installed(outcome, key, version):
             self._pass_on(frame, link)
             if frame.wants_seen:
-                self.on_change(frame.owner, version)
+                self.on_change(key, version)
 
     def whole(self, link: int, frame: Whole) -> None:
         """Take a predicate, or a part of it; install it when its last part is here."""
-        key, version = Key(frame.owner, Kind.PREDICATE), version_of(frame)
+        key, version = key_of(frame), version_of(frame)
         if frame.owner == self._local.name:
             self.on_own(key, version)
             return
@@ -155,7 +168,7 @@ class Flooding:
             return
         del self._parts[link]
         filters, now = read_filters(parts.filters), self._local.now
-        outcome = self._database.install_whole(frame.owner, version, self._born(frame), filters, now)
+        outcome = self._database.install_whole(frame.owner, version, self._born(frame), filters, now, key.kind)
         if self._is_installed(outcome, key, version):
             if len(filters) == len(frame.filters) and parts.size <= _SMALL:
                 self._pass_on(frame, link)
@@ -201,9 +214,9 @@ class Flooding:
             neighbours = dict(self._database.neighbours(owner))
             yield Links(owner, version.life, version.sequence, age, neighbours)
             return
-        parts = list(_in_parts(self._database.predicates.written(owner)))
+        parts = list(_in_parts(self._database.filters[key.kind].written(owner)))
         for number, part in enumerate(parts, 1):
-            yield Whole(owner, version.life, version.sequence, age, part, number == len(parts))
+            yield Whole(owner, version.life, version.sequence, age, part, number == len(parts), key.kind)
 
 
 def fits(filters: Written) -> bool:

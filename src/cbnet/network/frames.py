@@ -5,8 +5,11 @@
                         Summary  Want               what one has, what the other lacks
                         Packet                      a message on its way
                         Seen  Ask  Report           to one router, by the next hop toward it
+                        Request  Reply  NoItem      the same: pull
     client to router    Subscribe  Unsubscribe  Publish  Trace  IfSlow  AskStatus
+                        Offer  Withdraw  Pull  Answer
     router to client    Subscribed  Unsubscribed  Published  Traced  TraceEnd  Refused  Deliver  Lost  Status
+                        Offered  Withdrawn  Asked  Replied  NotReplied
 
 A frame is an array whose first member says which frame it is. What the types below say is checked while a
 frame is read, so that nothing behind `wire` sees a list that is too long or a number out of range.
@@ -34,6 +37,10 @@ MOST_SHOWN = 3  # of many in a report
 MOST_BRANCHES = 100
 MOST_PEERS = 1_000
 MOST_COUNTERS = 200
+MOST_HOLDERS = 64  # that are asked for one item
+MOST_TRIED = 64  # routers of holders that are tried for one item
+MOST_STEPS = 1_000  # of a traced request and its reply
+MOST_TOKEN = 128  # characters
 
 MOST_SEQUENCE = 2**63 - 1
 _MOST_INT = 2**63 - 1
@@ -47,6 +54,7 @@ Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MOST_ROUTERS)]
 Texts: TypeAlias = Annotated[list[Annotated[str, Meta(max_length=MOST_REASON)]], Meta(max_length=MOST_SHOWN + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MOST_PREDICATE)]
 Filters: TypeAlias = Annotated[list[Annotated[bytes, Meta(max_length=MOST_FILTER)]], Meta(max_length=MOST_FILTERS)]
+FilterKind: TypeAlias = Annotated[int, Meta(ge=1, le=2)]  # of a record that holds filters; see `records.Kind`
 Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_WEIGHT)]
 Neighbours: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MOST_NEIGHBOURS)]
 
@@ -61,6 +69,11 @@ Attributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MOST_ATTRIB
 Tags: TypeAlias = Annotated[list[str], Meta(max_length=MOST_TAGS)]
 Payload: TypeAlias = Annotated[bytes, Meta(max_length=MOST_PAYLOAD)]
 WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `headers`
+
+
+RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MOST_FILTER)]  # a request as a filter; see `requested`
+Keep: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_INT)] | None  # ms for which a reply may be cached; None: any
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_600)]
 
 
 class _Part(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -84,6 +97,10 @@ class Hello(_Frame, tag=1):
     network: NodeName
     life: Number  # of a router: another number each time that it starts
     scheme: Annotated[str, Meta(max_length=64)]
+    token: Annotated[str, Meta(max_length=MOST_TOKEN)] = ""  # of a client, which shows by it who it is
+
+    def __repr__(self) -> str:
+        return f"Hello of the {self.role} {self.name!r}"  # a token must not come into any log
 
 
 class Ping(_Frame, tag=2):
@@ -118,7 +135,7 @@ class Links(_Frame, tag=5):
 
 
 class Whole(_Frame, tag=6):
-    """The record of a node's predicate, or a part of it: the parts of one follow each other on a link."""
+    """The record of a node's predicate or offers, or a part of it: the parts of one follow each other on a link."""
 
     owner: NodeName
     life: Number
@@ -126,10 +143,11 @@ class Whole(_Frame, tag=6):
     age: Number
     filters: Filters
     is_last: bool
+    kind: FilterKind = 1
 
 
 class Change(_Frame, tag=7):
-    """The record of a node's predicate, as the difference to that with the sequence number before."""
+    """The record of a node's predicate or offers, as the difference to that with the sequence number before."""
 
     owner: NodeName
     life: Number
@@ -138,13 +156,14 @@ class Change(_Frame, tag=7):
     added: Filters
     removed: Filters
     wants_seen: bool
+    kind: FilterKind = 1
 
 
 class Entry(_Part):
     """A record that a router has: whose, of which kind, which version."""
 
     owner: NodeName
-    kind: Annotated[int, Meta(ge=0, le=1)]  # see `records.Kind`
+    kind: Annotated[int, Meta(ge=0, le=2)]  # see `records.Kind`
     life: Number
     sequence: Number
 
@@ -185,7 +204,7 @@ class Packet(_Frame, tag=10):
 
 
 class Seen(_Frame, tag=11):
-    """A router, in its present life, has a version of the predicate of another."""
+    """A router, in its present life, has a version of the predicate or offers of another."""
 
     to: NodeName
     hops: Hops
@@ -193,14 +212,16 @@ class Seen(_Frame, tag=11):
     router_life: Number
     life: Number
     sequence: Number
+    kind: FilterKind = 1
 
 
 class Ask(_Frame, tag=12):
-    """Which version of my predicate have you?"""
+    """Which version of my predicate or offers have you?"""
 
     to: NodeName
     hops: Hops
     router: NodeName
+    kind: FilterKind = 1
 
 
 class Branch(_Part):
@@ -235,6 +256,64 @@ class Report(_Frame, tag=13):
     hop: Hop
 
 
+class Step(_Part):
+    """What a router did with a traced request, or with its reply."""
+
+    router: NodeName
+    what: Annotated[str, Meta(max_length=100)]
+
+
+Steps: TypeAlias = Annotated[list[Step], Meta(max_length=MOST_STEPS)] | None  # None: not traced
+
+
+class Request(_Frame, tag=14):
+    """A request on its way to the router of a holder."""
+
+    to: NodeName
+    hops: Hops
+    source: NodeName  # the router of who requests; with its life and a number the locator for the reply
+    life: Number
+    number: Number
+    request: RequestBytes
+    tried: Annotated[list[NodeName], Meta(max_length=MOST_TRIED)]  # routers whose holders have not got it
+    asked: Annotated[int, Meta(ge=0, le=MOST_HOLDERS)]  # holders that have not got it
+    most: Annotated[int, Meta(ge=1, le=MOST_HOLDERS)]  # holders to be asked
+    left: Number  # ms until nobody waits for a reply
+    is_fresh: bool  # no cache may answer
+    steps: Steps = None
+
+
+class Reply(_Frame, tag=15):
+    """What a holder answered, on its way to who requested it."""
+
+    to: NodeName
+    hops: Hops
+    life: Number
+    number: Number
+    request: RequestBytes
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    holder: NodeName  # the router of who answered
+    cache: Annotated[str, Meta(max_length=64)]  # the router whose cache it comes from; "" if from a holder
+    age: Number  # ms in caches
+    keep: Keep
+    asked: Annotated[int, Meta(ge=0, le=MOST_HOLDERS)]  # holders, for this request
+    steps: Steps = None
+
+
+class NoItem(_Frame, tag=16):
+    """No holder that was asked has what is requested, and no other is to be asked."""
+
+    to: NodeName
+    hops: Hops
+    life: Number
+    number: Number
+    tried: Number  # routers that offer it
+    asked: Annotated[int, Meta(ge=0, le=MOST_HOLDERS)]  # holders
+    steps: Steps = None
+
+
 # --- client to router
 
 
@@ -244,6 +323,7 @@ class Subscribe(_Frame, tag=20):
     id: Number
     predicate: PredicateText
     wait: Annotated[float, Meta(ge=0, le=3_600)]  # seconds for all routers to have it; 0: do not wait
+    is_loaded: bool = False  # what is delivered to the node's loaded predicate, in the place of a predicate
 
 
 class Unsubscribe(_Frame, tag=21):
@@ -284,6 +364,47 @@ class AskStatus(_Frame, tag=25):
     """How are you?"""
 
     number: Number
+
+
+class Offer(_Frame, tag=26):
+    """I answer requests that match this predicate, from now on; in the place of what this id stood for."""
+
+    id: Number
+    predicate: PredicateText
+    wait: Seconds  # for all routers to have it; 0: do not wait
+
+
+class Withdraw(_Frame, tag=27):
+    """I no longer answer requests for the offer of this id."""
+
+    id: Number
+
+
+class Pull(_Frame, tag=28):
+    """Get me a reply to this request."""
+
+    number: Number
+    request: RequestBytes
+    timeout: Seconds
+    max_holders: Annotated[int, Meta(ge=1, le=MOST_HOLDERS)]
+    is_fresh: bool  # no cache may answer
+    is_traced: bool
+
+
+class Item(_Part):
+    """What a holder has: a message, and for how many ms it may be cached."""
+
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    keep: Keep
+
+
+class Answer(_Frame, tag=29):
+    """What I have for the request of this number; nothing."""
+
+    number: Number
+    item: Item | None
 
 
 # --- router to client
@@ -379,11 +500,60 @@ class Status(_Frame, tag=38):
     clients: Number
     peers: Annotated[list[Peer], Meta(max_length=MOST_PEERS)]
     counters: Annotated[dict[str, Number], Meta(max_length=MOST_COUNTERS)]
+    loaded: Number = 0  # filters of the predicate that the node began with
+
+
+class Offered(_Frame, tag=40):
+    """The offer is taken; if it was to be waited for, whether all who can be reached have it."""
+
+    id: Number
+    is_confirmed: bool
+    routers: Number  # that have it
+    missing: Routers  # known, and not known to have it
+
+
+class Withdrawn(_Frame, tag=41):
+    """The offer is gone."""
+
+    id: Number
+
+
+class Asked(_Frame, tag=42):
+    """Somebody requests what one of your offers matches: answer it."""
+
+    number: Number
+    offer: Number  # its id
+    request: RequestBytes
+
+
+class Replied(_Frame, tag=43):
+    """The reply to a request."""
+
+    number: Number
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    holder: NodeName  # the router of who answered
+    cache: Annotated[str, Meta(max_length=64)]  # the router whose cache it comes from; "" if from a holder
+    age: Number  # ms in caches
+    asked: Number  # holders
+    steps: Steps
+
+
+class NotReplied(_Frame, tag=44):
+    """There is no reply to a request, or none came in time."""
+
+    number: Number
+    is_late: bool
+    tried: Number  # routers that offer it
+    asked: Number  # holders
+    steps: Steps
 
 
 Frame: TypeAlias = (
     Hello | Ping | Pong | Close
-    | Links | Whole | Change | Summary | Want | Packet | Seen | Ask | Report
-    | Subscribe | Unsubscribe | Publish | Trace | IfSlow | AskStatus
+    | Links | Whole | Change | Summary | Want | Packet | Seen | Ask | Report | Request | Reply | NoItem
+    | Subscribe | Unsubscribe | Publish | Trace | IfSlow | AskStatus | Offer | Withdraw | Pull | Answer
     | Subscribed | Unsubscribed | Published | Traced | TraceEnd | Refused | Deliver | Lost | Status
+    | Offered | Withdrawn | Asked | Replied | NotReplied
 )  # fmt: skip

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cbnet.language.message import Message
 from cbnet.language.values import Value
 from cbnet.network.frames import (
+    Answer,
+    Asked,
     Deliver,
     Frame,
     Hello,
+    Item,
+    Offer,
     Ping,
     Pong,
     Publish,
+    Pull,
     Subscribe,
     Trace,
     Unsubscribe,
+    Withdraw,
 )
 from cbnet.network.links import HIGH, LOW
 from cbnet.network.memory import REDIAL, TICK, End, Memory
+from cbnet.network.requested import RequestLike, as_request, request_from_bytes, request_to_bytes
 
+Handler = Callable[[Message], Item | None]
 _DELAY = 0.001
 _SILENT, _DEAD = 1.0, 3.5
 
@@ -39,12 +48,16 @@ class MemoryClient:
 
     def __init__(self, memory: Memory, name: str, router: str) -> None:
         self._memory = memory
-        self._name = name
         self._host = memory.hosts[router]
         self._end: End | None = None
         self._heard = 0.0
+        self._late: list[Callable[[], None]] = []  # what came while it stood still
+        self.name = name
         self.router = router
+        self.is_away = False
+        self.is_still = False
         self.subscriptions: dict[int, str] = {}
+        self.offers: dict[int, tuple[str, Handler]] = {}
         self.deliveries: list[Delivery] = []
         self.answers: list[Frame] = []
         memory.every(REDIAL, self._redial)
@@ -63,6 +76,30 @@ class MemoryClient:
         del self.subscriptions[id]
         self.send(Unsubscribe(id))
 
+    def offer(self, id: int, predicate: str, handler: Handler, wait: float = 0.0) -> None:
+        """Answer requests from now on, and again after each new connection."""
+        self.offers[id] = predicate, handler
+        self.send(Offer(id, predicate, wait))
+
+    def withdraw(self, id: int) -> None:
+        """Offer something no longer."""
+        del self.offers[id]
+        self.send(Withdraw(id))
+
+    def request(
+        self,
+        number: int,
+        request: RequestLike,
+        *,
+        timeout: float = 5.0,
+        max_holders: int = 8,
+        is_fresh: bool = False,
+        is_traced: bool = False,
+    ) -> bool:
+        """Request something; return whether there is a connection to do it. The reply comes among the answers."""
+        written = request_to_bytes(as_request(request))
+        return self.send(Pull(number, written, timeout, max_holders, is_fresh, is_traced))
+
     def publish(self, attributes: Mapping[str, Value], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
         """Publish a message; return whether there is a connection to do it."""
         return self.send(Publish(0, dict(attributes), list(tags), payload, False))
@@ -79,18 +116,55 @@ class MemoryClient:
             self._memory.send(self._end, frame)
         return self._end is not None
 
+    # --- how it fails
+
+    def leave(self, *, silently: bool = False) -> None:
+        """Go away until `come_back`; silently: the router does not notice at once."""
+        self.is_away = True
+        if self._end is not None:
+            end, self._end = self._end, None
+            if silently:
+                self._memory.lose(end)
+            else:
+                self._memory.hang_up(end)
+
+    def come_back(self) -> None:
+        """Connect again, and subscribe to all that it wants."""
+        self.is_away = False
+
+    def stand_still(self, seconds: float) -> None:
+        """Read and say nothing for a while; then read all that has come."""
+        self.is_still = True
+        self._memory.after(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        self.is_still = False
+        late, self._late = self._late, []
+        for do in late:
+            do()
+
     # --- what happens to it
+
+    @property
+    def end(self) -> End | None:
+        """Its end of the connection, as far as it knows that there is one."""
+        return self._end
 
     def opened(self, end: End) -> None:
         """Say who this is, and what it wants."""
         self._end = end
         self._heard = self._memory.now
-        self.send(Hello(LOW, HIGH, "client", self._name, self._host.settings.network, 0, ""))
+        self.send(Hello(LOW, HIGH, "client", self.name, self._host.settings.network, 0, ""))
         for id, predicate in self.subscriptions.items():
             self.send(Subscribe(id, predicate, 0))
+        for id, (predicate, _) in self.offers.items():
+            self.send(Offer(id, predicate, 0))
 
     def received(self, end: End, frame: Frame) -> None:
         """Remember what came."""
+        if self.is_still:
+            self._late.append(lambda: self.received(end, frame))
+            return
         if end is not self._end:
             return
         self._heard = self._memory.now
@@ -99,24 +173,32 @@ class MemoryClient:
         elif isinstance(frame, Deliver):
             message = (frame.source, frame.life, frame.number)
             self.deliveries += [Delivery(id, message, frame.payload, self._memory.now) for id in frame.subscriptions]
+        elif isinstance(frame, Asked):
+            self._answer(frame)
         elif not isinstance(frame, Pong):
             self.answers.append(frame)
 
+    def _answer(self, frame: Asked) -> None:
+        _, handler = self.offers.get(frame.offer, ("", lambda _: None))
+        self.send(Answer(frame.number, handler(request_from_bytes(frame.request).content)))
+
     def failed(self, end: End, reason: str) -> None:
         """Give up a connection over which nonsense came."""
-        raise AssertionError(f"link {end.link} of {self._name}: {reason}")
+        raise AssertionError(f"link {end.link} of {self.name}: {reason}")
 
     def closed(self, end: End) -> None:
         """Take note that the connection is gone."""
-        if end is self._end:
+        if self.is_still:
+            self._late.append(lambda: self.closed(end))
+        elif end is self._end:
             self._end = None
 
     def _redial(self) -> None:
-        if self._end is None and self._host.router is not None:
+        if self._end is None and self._host.router is not None and not (self.is_away or self.is_still):
             self._memory.dial(self, self._host, _DELAY)
 
     def _tick(self) -> None:
-        if self._end is None:
+        if self._end is None or self.is_still:
             return
         if self._memory.now - self._heard > _DEAD:
             end, self._end = self._end, None

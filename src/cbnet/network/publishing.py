@@ -10,7 +10,7 @@ import msgspec
 from cbnet.errors import InputError, LimitError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
-from cbnet.network.frames import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Attributes, Publish, Tags, Trace
+from cbnet.network.frames import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Attributes, Frame, Publish, Tags, Trace
 from cbnet.network.wire import LENGTH_BYTES, LONGEST_FROM_CLIENT, encode
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
@@ -38,7 +38,7 @@ def said(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
 def publish_bytes(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:
     """Return the bytes of the frame that publishes a message."""
     attributes, tags = said(message)
-    return _checked(Publish(number, attributes, tags, checked_payload(payload), wants_answer), message)
+    return checked_frame(Publish(number, attributes, tags, checked_payload(payload), wants_answer), message)
 
 
 def trace_bytes(
@@ -46,7 +46,7 @@ def trace_bytes(
 ) -> bytes:  # fmt: skip
     """Return the bytes of the frame that asks what happens to a message."""
     attributes, tags = said(message)
-    return _checked(Trace(number, attributes, tags, checked_payload(payload), is_dry, predicate, at), message)
+    return checked_frame(Trace(number, attributes, tags, checked_payload(payload), is_dry, predicate, at), message)
 
 
 def checked_payload(payload: object) -> bytes:
@@ -59,7 +59,8 @@ def checked_payload(payload: object) -> bytes:
     return plain
 
 
-def _checked(frame: Publish | Trace, message: MessageLike) -> bytes:
+def checked_frame(frame: Frame, message: MessageLike) -> bytes:
+    """Return the bytes of a frame with a message, or say why it cannot be sent."""
     try:
         data = encode(frame)
     except UnicodeEncodeError:  # half of a surrogate pair

@@ -16,12 +16,18 @@ from typing import NamedTuple
 
 from cbnet.network.frames import Change, Entry, Links, Whole
 
+FIRST = 1  # the sequence number of a first version
+
 
 class Kind(IntEnum):
     """What a record is about."""
 
     LINKS = 0
-    PREDICATE = 1
+    PREDICATE = 1  # what its clients subscribe to
+    OFFERS = 2  # what its clients answer requests for
+
+
+FILTER_KINDS = (Kind.PREDICATE, Kind.OFFERS)  # those that hold filters: all is the same for both
 
 
 class Version(NamedTuple):
@@ -51,9 +57,9 @@ def version_of(said: Links | Whole | Change | Entry) -> Version:
     return Version(said.sequence, said.life)
 
 
-def key_of(entry: Entry) -> Key:
-    """Return the key of an entry."""
-    return Key(entry.owner, Kind(entry.kind))
+def key_of(said: Whole | Change | Entry) -> Key:
+    """Return what a record of filters, or an entry of a summary, is about."""
+    return Key(said.owner, Kind(said.kind))
 
 
 def entry_of(key: Key, version: Version) -> Entry:

@@ -1,4 +1,10 @@
-"""Subscriptions: which clients of this router does a message go to? One live table of all their predicates."""
+"""Subscriptions: which clients of this router does a message go to? One live table of all their predicates.
+
+A node may also have a predicate that was loaded when the network was made. It belongs to no client, and stays; clients
+may listen to what is delivered to it.
+
+Offers are the same for requests: another table, of what clients answer requests for.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +17,19 @@ from cbnet.network.content import Content
 from cbnet.network.filters import filter_to_bytes, plain_filter
 from cbnet.network.slots import Slots, timed_table
 
+LOADED = 0  # the link of the predicate that was loaded: no client has it
+
 
 class Subscriptions:
     """The subscriptions of all clients, each known by the client's link and the id that the client chose."""
 
     def __init__(self, announced: Announced) -> None:
         """Take where the filters are to be announced."""
-        self._announced = announced
+        self.announced = announced
         self.table = timed_table()
         self._slots: Slots[tuple[int, int]] = Slots()
         self._of: dict[int, dict[int, dict[Filter, None]]] = {}  # link -> id -> filters
+        self._listening: dict[tuple[int, int], None] = {}  # to the loaded predicate: link and id
         self.size = 0  # bytes of all filters, as records have them
 
     # --- lookup
@@ -31,11 +40,24 @@ class Subscriptions:
         for slot in self.table.match(content.members):
             link, id = self._slots.holder(slot)
             found.setdefault(link, []).append(id)
+        if LOADED in found:
+            for link, id in self._listening:
+                found.setdefault(link, []).append(id)
         return found
 
     def count(self, link: int) -> int:
         """Return how many subscriptions a client has."""
-        return len(self._of.get(link, ()))
+        return len(self._of.get(link, ())) + sum(listener == link for listener, _ in self._listening)
+
+    @property
+    def loaded(self) -> Predicate | None:
+        """The predicate that was loaded; None if there is none."""
+        return Predicate(self._of[LOADED][0]) if LOADED in self._of else None
+
+    @property
+    def loaded_count(self) -> int:
+        """How many filters were loaded."""
+        return len(self._of[LOADED][0]) if LOADED in self._of else 0
 
     def all(self) -> Iterable[tuple[int, int, Predicate]]:
         """Yield link, id and predicate of each subscription."""
@@ -44,12 +66,18 @@ class Subscriptions:
                 yield link, id, Predicate(filters)
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._slots) - (LOADED in self._of) + len(self._listening)
 
     # --- changes
 
+    def listen(self, link: int, id: int) -> None:
+        """Add a subscription to what is delivered to the loaded predicate."""
+        self.remove(link, id)
+        self._listening[link, id] = None
+
     def set(self, link: int, id: int, predicate: Predicate) -> None:
         """Add a subscription, or give it another predicate."""
+        self._listening.pop((link, id), None)
         before = self._of.setdefault(link, {}).get(id, {})
         after = dict.fromkeys(map(plain_filter, predicate.filters))
         slot = self._slots.take((link, id))
@@ -57,16 +85,19 @@ class Subscriptions:
         for filter in after:
             if filter not in before:
                 self.table.add(slot, filter)
-                self._announced.add(filter)
+                self.announced.add(filter)
                 self.size += len(filter_to_bytes(filter))
         for filter in before:
             if filter not in after:
                 self.table.remove(slot, filter)
-                self._announced.remove(filter)
+                self.announced.remove(filter)
                 self.size -= len(filter_to_bytes(filter))
 
     def remove(self, link: int, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
+        if (link, id) in self._listening:
+            del self._listening[link, id]
+            return True
         if id not in self._of.get(link, {}):
             return False
         self.set(link, id, Predicate())
@@ -79,3 +110,4 @@ class Subscriptions:
         for id in list(self._of.get(link, ())):
             self.remove(link, id)
         self._of.pop(link, None)
+        self._listening = {listener: None for listener in self._listening if listener[0] != link}

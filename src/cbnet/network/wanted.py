@@ -13,7 +13,7 @@ from cbnet.network.frames import MOST_ROUTERS
 from cbnet.network.records import Key, Version
 
 _ATTEMPTS = 8
-_MOST = 2 * MOST_ROUTERS
+_MOST = 3 * MOST_ROUTERS  # as many as there are kinds of records
 
 
 @dataclass

@@ -20,7 +20,7 @@ from struct import Struct
 import msgspec
 
 from cbnet.errors import CbnetError
-from cbnet.network.frames import MOST_REASON, Frame, Hello, Packet
+from cbnet.network.frames import MOST_REASON, Frame, Hello, Packet, Reply
 
 LENGTH_BYTES = 4
 LONGEST_HELLO = 1 << 11
@@ -29,6 +29,7 @@ LONGEST_FROM_ROUTER = 1 << 22
 LONGEST_PACKET = 5 << 19  # more than a client's message and a header can be
 
 _NO_LENGTH = bytes(LENGTH_BYTES)
+_TLS = 0x1603  # the first bytes that are said by TLS
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
@@ -81,6 +82,8 @@ class FrameReader:
             while body <= size:
                 (length,) = _length.unpack_from(pending, start)
                 if length > self._longest:
+                    if self._is_first and length >> 16 == _TLS:
+                        raise WireError("this is TLS, and there is none here")
                     raise WireError(f"a frame of {length:,} bytes; at most {self._longest:,} are allowed")
                 end = body + length
                 if end > size:
@@ -90,7 +93,7 @@ class FrameReader:
                 if self._is_first:
                     self._begin(frame)
                 start, body = end, end + LENGTH_BYTES
-                if length > LONGEST_PACKET - LENGTH_BYTES and isinstance(frame, Packet):
+                if length > LONGEST_PACKET - LENGTH_BYTES and isinstance(frame, Packet | Reply):
                     self.skipped += 1
                 else:
                     yield frame

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from cbnet import parse_filter
-from cbnet.network import clients, flooding, frames, settings, tcp, wire
+from cbnet.network import clients, flooding, frames, holders, requesters, settings, tcp, wire
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.frames import Change, Hello, Packet
 from cbnet.network.wire import FrameReader
@@ -28,9 +28,12 @@ def test_every_frame_is_in_the_document_with_its_number_and_members():
 
 
 def test_the_parts_of_frames_are_in_the_document_with_their_members():
-    parts = {"mark": frames.Mark, "hop": frames.Hop, "branch": frames.Branch, "peer": frames.Peer}
+    parts = {
+        "A mark": frames.Mark, "A hop": frames.Hop, "A branch": frames.Branch, "A peer": frames.Peer,
+        "A step": frames.Step, "An item": frames.Item,
+    }  # fmt: skip
     for name, kind in parts.items():
-        assert members(DOCUMENT.partition(f"A {name} is an array of:")[2]) == kind.__struct_fields__
+        assert members(DOCUMENT.partition(f"{name} is an array of:")[2]) == kind.__struct_fields__
 
 
 def test_the_limits_in_the_document_are_the_real_ones():
@@ -41,7 +44,8 @@ def test_the_limits_in_the_document_are_the_real_ones():
         frames.MOST_HOPS, frames.MOST_REASON, frames.MOST_SHOWN, frames.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
         clients.LIMITS.filters, clients.LIMITS.constraints, round(settings.Settings("a").lifetime),
         round(settings.Settings("a").refresh), frames.MOST_PEERS, frames.MOST_COUNTERS,
-        tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
+        frames.MOST_STEPS, frames.MOST_HOLDERS, frames.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
+        requesters.MOST_WAITING, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
     assert {f"{limit:,}" for limit in limits} <= numbers

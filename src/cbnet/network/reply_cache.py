@@ -1,0 +1,84 @@
+"""Reply cache: which replies that have passed this router may answer the same request again? [2014 §2]
+
+The replies that were used last, as many as there is room for, each until it is too old:
+
+    room    `cache_bytes` of replies as they travel; 0: nothing is kept
+    age     `cache_age` seconds since a holder gave the reply, or less if the holder says so; 0: nothing is kept
+
+The age goes with a reply from cache to cache. Time on links is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from cbnet.network.frames import Reply
+from cbnet.network.local import Local
+from cbnet.network.wire import encode
+
+
+class _Kept(NamedTuple):
+    reply: Reply
+    size: int  # bytes
+    born: float  # when a holder gave it
+    until: float  # when it is too old
+
+
+class ReplyCache:
+    """The replies that one router keeps."""
+
+    def __init__(self, local: Local) -> None:
+        self._local = local
+        self._most = local.settings.cache_bytes
+        self._longest = local.settings.cache_age
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()  # by request; the one used last stands last
+        self.size = 0  # bytes
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, request: bytes) -> Reply | None:
+        """Return a reply to a request, with the age that it has now."""
+        if not self._most:
+            return None
+        kept = self._kept.get(request)
+        if kept is not None and kept.until <= self._local.now:
+            self._forget(request)
+            self._local.counters["cache expired"] += 1
+            kept = None
+        if kept is None:
+            self._local.counters["cache misses"] += 1
+            return None
+        self._local.counters["cache hits"] += 1
+        self._kept.move_to_end(request)
+        return replace(kept.reply, age=round((self._local.now - kept.born) * 1000))
+
+    def put(self, reply: Reply) -> None:
+        """Keep a reply, if it may be kept, in the place of an older one to the same request."""
+        born = self._local.now - reply.age / 1000
+        present = self._kept.get(reply.request)
+        if present is not None:
+            if present.born > born:
+                return
+            self._forget(reply.request)
+        kept = _Kept(replace(reply, steps=None), _size(reply), born, born + self._lasting(reply))
+        if kept.size <= self._most and kept.until > self._local.now:
+            self._kept[reply.request] = kept
+            self.size += kept.size
+            while self.size > self._most:
+                self._forget(next(iter(self._kept)))
+                self._local.counters["cache evictions"] += 1
+
+    def _lasting(self, reply: Reply) -> float:
+        return self._longest if reply.keep is None else min(self._longest, reply.keep / 1000)
+
+    def _forget(self, request: bytes) -> None:
+        self.size -= self._kept.pop(request).size
+
+
+def _size(reply: Reply) -> int:
+    """Return the bytes of a reply that is not traced; its payload, which may be long, is not written for that."""
+    return len(encode(replace(reply, payload=b"", steps=None))) + len(reply.payload)
