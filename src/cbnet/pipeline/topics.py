@@ -31,6 +31,7 @@ class TopicModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     vocabulary: int = 20_000  # words, those of most documents; Spark's driver holds a number for each and each topic
     iterations: int = 20
     sample: float = 0.05  # of the documents, in each iteration
+    offset: float = 10.0  # iterations that the start counts for; Spark's own 1024 would hardly learn in 20
     seed: int = 0
 
     def check(self) -> None:
@@ -38,6 +39,8 @@ class TopicModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         for name in ("topics", "tags", "vocabulary", "iterations"):
             if getattr(self, name) < (2 if name == "topics" else 1):
                 raise InputError(f"topics: {name} is too small: {getattr(self, name)}")
+        if self.offset <= 0:
+            raise InputError(f"topics: offset is too small: {self.offset}", hint="use a number above 0")
         if not 0 <= self.relevance < 1 or not 0 < self.sample <= 1 or self.posts < 0:
             raise InputError("topics: relevance and sample are shares from 0 to 1, posts a number from 0")
 
@@ -71,8 +74,9 @@ def find_topics(documents: DataFrame, model: TopicModel) -> Topics:
 
 def _fitted(vectors: DataFrame, model: TopicModel) -> LDAModel:
     lda = LDA(
-        k=model.topics, maxIter=model.iterations, subsamplingRate=model.sample, seed=model.seed, optimizer="online"
-    )
+        k=model.topics, maxIter=model.iterations, subsamplingRate=model.sample, learningOffset=model.offset,
+        seed=model.seed, optimizer="online",
+    )  # fmt: skip
     vectors = vectors.persist()
     try:
         return lda.fit(vectors)

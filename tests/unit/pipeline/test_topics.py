@@ -55,7 +55,16 @@ def test_of_no_words_there_are_no_topics(frame):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"topics": 1}, {"tags": 0}, {"relevance": 1.0}, {"sample": 0.0}, {"posts": -1}, {"iterations": 0}]
+    "wrong",
+    [
+        {"topics": 1},
+        {"tags": 0},
+        {"relevance": 1.0},
+        {"sample": 0.0},
+        {"posts": -1},
+        {"iterations": 0},
+        {"offset": 0.0},
+    ],
 )
 def test_parameters_out_of_range_are_refused(wrong):
     with pytest.raises(InputError, match="topics: "):
