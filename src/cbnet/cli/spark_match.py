@@ -40,6 +40,7 @@ def match(
     """
     if out is None and not dry_run:
         raise InputError("where to?", hint="give a folder with --out, or look first with --dry-run")
+    options.check_tables(table)
     from cbnet.cli.spark_output import show_dry_run, show_summary
     from cbnet.pipeline import match_job
     from cbnet.pipeline.message_frames import format_of

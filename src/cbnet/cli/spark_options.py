@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,13 @@ Buckets = Annotated[
 Master = Annotated[str, typer.Option("--master", help="local[*], spark://host:7077, yarn or k8s://…")]
 Conf = Annotated[list[str] | None, typer.Option("--conf", help="KEY=VALUE, any setting of Spark.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show which column is which attribute, and match nothing.")]
+
+
+def check_tables(tables: Sequence[str]) -> None:
+    """Refuse tables that are not there, before Spark starts."""
+    for table in tables:
+        if not Path(table).is_file():
+            raise InputError("there is no such table", hint="make one with `cbnet compile`", file=table)
 
 
 def pairs(option: str, said: Sequence[str] | None) -> dict[str, str]:

@@ -62,6 +62,9 @@ def show_stream(summary: StreamSummary, *, as_json: bool) -> None:
         print_json(summary.members())
         return
     print(f"{_counts(summary)}; {_plural(summary.batches, 'batch')}")
+    if summary.source:
+        counts = ", ".join(f"{name} {count:,}" for name, count in summary.source.items())
+        print(f"of the network, over all runs: {counts}")
     _print_rest(summary, ", ".join(summary.versions) or "never asked")
 
 

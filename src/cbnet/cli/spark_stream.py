@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 def stream(
     table: options.Tables,
     messages: Annotated[
-        str, typer.Option("--messages", help="The folder that new files come to; none for kafka.", show_default=False)
+        str,
+        typer.Option(
+            "--messages", help="The folder that new files come to; none for kafka and cbnet.", show_default=False
+        ),
     ] = "",
     out: Annotated[str | None, typer.Option("--out", help="The folder to write to.", show_default=False)] = None,
     format: Annotated[
-        str | None, typer.Option("--format", help="parquet, orc, json, csv or kafka; else by the name.")
+        str | None, typer.Option("--format", help="parquet, orc, json, csv, kafka or cbnet; else by the name.")
     ] = None,
     schema: options.Schema = None,
     option: options.Options = None,
@@ -49,12 +52,15 @@ def stream(
         raise InputError("where to?", hint="give a folder with --out, or look first with --dry-run")
     from cbnet.cli.spark_output import show_dry_run, show_stream
     from cbnet.pipeline.match_stream import MatchStream, StreamJob
-    from cbnet.pipeline.message_frames import KAFKA, format_of
+    from cbnet.pipeline.message_frames import ROUTER, WITHOUT_FILES, format_of
     from cbnet.pipeline.session import borrowed_session
 
     chosen = format or format_of(messages)
-    if not messages and chosen != KAFKA:
-        raise InputError("messages from where?", hint="name a folder with --messages, or --format kafka")
+    if not messages and chosen not in WITHOUT_FILES:
+        raise InputError("messages from where?", hint="name a folder with --messages, or --format kafka or cbnet")
+    if once and chosen == ROUTER:
+        raise InputError("a live network never has all its messages there", hint="leave --once away, and end by Ctrl-C")
+    options.check_tables(table)
     job = StreamJob(
         messages=messages,
         format=chosen,

@@ -6,7 +6,8 @@
 
 Spark writes down which records a batch holds before it is matched. If the stream dies, the same batch is matched
 again, with the same version of the table, and its folder is written over. So nothing is lost or doubled, if the source
-can be read again, as files and Kafka can. A batch is whole when its folder has the file `_SUCCESS`.
+can be read again, as files and Kafka can. (A live network cannot: what it has delivered to a stream that dies is lost,
+and counted when the stream goes on; see `router_source`.) A batch is whole when its folder has the file `_SUCCESS`.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class StreamSummary:
     steps: Mapping[str, float]
     encode_s: float
     match_s: float
+    source: Mapping[str, int] = field(default_factory=dict)  # of a live network, over all runs: taken, lost, misfits
 
     @property
     def records_per_second(self) -> float:
@@ -114,6 +116,7 @@ class MatchStream:
         self._steps = {"pin and ship the table": 0.0, "match and write": 0.0}
         self._batches = 0
         self._failure: CbnetError | None = None
+        self._source: Mapping[str, int] = {}
 
     def dry_run(self) -> DryRun:
         """Return how the columns of the messages map to attributes; match nothing."""
@@ -135,6 +138,7 @@ class MatchStream:
             pass  # this is how a stream without an end is ended
         finally:
             query.stop()
+        self._source = _counted_by_source(query)
         return self._summary(monotonic() - started)
 
     def _wait(self, query: StreamingQuery) -> None:
@@ -187,6 +191,7 @@ class MatchStream:
             steps={step: round(spent, 3) for step, spent in steps.items()},
             encode_s=round(self._total.encode_s, 3),
             match_s=round(self._total.match_s, 3),
+            source=self._source,
         )
 
     def _rows(self) -> DataFrame:
@@ -225,6 +230,13 @@ class MatchStream:
         if owner is None:
             told = {"stage": "stream", "stream": about["stream"], "messages": self._job.messages}
             write_text(self._spark, f"{self._out}/{ABOUT}", json.dumps(told, indent=2) + "\n")
+
+
+def _counted_by_source(query: StreamingQuery) -> Mapping[str, int]:
+    """Return what a live network counts in the offset of the last batch; nothing for other sources."""
+    progress = query.lastProgress
+    offset = json.loads(progress["sources"][0]["endOffset"] or "null") if progress else None
+    return offset if isinstance(offset, dict) and offset.keys() >= {"taken", "lost"} else {}
 
 
 def read_whole_batches(spark: SparkSession, out: str) -> DataFrame | None:

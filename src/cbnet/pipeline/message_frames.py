@@ -1,6 +1,7 @@
 """Message frames: how are messages read, of any format that Spark reads, as a batch or as a stream?
 
-Formats: parquet, orc, json (an object to a line), csv, kafka, and the presets of messages, such as flights.
+Formats: parquet, orc, json (an object to a line), csv, kafka, and the presets of messages, such as flights; of streams
+also cbnet, a live network.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, StringType, StructType
 
 from cbnet.errors import InputError
+from cbnet.pipeline import router_source
 from cbnet.pipeline.matched import CORRUPT
 from cbnet.pipeline.presets import PRESETS
 from cbnet.pipeline.readers import read
@@ -24,6 +26,8 @@ from cbnet.pipeline.source import Source
 
 FILES = ("parquet", "orc", "json", "csv")
 KAFKA = "kafka"
+ROUTER = router_source.NAME
+WITHOUT_FILES = (KAFKA, ROUTER)  # streams that come from elsewhere, and do not say their columns
 MESSAGE_PRESETS = tuple(name for name, members in PRESETS.items() if members["format"] in ("table", "quotes"))
 _TEXTS = ("json", "csv")  # whose lines may be wrong
 _SUFFIXES = {".jsonl": "json", ".ndjson": "json"}
@@ -67,9 +71,11 @@ def read_frame(
 def read_stream(
     spark: SparkSession, path: str, format: str, *, schema: StructType | None, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Return messages as they come: new files of a folder, or of Kafka, whose values are JSON of the schema."""
+    """Return messages as they come: new files of a folder; of Kafka, JSON of the schema; of a live network."""
     if format == KAFKA:
         return _kafka(spark, schema, options or {})
+    if format == ROUTER:
+        return _router(spark, schema, options or {})
     with _explained([path]):
         frame: DataFrame = _reader(spark.readStream, format, schema, options).load(path)
         return frame
@@ -84,14 +90,14 @@ def frame_schema(
     options: Mapping[str, str] | None = None,
 ) -> StructType:
     """Return the columns of files: those that are given in Spark's DDL, or else what the files say."""
-    if format != KAFKA:
+    if format not in WITHOUT_FILES:
         _check_format(format)
     with _explained(paths):
         if schema is not None:
             found = parsed_schema(schema)
-        elif format == KAFKA:
+        elif format in WITHOUT_FILES:
             hint = "give the columns with --schema 'price double, ...'"
-            raise InputError("the values of Kafka do not say their columns", hint=hint)
+            raise InputError(f"messages of {format} do not say their columns", hint=hint)
         else:
             inferring = {"inferSchema": "true", "header": "true"} if format == "csv" else {}
             found = spark.read.format(format).options(**{**inferring, **(options or {})}).load([*paths]).schema
@@ -133,9 +139,18 @@ def _kafka(spark: SparkSession, schema: StructType | None, options: Mapping[str,
     )
 
 
+def _router(spark: SparkSession, schema: StructType | None, options: Mapping[str, str]) -> DataFrame:
+    """Return the messages of a live network that its options ask for."""
+    if "router" not in options:
+        raise InputError("which router?", hint="name one with --option router=127.0.0.1:4001")
+    assert schema is not None
+    spark.dataSource.register(router_source.RouterSource)
+    return spark.readStream.format(ROUTER).schema(schema).options(**options).load()
+
+
 def _check_format(format: str) -> None:
     if format not in FILES:
-        known = (*FILES, KAFKA, *MESSAGE_PRESETS)
+        known = (*FILES, *WITHOUT_FILES, *MESSAGE_PRESETS)
         raise InputError(f"there is no format {format!r} for this", hint=f"there are {', '.join(known)}")
 
 

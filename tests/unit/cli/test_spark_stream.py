@@ -47,7 +47,7 @@ def test_a_dry_run_writes_nothing(cbnet, arguments, tmp_path):
     [
         (["--format", "flights"], "there is no format 'flights'"),
         (["--format", "kafka", "--schema", "x int"], "cannot read from Kafka"),
-        (["--table", "{tmp}/no.cbt"], "cannot read: No such file or directory"),
+        (["--table", "{tmp}/no.cbt"], "there is no such table"),
     ],
 )
 def test_mistakes_are_told_in_one_line(cbnet, arguments, tmp_path, more, error):
@@ -57,6 +57,16 @@ def test_mistakes_are_told_in_one_line(cbnet, arguments, tmp_path, more, error):
     assert "Traceback" not in done.err
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_live_network_must_be_named(cbnet, arguments):
+    done = cbnet("spark", "stream", *arguments, "--format", "cbnet", "--schema", "x int", "--dry-run")
+    assert "which router?" in done.err
+
+
 def test_what_is_missing_is_told_before_spark_starts(cbnet, tmp_path):
     assert "where to?" in cbnet("spark", "stream", "--table", "t.cbt").err
     assert "messages from where?" in cbnet("spark", "stream", "--table", "t.cbt", "--out", tmp_path / "o").err
+    live = ["--table", "t.cbt", "--out", tmp_path / "o", "--format", "cbnet"]
+    assert "never has all its messages" in cbnet("spark", "stream", *live, "--once").err
+    assert "there is no such table" in cbnet("spark", "stream", *live).err
+    assert "there is no such table" in cbnet("spark", "match", "--messages", "m", "--dry-run", "--table", "t.cbt").err

@@ -1,12 +1,15 @@
 """Streams of files: exactly once, with the table pinned to each batch."""
 
 import json
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cbnet import Table
+from cbnet import Table, connect
 from cbnet.errors import CbnetError, InputError
+from cbnet.network import Processes, Settings
 from cbnet.pipeline import match_stream
 from cbnet.pipeline.match_stream import MatchStream, StreamJob, read_whole_batches
 from cbnet.pipeline.pinned_tables import PinnedTables
@@ -164,3 +167,44 @@ def test_kafka_without_its_package_says_what_to_add(spark, folders):
     job = StreamJob(messages="", format="kafka", tables=[str(folders / "table.cbt")])
     with pytest.raises(InputError, match="do not say their columns"):
         MatchStream(spark, job, str(folders / "out")).run(once=True)
+
+
+def test_messages_of_a_live_network_are_matched_as_they_come(spark, folders):
+    """What is taken, lost and does not fit is told at the end; what the predicate does not ask for never comes."""
+    with Processes([Settings("a")], []) as network, ThreadPoolExecutor() as pool:
+        router = str(network.addresses["a"])
+        job = StreamJob(
+            messages="",
+            format="cbnet",
+            tables=[str(folders / "table.cbt")],
+            schema="x int, file int",
+            options={"router": router, "predicate": "x < 8"},
+        )
+        running = pool.submit(MatchStream(spark, job, str(folders / "out")).run)
+        try:
+            with connect(router) as client:
+                wait_until(lambda: client.status().subscriptions or running.done())
+                for x in range(10):
+                    client.publish({"x": x, "file": x * 10})
+                client.publish({"x": 0, "file": "none"})
+                client.flush()
+            wait_until(lambda: len(whole_rows(spark, folders)) == 6 or running.done())
+        finally:
+            for query in spark.streams.active:
+                query.stop()
+        summary = running.result()
+    assert (summary.records, summary.matches) == (9, 6)
+    assert summary.source == {"taken": 9, "lost": 0, "misfits": 1}
+    assert sorted(whole_rows(spark, folders)) == [(0, -1), *((x, x * 10) for x in range(5))]
+
+
+def whole_rows(spark, folder):
+    found = read_whole_batches(spark, str(folder / "out"))
+    return [(row.x, -1 if row.file is None else row.file) for row in found.collect()] if found else []
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
