@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from pathlib import Path
@@ -31,6 +30,15 @@ def router(
     scheme: Annotated[
         str | None, typer.Option("--scheme", help="psf, ips, pif, drp or multitree.", show_default="psf")
     ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http", help="Where to tell health and metrics, such as 127.0.0.1:9090.", show_default="nowhere"
+        ),
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", help="The form of the log: text or json.", show_default="text")
+    ] = None,
     set: Annotated[
         list[str] | None, typer.Option("--set", help="Any other key of the file, as key=value.", show_default=False)
     ] = None,
@@ -50,6 +58,8 @@ def router(
         "name": name,
         "listen": listen,
         "scheme": scheme,
+        "http": http,
+        "log": log,
         "neighbours": ",".join(neighbour) if neighbour else None,
         **dict(_pair(each) for each in set or ()),
     }
@@ -78,6 +88,7 @@ def _show(found: Configuration, *, as_json: bool, is_whole: bool) -> None:
 
 
 def _run(found: Configuration, *, as_json: bool) -> None:
+    from cbnet.network.logs import configure
     from cbnet.network.loops import run
     from cbnet.network.serving import serve
 
@@ -90,6 +101,9 @@ def _run(found: Configuration, *, as_json: bool) -> None:
             print(f"router {name} listens at {where}")
         sys.stdout.flush()
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
-    run(serve(found.settings, found.listen, found.neighbours, on_start=started))
-    print_remark(f"router {name} has ended")
+    operation = found.operation
+    configure(operation.log, operation.log_level, name)
+    where = found.settings, found.listen, found.neighbours
+    run(serve(*where, on_start=started, security=found.security, operation=operation))
+    if operation.log == "text":  # else it is said as an event, and nothing else may stand there
+        print_remark(f"router {name} has ended")

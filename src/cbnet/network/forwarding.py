@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from cbnet.errors import InputError
 from cbnet.network.addressed import Unicast
 from cbnet.network.content import Content
@@ -18,7 +20,7 @@ from cbnet.network.frames import MOST_ENTRIES, MOST_HOPS, Deliver, Mark, Packet,
 from cbnet.network.hops import Hops, Step, supposing
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local
-from cbnet.network.subscriptions import Subscriptions
+from cbnet.network.subscriptions import LOADED, Subscriptions
 from cbnet.network.traces import Traces
 from cbnet.network.view import View, Views
 from cbnet.network.wire import WireError
@@ -66,7 +68,7 @@ class Forwarder:
         packet = Packet(me, life, self._numbers, 0, me, frame.attributes, frame.tags, frame.payload, mark)
         if mark is None:
             self._deliver(packet, self._subscriptions.matched(content))
-            self._send_on(view, packet, view.router.init(content), content)
+            self._send_on(view, packet, view.router.init(content), content, came_from="")
         else:
             with supposing(view, mark, content):
                 self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped="")
@@ -86,7 +88,7 @@ class Forwarder:
                 self._traced(view, packet, packet.mark, header, content, neighbour, refusal or "")
         elif refusal is None:
             self._deliver(packet, self._subscriptions.matched(content))
-            self._send_on(view, packet, header, content)
+            self._send_on(view, packet, header, content, neighbour)
         if refusal is not None:
             self._local.drop(refusal)
 
@@ -95,6 +97,9 @@ class Forwarder:
         if matched:
             self._local.counters["matched"] += 1
         for link, ids in matched.items():
+            if link == LOADED:
+                self._local.counters["delivered to the loaded predicate"] += 1
+                continue
             self._local.counters["delivered"] += len(ids)
             for first in range(0, len(ids), MOST_ENTRIES):
                 frame = Deliver(
@@ -103,8 +108,11 @@ class Forwarder:
                 )  # fmt: skip
                 self._local.outbox.send(link, frame)
 
-    def _send_on(self, view: View, packet: Packet, header: Header | None, content: Content) -> Sent:
+    def _send_on(self, view: View, packet: Packet, header: Header | None, content: Content, came_from: str) -> Sent:
         """Send a packet to the neighbours that the scheme says."""
+        earlier = self._views.earlier(self._local.now)
+        if earlier and packet.mark is None:
+            return self._send_all_ways([view, *earlier], packet, header, content, came_from)
         if len(view) == 1:  # a router alone
             return Sent((), "")
         if header is None:
@@ -127,6 +135,32 @@ class Forwarder:
         self._local.counters["packets sent"] += len(sent)
         return Sent(sent, "") if len(sent) == len(to) else self._dropped("the link is gone", sent)
 
+    def _send_all_ways(
+        self, views: list[View], packet: Packet, header: Header | None, content: Content, came_from: str
+    ) -> Sent:
+        """Send a packet to the neighbours that the scheme says by any of some views of the network.
+
+        Routers learn of a change one after the other. In the time that this takes at most, all of them have the view of
+        before in common, or the present one: so the packet has a whole way to everybody. It passes a router once.
+        """
+        view, me = views[0], self._local.name
+        if came_from or header is None:
+            written = view.headers.lasting(packet.header, packet.source, came_from)
+        else:
+            written = view.headers.common(view.headers.write(header), [each.headers for each in views])
+        frame = replace(packet, hops=packet.hops + 1, header=view.headers.lasting(written, packet.source, me))
+        known = [(each, read) for each in views if (read := each.headers.read(written)) is not None]
+        if not known:
+            return self._dropped("the header names no router that can be reached")
+        ways = {each.names[w]: None for each, read in known for w in each.router.fwd(read, content)}
+        ways.pop(came_from, None)
+        if ways and packet.hops >= MOST_HOPS:
+            return self._dropped("too many hops")
+        links = [link for name in ways if (link := self._links.to(name)) is not None]
+        self._local.outbox.send_all(links, frame)
+        self._local.counters["packets sent"] += len(links)
+        return Sent((), "")
+
     def _dropped(self, reason: str, sent: Sequence[int] = ()) -> Sent:
         self._local.drop(reason)
         return Sent(sent, reason)
@@ -147,7 +181,7 @@ class Forwarder:
         if not dropped:
             if not mark.is_dry:
                 self._deliver(packet, matched)
-            sent = self._send_on(view, packet, header, content)
+            sent = self._send_on(view, packet, header, content, came_from)
         way = None if dropped else header
         hop = self._hops.hop(Step(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched))
         report = Report(packet.source, 0, mark.number, hop)

@@ -40,6 +40,14 @@ class Headers(ABC):
         """Return the header that a packet would have if it were for one node alone, as far as that is possible."""
         return header
 
+    def lasting(self, written: WireHeader, source: str, me: str) -> WireHeader:  # noqa: ARG002
+        """Return a header that says the same to routers that see the network differently; `me` sends it."""
+        return written
+
+    def common(self, written: WireHeader, others: Sequence[Headers]) -> WireHeader:  # noqa: ARG002
+        """Return a header for a new message that others, of other views, can read too, if there is one."""
+        return written
+
 
 class NodeHeaders(Headers):
     """Headers that are a node."""
@@ -53,6 +61,10 @@ class NodeHeaders(Headers):
         if not isinstance(written, str):
             raise WireError("the header of a packet must be the name of a node")
         return self.ids.get(written)
+
+    def lasting(self, written: WireHeader, source: str, me: str) -> WireHeader:  # noqa: ARG002
+        """Return the source: only those who see the same network may write another node in its place."""
+        return source
 
 
 class DestinationHeaders(Headers):
@@ -92,6 +104,16 @@ class TreeHeaders(Headers):
         if root not in self._roots or last_hop is None:
             return None
         return NotificationHeader(self._roots.index(root), last_hop)
+
+    def lasting(self, written: WireHeader, source: str, me: str) -> WireHeader:  # noqa: ARG002
+        """Return the same tree, with this router as the last hop."""
+        return [written[0], me]
+
+    def common(self, written: WireHeader, others: Sequence[Headers]) -> WireHeader:
+        """Return a tree whose root is one in all views: that may change with the topology."""
+        roots = [written[0], *(self.names[root] for root in self._roots)]
+        choices = ([root, written[1]] for root in roots)
+        return next((each for each in choices if all(other.read(each) is not None for other in others)), written)
 
 
 def headers_of(scheme: Scheme, names: Sequence[str], ids: Mapping[str, int]) -> Headers:

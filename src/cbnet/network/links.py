@@ -12,11 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cbnet.network.frames import MOST_NEIGHBOURS, Hello, Ping
+from msgspec.structs import replace
+
+from cbnet.network.access import ANYBODY, Access
+from cbnet.network.frames import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT, Hello, Ping, Refused
 from cbnet.network.local import Local
+from cbnet.network.rights import EVERYTHING, Denied, Rights
 from cbnet.network.wire import WireError
 
 LOW, HIGH = 1, 1  # the versions of the protocol that are understood here
+HELLO = 1  # the first member of that frame
 _MOST_PARALLEL = 4
 
 
@@ -28,6 +33,8 @@ class Traffic:
     sent: int = 0  # bytes
     waiting: int = 0  # bytes that the other side has not taken yet
     dropped: int = 0  # messages, because it read too slowly
+    messages_received: int = 0
+    messages_sent: int = 0
 
 
 @dataclass
@@ -40,6 +47,9 @@ class Link:
     hello: Hello | None = None  # what the other side said of itself
     is_dropped_for: bool = True  # whether messages are dropped if it reads too slowly; else it is disconnected
     traffic: Traffic = field(default_factory=Traffic)
+    names: frozenset[str] | None = None  # in the certificate of the other side; None: it is not known by TLS
+    rights: Rights = EVERYTHING  # of a client
+    denied: int = 0  # what it asked for and may not
 
     @property
     def is_router(self) -> bool:
@@ -50,17 +60,19 @@ class Link:
 class OpenLinks:
     """All connections of a router."""
 
-    def __init__(self, local: Local, forget: Callable[[int], None]) -> None:
-        """Take what to call when a link is gone."""
+    def __init__(self, local: Local, forget: Callable[[int], None], access: Access = ANYBODY) -> None:
+        """Take what to call when a link is gone, and who may link."""
         self._local = local
         self._settings = local.settings
         self._forget = forget
+        self._access = access
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
         settings = local.settings
         self._own = Hello(LOW, HIGH, "router", settings.name, settings.network, local.life, settings.routing)
         self._pings = 0
-        self.changes = 0  # of who the neighbours are
+        self.changes = 0  # of who the neighbours are, and how far
+        self.is_leaving = False
 
     # --- lookup
 
@@ -78,8 +90,10 @@ class OpenLinks:
         return [link for links in self._by_neighbour.values() for link in links]
 
     def neighbours(self) -> dict[str, int]:
-        """Return the routers at the other ends, with the lengths of the links."""
-        return {name: self._settings.weights.get(name, 1) for name in sorted(self._by_neighbour)}
+        """Return the routers at the other ends, with the lengths of the links: the greatest if this router leaves."""
+        weights = {} if self.is_leaving else self._settings.weights
+        usual = MOST_WEIGHT if self.is_leaving else 1
+        return {name: weights.get(name, usual) for name in sorted(self._by_neighbour)}
 
     def to(self, neighbour: str) -> int | None:
         """Return the newest link to a router."""
@@ -95,9 +109,9 @@ class OpenLinks:
 
     # --- changes
 
-    def open(self, link: int) -> None:
+    def open(self, link: int, names: frozenset[str] | None = None) -> None:
         """Greet whoever is at the other end of a new connection."""
-        self._all[link] = Link(link, self._local.now, self._local.now)
+        self._all[link] = Link(link, self._local.now, self._local.now, names=names)
         self._local.outbox.send(link, self._own)
 
     def greeted(self, link: Link, hello: Hello) -> None:
@@ -105,13 +119,24 @@ class OpenLinks:
         if link.hello is not None:
             raise WireError("a second Hello")
         self._check(hello)
-        link.hello = hello
+        hello = link.hello = self._admitted(link, hello)
         if link.is_router:
             self.changes += hello.name not in self._by_neighbour
             parallel = self._by_neighbour.setdefault(hello.name, [])
             parallel.append(link.id)
             if len(parallel) > _MOST_PARALLEL:
                 self.shut(parallel[0], "there are newer links between us")
+
+    def _admitted(self, link: Link, hello: Hello) -> Hello:
+        """Return the Hello of who may link, with its true name and without its token; refuse all others."""
+        try:
+            name, link.rights = self._access.admitted(hello, link.names)
+        except Denied as error:
+            self._local.counters[f"denied: {hello.role}"] += 1
+            if hello.role == "client":
+                self._local.outbox.send(link.id, Refused(HELLO, 0, error.summary[:MOST_REASON]))
+            raise WireError(error.summary) from None
+        return replace(hello, name=name, token="")
 
     def _check(self, hello: Hello) -> None:
         own = self._own
@@ -126,6 +151,11 @@ class OpenLinks:
         is_new = hello.role == "router" and hello.name not in self._by_neighbour
         if is_new and len(self._by_neighbour) >= MOST_NEIGHBOURS:
             raise WireError(f"there are {MOST_NEIGHBOURS:,} neighbours here, and no more can be told of")
+
+    def leave(self) -> None:
+        """From now on tell that all links are as long as can be: messages take other ways, if there are any."""
+        self.changes += not self.is_leaving
+        self.is_leaving = True
 
     def shut(self, link: int, reason: str) -> None:
         """Close a link from this side."""

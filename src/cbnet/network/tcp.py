@@ -17,20 +17,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
-from typing import NamedTuple
+from ssl import SSLError
+from typing import Any, NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.network.addresses import Address
 from cbnet.network.backoff import Backoff
+from cbnet.network.beginning import NOTHING, Beginning
 from cbnet.network.connection import Connection
+from cbnet.network.failures import NotTrusted
 from cbnet.network.flooding import MOST_NODE_BYTES
-from cbnet.network.frames import Frame, Lost, Ping
-from cbnet.network.links import Link
+from cbnet.network.frames import Close, Frame, Lost, Ping
+from cbnet.network.interfaces import Interface, Interfaces
+from cbnet.network.journal import Journal
+from cbnet.network.links import Link, Traffic
+from cbnet.network.logs import log
 from cbnet.network.outbox import Action, Send
 from cbnet.network.router import Router
+from cbnet.network.security import OPEN, Security
 from cbnet.network.settings import Settings
+from cbnet.network.tls import HANDSHAKE, client_context, dialled, explained, server_context
 from cbnet.network.waiting import Waiting
 
 _TICK = 0.1  # seconds
@@ -40,8 +48,6 @@ PRESSURE = 1 << 20  # bytes that wait for a neighbour before clients must wait
 MOST_WAITING = 1 << 24  # bytes of messages that wait for one neighbour or client
 MOST_ANSWERS = 2 * MOST_WAITING  # bytes of all that waits for one client
 MOST_RECORDS = MOST_NODE_BYTES + (1 << 26)  # bytes of all that waits for one neighbour: more than one predicate
-
-_log = logging.getLogger("cbnet.network")
 
 
 class _Stall(NamedTuple):
@@ -54,11 +60,22 @@ class _Stall(NamedTuple):
 class TcpRouter:
     """A router over TCP, in the event loop that runs."""
 
-    def __init__(self, settings: Settings, listen: Address, neighbours: Mapping[str, Address]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        listen: Address,
+        neighbours: Mapping[str, Address],
+        security: Security = OPEN,
+        beginning: Beginning = NOTHING,
+    ) -> None:
         """Take where to listen, 0 for any port that is free, and where the neighbours are that are to be dialled."""
-        self.router = Router(settings, secrets.randbits(62))
+        life = secrets.randbits(62) if beginning.life is None else beginning.life
+        self.router = Router(settings, life, security.access, beginning)
+        self._security = security
         self.address = listen
-        self._neighbours = neighbours
+        self.neighbours = neighbours
+        self.is_draining = False
+        self.journal = Journal(self.router)
         self._loop = asyncio.get_running_loop()
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}
@@ -68,6 +85,10 @@ class TcpRouter:
         self._kept_alive = 0.0  # when all were last shown that this side is there
         self._sent: dict[Connection, int] = {}  # bytes until then
         self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
+        self._links: dict[Connection, Link] = {}
+        self._interfaces = Interfaces()
+        self._began = self.ticked = self._view_changed = self._loop.time()
+        self._views = self.router.view_changes
         self._tasks: list[asyncio.Task[None]] = []
         self._server: asyncio.Server | None = None
 
@@ -76,14 +97,40 @@ class TcpRouter:
     async def start(self) -> None:
         """Listen, and dial the neighbours from now on."""
         try:
-            self._server = await self._loop.create_server(self._connection, self.address.host, self.address.port)
+            self._server = await self._loop.create_server(
+                self._connection, self.address.host, self.address.port, **self._accepting()
+            )
         except OSError as error:
             raise InputError(f"cannot listen at {self.address}: {error.strerror}", hint="choose another port") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         self.address = Address(host, port)
-        tasks = [self._tick(), *(self._dial(name, where) for name, where in self._neighbours.items())]
+        tasks = [self._tick(), *(self._dial(name, where) for name, where in self.neighbours.items())]
         self._tasks = [self._loop.create_task(task) for task in tasks]
-        _log.info("%s listens at %s", self.router.settings.name, self.address)
+        self.journal.started(self.address)
+
+    async def drain(self, seconds: float) -> None:
+        """Prepare to end so that nothing is lost: let messages take other ways, and what is here leave.
+
+        It takes no new connections. When all know that it leaves, and what they sent before that has come, its clients
+        are told, then its neighbours; they end their links, after what they have sent. All in so many seconds at most.
+        """
+        began, self.is_draining = self.now, True
+        end = began + seconds
+        self.journal.draining(seconds)
+        if self._server is not None:
+            self._server.close()
+        self._perform(self.router.leave(began))
+        await self._until(lambda: self.router.is_known_to_leave, end)
+        is_known = self.router.is_known_to_leave
+        if self.router.links.routers():
+            await asyncio.sleep(max(0.0, min(self.router.settings.overlap, end - self.now)))
+        await self._part([each for each, link in self._links.items() if not link.is_router], end)
+        await self._until(lambda: not self._unread(), end)
+        for dialling in self._tasks[1:]:
+            dialling.cancel()
+        unread = self._unread()
+        await self._part(list(self._links), end)
+        self.journal.drained(self.now - began, is_known=is_known, waiting=unread)
 
     async def stop(self, reason: str = "the router ends") -> None:
         """Say goodbye to all, and end."""
@@ -97,6 +144,7 @@ class TcpRouter:
         for connection in open_ones:
             connection.close(reason)
         await asyncio.gather(*(connection.gone(_TICK) for connection in open_ones))
+        self.journal.ended(self.uptime)
 
     # --- what happens to connections
 
@@ -105,17 +153,21 @@ class TcpRouter:
         number = next(self._numbers)
         self._connections[number] = connection
         self._ids[connection] = number
-        self._perform(self.router.opened(number, self._now))
-        self._link(connection).traffic = connection.traffic
+        self._perform(self.router.opened(number, self._now, connection.names))
+        link = self._links[connection] = self._link(connection)
+        link.traffic = connection.traffic
 
     def received(self, connection: Connection, frames: list[Frame]) -> None:
         """Give frames to the router."""
         number = self._ids[connection]
+        if frames and isinstance(frames[-1], Close):
+            self.journal.said(number, frames[-1].reason)
         self._perform(self.router.received_all(number, frames, self._now))
         self.router.counters["dropped: a packet that is too long"] += connection.taken_skipped()
         link = self.router.links.get(number)
         if link is None:
             return
+        self.journal.met(number, link, connection, self._now)
         connection.waiting.drops = link.is_dropped_for
         if link.is_router:
             connection.waiting.most = MOST_RECORDS
@@ -131,7 +183,7 @@ class TcpRouter:
 
     def closed(self, connection: Connection) -> None:
         """Tell the router that a connection is gone."""
-        number = self._forget(connection)
+        number = self._forget(connection, str(connection.error or "the connection has ended"))
         if number is not None:
             self._perform(self.router.closed(number, self._now))
 
@@ -157,11 +209,64 @@ class TcpRouter:
         if not self._pressing:
             self._release()
 
+    # --- how it is
+
+    @property
+    def now(self) -> float:
+        """The time of its event loop, in seconds."""
+        return self._loop.time()
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since it was made."""
+        return self.now - self._began
+
+    @property
+    def view_age(self) -> float:
+        """Seconds since the network that can be reached has changed."""
+        return self.now - self._view_changed
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether it takes connections."""
+        return self._server is not None and self._server.is_serving()
+
+    def interfaces(self) -> dict[Interface, Traffic]:
+        """Return what went over each interface since the start."""
+        return self._interfaces.all(self._links.values())
+
     # --- inside
+
+    async def _until(self, is_so: Callable[[], bool], end: float) -> None:
+        """Wait for something, but not beyond a time."""
+        while not is_so() and self.now < end:
+            await asyncio.sleep(_TICK / 5)
+
+    async def _part(self, connections: Collection[Connection], end: float) -> None:
+        """Tell others that this router leaves, and wait until they have ended their links."""
+        for connection in connections:
+            connection.send(Close("the router leaves"))
+        if connections:
+            await asyncio.wait([each.ended for each in connections], timeout=max(0.0, end - self.now))
+
+    def _unread(self) -> int:
+        return sum(connection.unread for connection in self._links)
 
     @property
     def _now(self) -> float:
         return self._loop.time()
+
+    def _accepting(self) -> dict[str, Any]:
+        """Return how connections are protected that others make."""
+        if self._security.tls is None:
+            return {}
+        context = server_context(self._security.tls, needs_certificate=self._security.needs_client_certificates)
+        context.on_failure = self._not_trusted
+        return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE}
+
+    def _not_trusted(self, why: str) -> None:
+        self.router.counters["denied: TLS"] += 1
+        log(logging.WARNING, "not trusted", reason=why)
 
     def _connection(self) -> Connection:
         return Connection(self, Waiting(MOST_WAITING, MOST_ANSWERS))
@@ -183,8 +288,7 @@ class TcpRouter:
                     self._press(connection)
             else:
                 assert not isinstance(action, Send)
-                _log.info("%s closes a link to %s: %s", self.router.settings.name, connection.other_side, action.reason)
-                self._forget(connection)
+                self._forget(connection, action.reason)
                 connection.close(action.reason)
 
     def _press(self, connection: Connection) -> None:
@@ -192,10 +296,12 @@ class TcpRouter:
         if link is not None and link.is_router and connection not in self._pressing:
             self._pressing[connection] = _Stall(connection.unsent, self._now)
 
-    def _forget(self, connection: Connection) -> int | None:
+    def _forget(self, connection: Connection, reason: str) -> int | None:
         number = self._ids.pop(connection, None)
         if number is not None:
             self._connections.pop(number, None)
+            self._interfaces.gone(self._links.pop(connection))
+            self.journal.down(number, connection.other_side, reason, self._now)
         self._untold.pop(connection, None)
         self._held.discard(connection)
         self._pressing.pop(connection, None)
@@ -217,6 +323,10 @@ class TcpRouter:
             self._keep_alive(now)
             self._perform(self.router.tick(now))
             self._end_stalls(now)
+            self.journal.check(now)
+            if self.router.view_changes != self._views:
+                self._views, self._view_changed = self.router.view_changes, now
+            self.ticked = now
 
     def _keep_alive(self, now: float) -> None:
         """Show all that this side is there, unasked: what they ask may stand behind much that is to be read before."""
@@ -238,18 +348,26 @@ class TcpRouter:
 
     async def _dial(self, name: str, where: Address) -> None:
         """Keep a connection to a neighbour, unless it has dialled us."""
-        backoff = Backoff()
+        backoff, is_first = Backoff(), True
+        tls = self._security.tls
+        context = None if tls is None else client_context(tls, checks_host=False)  # its name is checked by the Hello
         while True:
             if self.router.links.to(name) is not None:
                 await asyncio.sleep(_RETRY)
                 continue
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    _, connection = await self._loop.create_connection(self._connection, where.host, where.port)
+                    connection = await dialled(self._connection, where, context)
                 began = self._now
                 await connection.ended
+                if isinstance(connection.error, SSLError):
+                    self._not_trusted(f"to {name}: {explained(connection.error, str(where))}")
                 if self._now - began > _PATIENCE:
                     backoff.reset()
+            except NotTrusted as error:
+                self._not_trusted(f"to {name}: {error}")
+                is_first = True
             except OSError as error:
-                _log.debug("%s cannot reach %s at %s: %s", self.router.settings.name, name, where, error)
+                self.journal.unreachable(name, where, error, is_first=is_first)
+                is_first = False
             await asyncio.sleep(backoff.next())

@@ -1,0 +1,235 @@
+"""A router as it is run: its pages by a real HTTP client, its log, and how it ends."""
+
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from operated import operated
+from prometheus_client.parser import text_string_to_metric_families
+
+from cbnet import connect
+from cbnet.network import Processes, Settings
+from cbnet.network.processes import _free_ports
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with operated("ab") as routers:
+        for router in routers.values():
+            router.wait_until_ready()
+        yield routers
+
+
+def samples(router):
+    """Return the value of each series, by its name and labels."""
+    status, headers, text = router.get("/metrics")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def over(name, interface, role="router"):
+    return (name, ("interface", interface), ("role", role))
+
+
+def grown(before, after, *key):
+    return after[key] - before.get(key, 0)
+
+
+def test_the_counters_are_what_was_sent(pair):
+    with connect(pair["a"].address) as publisher, connect(pair["b"].address) as subscriber:
+        subscription = subscriber.subscribe("x >= 0", wait=True)
+        before = {name: samples(router) for name, router in pair.items()}
+        for x in range(-50, 300):
+            publisher.publish({"x": x})
+        for _ in range(300):
+            assert subscription.get(timeout=10) is not None
+        time.sleep(0.3)  # pages are up to 0.2 s old
+        after = {name: samples(router) for name, router in pair.items()}
+    received, sent = "cbnet_messages_received_total", "cbnet_messages_sent_total"
+    # 350 are published at a, the 300 that are wanted go to b, and from there to the client
+    assert grown(before["a"], after["a"], *over(received, "clients", "client")) == 350
+    assert grown(before["a"], after["a"], *over(sent, "b")) == 300
+    assert grown(before["b"], after["b"], *over(received, "a")) == 300
+    assert grown(before["b"], after["b"], *over(sent, "clients", "client")) == 300
+    assert grown(before["a"], after["a"], *over("cbnet_sent_bytes_total", "b")) > 300 * 10
+    assert grown(before["b"], after["b"], "cbnet_matches_total", ("table", "subscriptions")) == 300
+    timed = after["b"]["cbnet_match_seconds_count", ("table", "subscriptions")]
+    assert 300 // 64 <= timed == after["b"]["cbnet_match_seconds_bucket", ("le", "+Inf"), ("table", "subscriptions")]
+    assert after["b"]["cbnet_subscriptions",] == 1
+    assert after["a"]["cbnet_filters", ("table", "records")] == 1
+    assert after["a"]["cbnet_reachable_routers",] == 2
+    assert after["a"]["cbnet_links", ("role", "router")] == 1
+    assert after["b"]["cbnet_confirmation_seconds_count", ("result", "confirmed")] >= 1
+
+
+def test_what_went_over_links_that_are_gone_is_still_counted(pair):
+    key = over("cbnet_messages_received_total", "clients", "client")
+    before = samples(pair["b"]).get(key, 0)
+    for _ in range(3):
+        with connect(pair["b"].address) as client:
+            client.publish({"y": 1}, wait=True)
+    time.sleep(0.3)
+    assert samples(pair["b"])[key] == before + 3
+
+
+def test_a_router_is_ready_when_it_has_its_neighbours():
+    (port,) = _free_ports(1, taken=())
+    with operated("a", "--neighbour", f"b=127.0.0.1:{port}") as routers:
+        assert routers["a"].state("/healthz") == (200, {"healthy": True})
+        waits = "no link to b yet, for which it waits 10 s from its start"
+        assert routers["a"].state() == (503, {"ready": False, "reasons": [waits]})
+        with Processes([Settings("b")], [], {"b": port}):
+            routers["a"].wait_until_ready()
+            assert routers["a"].state() == (200, {"ready": True})
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 404),
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
+        (b"GET /healthz?now HTTP/1.0\r\n\r\n", 200),
+        (b"nonsense\r\n\r\n", 400),
+        (b"\xff\xfe\x00 \x00 HTTP/1.1\r\n\r\n", 404),
+        (b"GET /healthz HTTP/2\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 5_000 + b"\r\n", 431),
+        (b"G" * 100_000, 431),
+    ],
+)
+def test_what_is_asked_badly_is_answered_well(pair, request_, status):
+    with socket.create_connection(("127.0.0.1", pair["a"].http_port), timeout=5) as client:
+        client.sendall(request_)
+        answer = client.makefile("rb").readline()
+    assert int(answer.split()[1]) == status
+    assert pair["a"].state("/healthz") == (200, {"healthy": True})
+
+
+def test_a_head_has_no_body(pair):
+    status, headers, body = pair["a"].get("/healthz", "HEAD")
+    assert (status, int(headers["Content-Length"]) > 0, body) == (200, True, "")
+
+
+def test_who_asks_slowly_or_never_keeps_nobody_away_for_long(pair):
+    idle = [socket.create_connection(("127.0.0.1", pair["a"].http_port)) for _ in range(40)]
+    try:
+        for client in idle[::2]:
+            client.sendall(b"GET /metrics HT")
+        with connect(pair["a"].address) as client:  # the network does not notice
+            client.publish({"x": 1}, wait=True, timeout=2)
+        end = time.monotonic() + 10
+        while True:  # all are cut off after 5 s
+            try:
+                assert pair["a"].state("/healthz")[0] == 200
+                break
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+    finally:
+        for client in idle:
+            client.close()
+
+
+def test_a_log_is_json_lines_without_secrets_and_with_no_line_for_a_message():
+    with operated("ab") as routers:
+        routers["a"].wait_until_ready()
+        with connect(routers["a"].address, name='mallory", "event":"forged') as client:
+            for _ in range(200):
+                client.publish({"secret": "of the message"})
+            client.publish({"x": 1}, wait=True)
+        with socket.create_connection(("127.0.0.1", int(routers["a"].address.split(":")[1]))) as stranger:
+            stranger.sendall(b"\x00\x00\x00\x03abc")
+            stranger.recv(100)
+        code, events = routers["a"].end()
+    names = [event["event"] for event in events]
+    assert code == 0
+    assert names[0] == "started"
+    assert names[-1] == "ended"
+    assert {"link up", "link down", "refused", "network", "draining", "drained"} <= set(names)
+    assert len(events) < 40
+    assert all(event["router"] == "a" and event["time"].endswith("Z") for event in events)
+    assert "of the message" not in str(events)
+
+
+def stream(addresses, ending):
+    """Publish at a and receive at c, all the while; end another; return what was missed."""
+    with connect(str(addresses["a"])) as publisher, connect(str(addresses["c"])) as subscriber:
+        subscription = subscriber.subscribe("n >= 0", wait=True, queue=100_000)
+        count, is_over = 0, threading.Event()
+
+        def publish():
+            nonlocal count
+            while not is_over.is_set():
+                for _ in range(10):
+                    publisher.publish({"n": count})
+                    count += 1
+                time.sleep(0.005)
+
+        thread = threading.Thread(target=publish)
+        thread.start()
+        time.sleep(0.5)
+        ending()
+        time.sleep(1.5)
+        is_over.set()
+        thread.join()
+        got = []
+        while (delivery := subscription.get(timeout=1)) is not None:
+            got.append(delivery.message["n"])
+    assert count > 500
+    assert len(got) == len(set(got))
+    return set(range(count)) - set(got)
+
+
+RING = "ab bc cd da"
+
+
+def test_a_router_that_drains_loses_nothing():
+    with operated(RING) as routers:
+        for router in routers.values():
+            router.wait_until_ready()
+        states = []
+
+        def drain():
+            routers["b"].process.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+            states.append(routers["b"].state())
+            _, log = routers["b"].process.communicate(timeout=20)
+            states.append(log)
+
+        addresses = {name: router.address for name, router in routers.items()}
+        assert stream(addresses, drain) == set()  # from a to c by b, the first of two ways of one length
+        assert states[0] == (503, {"ready": False, "reasons": ["it leaves"]})
+        assert '"is_known":true,"bytes_left":0' in states[1]
+        time.sleep(0.3)
+        passed = samples(routers["a"])
+        assert passed[over("cbnet_messages_sent_total", "b")] > 100
+        assert passed[over("cbnet_messages_sent_total", "d")] > 100
+
+
+def test_a_router_that_is_killed_loses_what_it_had():
+    with Processes([Settings(name) for name in "abcd"], [tuple(link) for link in RING.split()]) as ring:
+        ring.wait()
+
+        def kill():
+            ring.signal("b", signal.SIGSTOP)  # what comes now waits at its door
+            time.sleep(0.1)
+            ring.kill("b")
+
+        assert stream(ring.addresses, kill) != set()
+
+
+def test_a_second_signal_ends_at_once():
+    with operated("ab", "--set", "drain=600", "--set", "overlap=600") as routers:
+        routers["a"].wait_until_ready()
+        routers["a"].process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert routers["a"].state() == (503, {"ready": False, "reasons": ["it leaves"]})
+        code, events = routers["a"].end(signal.SIGINT)
+    assert code == 0
+    assert [event["event"] for event in events[-1:]] == ["ended"]
+    assert "drained" not in [event["event"] for event in events]
