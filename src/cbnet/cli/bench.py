@@ -6,6 +6,7 @@ import typer
 
 from cbnet.cli.bench_forwarding import forwarding
 from cbnet.cli.bench_minimal import minimal
+from cbnet.cli.bench_month import month
 from cbnet.cli.bench_network import network
 from cbnet.cli.bench_spark import spark
 from cbnet.cli.bench_tags import tags
@@ -17,4 +18,5 @@ bench.command()(updates)
 bench.command()(tags)
 bench.command()(minimal)
 bench.command()(network)
+bench.command()(month)
 bench.command()(spark)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 from typing import Protocol
 
 from cbnet.errors import InputError
+from cbnet.network.beginning import NOTHING, Beginning
 from cbnet.network.frames import Close, Frame
 from cbnet.network.outbox import Action, Send
 from cbnet.network.router import Router
@@ -68,9 +69,10 @@ class _Cable:
 class Host:
     """A place where a router runs, or not."""
 
-    def __init__(self, memory: Memory, settings: Settings) -> None:
+    def __init__(self, memory: Memory, settings: Settings, beginning: Beginning) -> None:
         self._memory = memory
         self.settings = settings
+        self.beginning = beginning
         self.router: Router | None = None
         self.ahead = 0.0  # of its clock before the others
         self.ends: dict[int, End] = {}
@@ -164,18 +166,20 @@ class Memory:
 
     # --- routers and cables
 
-    def add(self, settings: Settings) -> Router:
-        """Add a router and start it."""
+    def add(self, settings: Settings, beginning: Beginning = NOTHING) -> Router:
+        """Add a router and start it; beginning: what it begins with, each time that it starts."""
         if settings.name in self.hosts:
             raise InputError(f"there is a router {settings.name!r} already")
-        host = self.hosts[settings.name] = Host(self, settings)
+        host = self.hosts[settings.name] = Host(self, settings, beginning)
         self.every(TICK, host.tick)
         return self.start(settings.name)
 
     def start(self, name: str) -> Router:
         """Start a router that was added, or killed, with nothing in its memory."""
         host = self.hosts[name]
-        host.router = Router(host.settings, self.random.getrandbits(62))
+        life = self.random.getrandbits(62)
+        chosen, host.beginning = host.beginning.life, replace(host.beginning, life=None)  # a life is for once
+        host.router = Router(host.settings, life if chosen is None else chosen, beginning=host.beginning)
         host.tick()
         return host.router
 
@@ -255,6 +259,11 @@ class Memory:
         """Close a connection from one end, after what was sent."""
         end.is_open = False
         self._arrive(end, lambda: self._close(end.peer))
+
+    def lose(self, end: End) -> None:
+        """Let nothing that is sent over a connection arrive; nobody is told."""
+        for each in (end, end.peer):
+            self._sever(each, is_noticed=False)
 
     def _sever(self, end: End, is_noticed: bool) -> None:
         """Let nothing that is sent from an end arrive; perhaps that end notices."""
