@@ -7,7 +7,7 @@ demo: .venv/installed
 	@$(BIN)/cbnet demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: .venv/installed
 	$(BIN)/ruff format --check .

@@ -10,6 +10,11 @@ settings.register_profile("cbnet", deadline=None, max_examples=300, derandomize=
 settings.load_profile("cbnet")
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take long."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @dataclass
 class Outcome:
     code: int

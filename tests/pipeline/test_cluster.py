@@ -102,6 +102,7 @@ def kill_all(process):
             os.kill(number, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_changes_nothing(spark, cluster, tmp_path):
     address, workers = cluster
     (tmp_path / "run.toml").write_text(CONFIG)

@@ -49,6 +49,7 @@ def kill(process):
     process.stdout.close()
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_and_gives_the_same_rows(spark, start, folder, tmp_path):
     config = read_config(folder / "run.toml")
     out = Path(config.out)

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812, the name that Spark's own 
 from cbnet.errors import InputError
 
 _DOCUMENTS_A_PARTITION = 20_000
+_ALWAYS = 2  # partitions: in whatever order two numbers are added, the sum is the same
 
 
 class TopicModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -95,6 +96,6 @@ def _vectors(documents: DataFrame, words: list[str]) -> DataFrame:
     repeated = F.flatten(F.zip_with("words", "counts", lambda word, count: F.array_repeat(word, count)))
     counter = CountVectorizerModel.from_vocabulary(words, inputCol="tokens", outputCol="features")
     found = counter.transform(documents.withColumn("tokens", repeated)).drop("tokens")
-    partitions = max(1, ceil(documents.count() / _DOCUMENTS_A_PARTITION))
+    partitions = max(_ALWAYS, ceil(documents.count() / _DOCUMENTS_A_PARTITION))
     key = [F.col(name) for name in ("user", "item", "words", "counts")]
     return found.repartition(partitions, F.xxhash64(*key)).sortWithinPartitions(*key)

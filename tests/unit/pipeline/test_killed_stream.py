@@ -9,6 +9,8 @@ import sys
 import time
 from collections import Counter
 
+import pytest
+
 from cbnet import Table
 
 FILES = 10
@@ -44,6 +46,7 @@ def kill_at_random(folder, rng):
     process.wait()
 
 
+@pytest.mark.long
 def test_killed_and_restarted_it_loses_and_doubles_nothing(tmp_path, spark):
     seed = 0 if os.environ.get("CI") else random.randrange(10**6)
     rng = random.Random(seed)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from clusters import standalone_cluster
 
 from cbnet import Table
@@ -31,6 +32,7 @@ with spark_session(master=master, conf=conf, progress=False) as spark:
 """
 
 
+@pytest.mark.long
 def test_tables_reach_the_workers_of_a_cluster(tmp_path):
     Table.build({"low": "id < 3", "thirds": "id >= 997 or id = 500"}).save(tmp_path / "t.cbt")
     Table.build({1: "id > 1"}).save(tmp_path / "t.cbt.2")
