@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.network_options import AnyRouter, Folder, NetworkName, connected
+from cbnet.cli.network_options import (
+    AnyRouter,
+    Authority,
+    Certificate,
+    Folder,
+    Identity,
+    Key,
+    NetworkName,
+    TokenOption,
+    connected,
+)
 from cbnet.cli.output import AsJson, counted, print_error, print_json, print_remark
 from cbnet.errors import InputError
 
@@ -35,6 +45,10 @@ def pub(
     router: AnyRouter = None,
     network: Folder = None,
     network_name: NetworkName = "cbnet",
+    tls_authority: Authority = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    token: TokenOption = None,
     json: AsJson = False,
 ) -> None:
     """Publish a message; end when the router has it.
@@ -49,7 +63,7 @@ def pub(
     messages: Iterable[Message | InputError]
     messages = [spoken_message(words)] * count if words else _lines()
     published = mistakes = 0
-    with connected(router, network, network_name) as client:
+    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
         for message in _paced(messages, rate):
             if isinstance(message, InputError):
                 mistakes += 1

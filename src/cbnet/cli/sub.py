@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.network_options import AnyRouter, Folder, NetworkName, connected
+from cbnet.cli.network_options import (
+    AnyRouter,
+    Authority,
+    Certificate,
+    Folder,
+    Identity,
+    Key,
+    NetworkName,
+    TokenOption,
+    connected,
+)
 from cbnet.cli.output import AsJson, counted, print_json, print_remark
 
 if TYPE_CHECKING:
@@ -17,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def sub(
-    predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="In quotes.", show_default=False)],
+    predicate: Annotated[str | None, typer.Argument(metavar="PREDICATE", help="In quotes.", show_default=False)] = None,
+    loaded: Annotated[
+        bool, typer.Option("--loaded", help="What the router's node was loaded with, in the place of a predicate.")
+    ] = False,
     router: AnyRouter = None,
     network: Folder = None,
     count: Annotated[
@@ -32,18 +44,25 @@ def sub(
         str, typer.Option("--when-full", help="What to do then: block, drop oldest or disconnect.")
     ] = "block",
     network_name: NetworkName = "cbnet",
+    tls_authority: Authority = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    token: TokenOption = None,
     json: AsJson = False,
 ) -> None:
     """Subscribe to a predicate and print the messages that it matches.
 
     Example: cbnet sub 'price < 500 and #upgradeable' --wait
     """
-    from cbnet.errors import CbnetError
+    from cbnet.errors import CbnetError, InputError
     from cbnet.language import parse
 
-    parse(predicate)  # before anybody waits for a router
+    if (predicate is None) != loaded:
+        raise InputError("subscribe to what?", hint="give either a predicate, in quotes, or --loaded")
+    if predicate is not None:
+        parse(predicate)  # before anybody waits for a router
     policy: Any = when_full
-    with connected(router, network, network_name) as client:
+    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
         subscription = _subscribed(client, predicate, wait, timeout, queue, policy)
         try:
             _print_all(subscription, count, as_json=json)
@@ -56,8 +75,10 @@ def sub(
 
 
 def _subscribed(
-    client: Client, predicate: str, wait: bool, timeout: float, queue: int, when_full: WhenFull
+    client: Client, predicate: str | None, wait: bool, timeout: float, queue: int, when_full: WhenFull
 ) -> Subscription:
+    if predicate is None:
+        return client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
     subscription = client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
     if wait:
         _, routers, missing = subscription.confirmation
@@ -75,19 +96,9 @@ def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) 
 
 
 def _print(delivery: Delivery, *, as_json: bool) -> None:
+    from cbnet.cli.payload_text import message_line, payload_members
+
     if as_json:
-        print_json({"message": delivery.message, **_payload(delivery.payload), "source": delivery.source})
-        return
-    from cbnet.language import Message
-
-    text = str(Message.from_dict(delivery.message)) or "(an empty message)"
-    shown = _payload(delivery.payload)["payload"]
-    print(f"{text}  {shown}" if shown else text)
-
-
-def _payload(payload: bytes) -> dict[str, str]:
-    """Return a payload as text, if it is some, else in base 64."""
-    try:
-        return {"payload": payload.decode()}
-    except UnicodeDecodeError:
-        return {"payload": base64.b64encode(payload).decode(), "encoding": "base64"}
+        print_json({"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source})
+    else:
+        print(message_line(delivery.message, delivery.payload))

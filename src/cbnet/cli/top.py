@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.network_options import AnyRouter, Folder, NetworkName
+from cbnet.cli.network_options import (
+    NOBODY,
+    AnyRouter,
+    Authority,
+    Certificate,
+    Folder,
+    Identity,
+    Key,
+    NetworkName,
+    TokenOption,
+)
 from cbnet.cli.output import AsJson, counted, print_json, print_remark
 from cbnet.errors import CbnetError
 
@@ -31,6 +41,10 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Print one snapshot and end.")] = False,
     every: Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")] = 1.0,
     network_name: NetworkName = "cbnet",
+    tls_authority: Authority = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    token: TokenOption = None,
     json: AsJson = False,
 ) -> None:
     """Show all routers of a network: who is there, what they hold, what they do in a second. Ctrl-C ends it.
@@ -39,7 +53,8 @@ def top(
 
     Example: cbnet top --network here
     """
-    watch = Watch(*_routers(router, network, network_name))
+    identity = Identity(tls_authority, certificate, key, token)
+    watch = Watch(*_routers(router, network, network_name), identity)
     watch.look()
     if not (once or json) and sys.stdout.isatty():
         _show_live(watch, every)
@@ -89,9 +104,10 @@ def _show_live(watch: Watch, every: float) -> None:
 class Watch:
     """Routers that are looked at again and again."""
 
-    def __init__(self, routers: dict[str, Address], network: str) -> None:
+    def __init__(self, routers: dict[str, Address], network: str, identity: Identity = NOBODY) -> None:
         self._routers = routers
         self._network = network
+        self._tls, self._token = identity.tls, identity.token
         self._before: dict[str, Status] = {}
         self.rows: list[RouterRates] = []
 
@@ -100,7 +116,7 @@ class Watch:
         from cbnet.network import statuses
         from cbnet.network.rates import rates
 
-        found = statuses(self._routers, network=self._network)
+        found = statuses(self._routers, network=self._network, tls=self._tls, token=self._token)
         self.rows = [
             rates(name, where, self._before.get(name), found.get(name)) for name, where in self._routers.items()
         ]  # fmt: skip

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.network_options import AnyRouter, Folder, NetworkName, connected
+from cbnet.cli.network_options import (
+    AnyRouter,
+    Authority,
+    Certificate,
+    Folder,
+    Identity,
+    Key,
+    NetworkName,
+    TokenOption,
+    connected,
+)
 from cbnet.cli.output import AsJson, print_json
 from cbnet.errors import InputError
 
@@ -29,6 +39,10 @@ def trace(
     router: AnyRouter = None,
     network: Folder = None,
     network_name: NetworkName = "cbnet",
+    tls_authority: Authority = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    token: TokenOption = None,
     json: AsJson = False,
 ) -> None:
     """Publish a message and show its way: at each router who wants it and by which filter, or what came closest.
@@ -44,7 +58,7 @@ def trace(
     message = spoken_message(words)
     if of is not None:
         parse(of)  # before anybody waits for a router
-    with connected(router, network, network_name) as client:
+    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
         traced = client.trace(message, payload.encode(), is_dry=dry or of is not None, of=of, at=at or "")
         place = at or client.router
     if json:

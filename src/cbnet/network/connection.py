@@ -10,7 +10,9 @@ import asyncio
 from typing import Protocol, cast
 
 from cbnet.network.frames import (
+    Answer,
     Ask,
+    Asked,
     Close,
     Deliver,
     Frame,
@@ -19,6 +21,8 @@ from cbnet.network.frames import (
     Ping,
     Pong,
     Publish,
+    Pull,
+    Replied,
     Reply,
     Report,
     Request,
@@ -30,7 +34,7 @@ from cbnet.network.waiting import Waiting
 from cbnet.network.wire import FrameReader, WireError, encode, encode_onto
 
 _LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report, Request, Reply, NoItem})
-_MESSAGES = frozenset({Packet, Publish, Deliver})  # what is counted as a message
+_MESSAGES = frozenset({Packet, Publish, Deliver, Request, Reply, Pull, Answer, Asked, Replied})  # what is counted
 _NEEDLESS = frozenset({Ping, Pong})  # where something waits: that shows as well that this side is there
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket's buffer, above which frames wait, and below which they go on
 _AT_ONCE = 1 << 20  # bytes that are written before the turn of the event loop ends

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from cbnet.network.router import Router
 
 
-def status_of(router: Router, local: Local, number: int) -> Status:
-    """Return how a router is now; of very many links and counters only the first."""
+def status_of(router: Router, local: Local, number: int, *, is_whole: bool = True) -> Status:
+    """Return how a router is now; of very many links and counters only the first.
+
+    is_whole: with what tells of others, the links and counters.
+    """
     counters = local.counters + router.subscriptions.table.times() + router.database.predicates.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
@@ -30,8 +33,9 @@ def status_of(router: Router, local: Local, number: int) -> Status:
         len(router.announced),
         len(router.subscriptions),
         sum(peer.role == "client" for peer in peers),
-        sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MOST_PEERS],
-        dict(sorted(counters.items())[:MOST_COUNTERS]),
+        sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MOST_PEERS] if is_whole else [],
+        dict(sorted(counters.items())[:MOST_COUNTERS]) if is_whole else {},
+        router.subscriptions.loaded_count,
     )
 
 

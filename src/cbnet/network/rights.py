@@ -1,0 +1,178 @@
+"""Rights: what may a client publish, subscribe to, offer and request? Each is a predicate.
+
+    publish     a message must match it
+    subscribe   it must cover the predicate of a subscription, so that nothing else can ever be delivered
+    offer       it must cover the predicate of an offer
+    request     a request, as a message, must match it
+    watch       whether the client may trace messages and see how the router is: both tell of others
+
+What is not allowed raises `Denied`, which says what is missing and, for a predicate, what to write instead. `covers`
+is sound and not complete: where it is not shown that a predicate stays within the rights, it is denied. Its work grows
+with the filters of both sides, so those of rights are few (`RIGHTS_LIMITS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from cbnet.errors import InputError
+from cbnet.language.covering import covers, overlaps
+from cbnet.language.filter import Filter
+from cbnet.language.limits import Limits
+from cbnet.language.message import Message
+from cbnet.language.parser import parse
+from cbnet.language.predicate import Predicate
+from cbnet.language.witness import search_counterexample
+from cbnet.network.toml_files import check_keys
+
+RIGHTS_LIMITS: Final = Limits(length=4_096, filters=16, constraints=64)  # of one right
+_MOST_CHECKED = 1_000  # filters of a predicate: as many as a subscription may have
+_BUDGET = 64  # values that the search for an example may choose anew
+_MOST_EXPLAINED = 1_000  # characters of a predicate: to explain more would take longer than to refuse it
+_MOST_SAID = 140  # characters of a predicate in an answer
+
+
+class Denied(InputError):  # noqa: N818
+    """What a client asks for is beyond its rights."""
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What one client may do; None: everything."""
+
+    publish: Predicate | None = None
+    subscribe: Predicate | None = None
+    offer: Predicate | None = None
+    request: Predicate | None = None
+    watch: bool = True
+
+    def check_publish(self, message: Message) -> None:
+        """Raise `Denied` unless the client may publish a message."""
+        _check_message("publish", self.publish, message)
+
+    def check_request(self, request: Message) -> None:
+        """Raise `Denied` unless the client may send a request."""
+        _check_message("request", self.request, request)
+
+    def check_subscribe(self, predicate: Predicate) -> None:
+        """Raise `Denied` unless the client may subscribe to a predicate."""
+        _check_predicate("subscribe to", self.subscribe, predicate)
+
+    def check_offer(self, predicate: Predicate) -> None:
+        """Raise `Denied` unless the client may offer what a predicate matches."""
+        _check_predicate("offer", self.offer, predicate)
+
+    def check_watch(self) -> None:
+        """Raise `Denied` unless the client may see what tells of others."""
+        if not self.watch:
+            raise Denied("you may not trace messages: that tells of others", hint="ask for `watch = true`")
+
+    def texts(self) -> dict[str, str | bool]:
+        """Return the rights as a file says them."""
+        said = {"publish": self.publish, "subscribe": self.subscribe, "offer": self.offer, "request": self.request}
+        return {**{key: str(each) for key, each in said.items() if each is not None}, "watch": self.watch}
+
+
+RIGHTS = tuple(field.name for field in fields(Rights))
+EVERYTHING: Final = Rights()
+
+
+def rights_of(said: Mapping[str, Any], where: str) -> Rights:
+    """Return the rights that a table of a file gives; what it does not name, it does not give."""
+    check_keys(said, RIGHTS, f" in {where}")
+    found: dict[str, Predicate | bool] = {}
+    for right in RIGHTS[:-1]:
+        text = said.get(right, "false")
+        if not isinstance(text, str):
+            raise InputError(f"{right} in {where} must be a predicate, not {text!r}", hint='write it as text: "x = 1"')
+        try:
+            found[right] = parse(text, RIGHTS_LIMITS)
+        except InputError as error:
+            raise InputError(f"{right} in {where}: {error.summary}") from None
+    watch = said.get("watch", False)
+    if not isinstance(watch, bool):
+        raise InputError(f"watch in {where} must be true or false, not {watch!r}")
+    return Rights(**found, watch=watch)  # type: ignore[arg-type]
+
+
+# --- what is denied
+
+
+def _check_message(may: str, right: Predicate | None, message: Message) -> None:
+    if right is None or right.matches(message):
+        return
+    if not right.filters:
+        raise Denied(f"you may not {may} anything")
+    closest = min((_failing(filter, message) for filter in right.filters), key=_size)
+    raise Denied(f"you may {may} `{_short(right)}` only: this message fails `{_short(closest)}`")
+
+
+def _failing(filter: Filter, message: Message) -> Filter:
+    """Return the part of a filter that a message does not match."""
+    constraints = (each for each in filter.constraints if not Filter([each]).matches(message))
+    return Filter(constraints, filter.tags - message.tags)
+
+
+def _size(filter: Filter) -> int:
+    return len(filter.constraints) + len(filter.tags)
+
+
+def _check_predicate(may: str, right: Predicate | None, predicate: Predicate) -> None:
+    if right is None:
+        return
+    only = f"you may {may} `{_short(right)}` only"
+    if len(predicate) > _MOST_CHECKED:
+        raise Denied(f"{only}, and a predicate of {len(predicate):,} filters is too large to be compared with that")
+    if covers(right, predicate):
+        return
+    if not right.filters:
+        raise Denied(f"you may not {may} anything")
+    if len(str(predicate)) > _MOST_EXPLAINED:
+        raise Denied(f"{only}, and it is not shown that this predicate stays within that")
+    filter = next(each for each in predicate.filters if not covers(right, each))
+    raise Denied(f"{only}: {_what_is_missing(right, filter)}", hint=_what_to_write(right, predicate))
+
+
+def _what_is_missing(right: Predicate, filter: Filter) -> str:
+    """Say what a filter matches beyond a right, or that this is not known."""
+    search = search_counterexample(right, filter, _BUDGET)
+    if search.message is None:
+        return f"it cannot be shown that `{_short(filter)}` stays within that"
+    return f"`{_short(filter)}` also matches others, such as {_short(search.message)}"
+
+
+def _what_to_write(right: Predicate, predicate: Predicate) -> str:
+    """Return what to write instead of a predicate."""
+    corrected = within(right, predicate)
+    if not corrected.filters:
+        return "no message matches both"
+    text = str(corrected)
+    if len(text) <= _MOST_SAID:
+        return f"write `{text}`"
+    return f"add `{_short(right)}` to each of its filters"
+
+
+def within(right: Predicate, predicate: Predicate) -> Predicate:
+    """Return the predicate of what matches a predicate and a right, written with as little as possible."""
+    kept: dict[Filter, None] = {}
+    for filter in predicate.filters:
+        if covers(right, filter):
+            kept[filter] = None
+        else:
+            kept.update(dict.fromkeys(_both(wide, filter) for wide in right.filters if overlaps(wide, filter)))
+        if len(kept) > RIGHTS_LIMITS.filters:  # more than anybody reads
+            break
+    return Predicate(kept)
+
+
+def _both(wide: Filter, filter: Filter) -> Filter:
+    """Return the filter of what matches both, without the constraints of the first that the second implies."""
+    missing = [each for each in wide.constraints if not covers(Filter([each]), filter)]
+    return Filter([*missing, *filter.constraints], wide.tags | filter.tags)
+
+
+def _short(said: object) -> str:
+    text = str(said)
+    return text if len(text) <= _MOST_SAID else text[: _MOST_SAID - 1] + "…"

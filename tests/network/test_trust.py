@@ -1,0 +1,289 @@
+"""TLS, tokens and rights between real routers and clients, in the loops of asyncio and uvloop."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+from certificates import Authority
+
+from cbnet import InputError, connect, parse
+from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async
+from cbnet.network.access import Access, Account
+from cbnet.network.addresses import Address
+from cbnet.network.loops import new_loop
+from cbnet.network.rights import EVERYTHING, Rights
+from cbnet.network.security import OPEN, Security
+from cbnet.network.tokens import new_token
+
+HERE = "127.0.0.1"
+EU = Rights(parse('region = "EU"'), parse('region = "EU"'), watch=False)
+TICKER = new_token("ticker")
+CLIENTS = {"ticker": Account(EU, TICKER.hash), "card": Account(EVERYTHING)}
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("ours"), "ours")
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("theirs"), "theirs")
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, new_loop], ids=["asyncio", "uvloop"])
+def play(request):
+    """Run a coroutine in a loop."""
+
+    def run(story):
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            return runner.run(story)
+
+    return run
+
+
+def secured(tls, *, routers=frozenset(), needs=False, clients=CLIENTS):
+    return Security(Access(clients, frozenset(routers), has_certificates=True), tls, needs)
+
+
+@asynccontextmanager
+async def router(security, name="a", neighbours=()):
+    started = TcpRouter(Settings(name), Address(HERE, 0), dict(neighbours), security)
+    await started.start()
+    try:
+        yield started
+    finally:
+        await started.stop()
+
+
+async def until(condition, seconds=3.0):
+    for _ in range(round(seconds / 0.02)):
+        if condition():
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+def logged(caplog):
+    """Return the reasons that stand in the logs."""
+    return [str(getattr(record, "members", {}).get("reason", "")) for record in caplog.records]
+
+
+# --- clients
+
+
+def test_a_client_gets_what_its_rights_allow_over_tls(play, ours):
+    async def story():
+        async with (
+            router(secured(ours.tls(HERE, "a"))) as a,
+            await connect_async(str(a.address), tls=ours.tls(), token=TICKER.token) as client,
+        ):
+            with pytest.raises(Refused, match='write `region = "EU" and price > 10`'):
+                await client.subscribe("price > 10")
+            subscription = await client.subscribe('region = "EU" and price > 10', wait=True)
+            with pytest.raises(Refused, match='this message fails `region = "EU"`'):
+                await client.publish({"price": 11}, wait=True)
+            await client.publish({"price": 11, "region": "EU"}, b"x" * 100_000)
+            delivery = await anext(subscription)
+            with pytest.raises(Refused, match="you may not trace"):
+                await client.trace({"price": 11, "region": "EU"})
+            return len(delivery.payload), [link.hello.name for link in a.router.links.all()]
+
+    assert play(story()) == (100_000, ["ticker"])
+
+
+@pytest.mark.parametrize("case", ["unknown authority", "another name", "expired"])
+def test_a_client_does_not_trust_a_router_and_both_say_why(play, ours, theirs, caplog, case):
+    shown, trusts, client_says, router_says = {
+        "unknown authority": (
+            ours.tls(HERE, "a"),
+            theirs,
+            "of an authority that is not trusted",
+            "trust the authority",
+        ),
+        "another name": (ours.tls("elsewhere.example"), ours, "is for another address; dial one", "dialled"),
+        "expired": (ours.tls(HERE, is_expired=True), ours, "has expired; it must be renewed", "has expired; renew it"),
+    }[case]
+
+    async def story():
+        async with router(secured(shown)) as a:
+            with pytest.raises(NotTrusted) as raised:
+                await connect_async(str(a.address), tls=Tls(trusts.file), token=TICKER.token)
+            assert await until(lambda: a.router.counters["denied: TLS"])
+            return str(raised.value)
+
+    told = play(story())
+    assert told.startswith(f"the certificate of {HERE}:")
+    assert client_says in told
+    assert any(router_says in reason for reason in logged(caplog))
+
+
+@pytest.mark.parametrize("case", ["none", "expired", "unknown authority"])
+def test_a_router_does_not_trust_a_client_and_both_say_why(play, ours, theirs, caplog, case):
+    shown, client_says, router_says = {
+        "none": (ours.tls(), "wants a certificate; name a certificate", "shows no certificate, and one is needed"),
+        "expired": (ours.tls("card", is_expired=True), "of this side has expired; renew it", "has expired"),
+        "unknown authority": (theirs.tls("card", trusts=ours), "does not trust the authority", "is not trusted here"),
+    }[case]
+
+    async def story():
+        async with router(secured(ours.tls(HERE, "a"), needs=True)) as a:
+            with pytest.raises(NotTrusted) as raised:
+                await connect_async(str(a.address), name="card", tls=shown)
+            return str(raised.value)
+
+    assert client_says in play(story())
+    assert any(router_says in reason for reason in logged(caplog))
+
+
+def test_tokens_and_certificates_let_clients_in_and_nothing_else_does(play, ours, caplog):
+    async def outcome(a, **shown):
+        try:
+            async with await connect_async(str(a.address), **shown):
+                return [link.hello.name for link in a.router.links.all()]
+        except Refused as error:
+            return str(error)
+
+    async def story():
+        async with router(secured(ours.tls(HERE, "a"))) as a:
+            card, tls = ours.tls("card"), ours.tls()
+            assert await outcome(a, tls=tls, token=TICKER.token) == ["ticker"]
+            assert await outcome(a, tls=card, name="card") == ["card"]
+            assert "a does not let this client in: a token is needed" in await outcome(a, tls=tls)
+            assert "unknown token" in await outcome(a, tls=tls, token=new_token("ticker").token)
+            assert "no client 'ticker' is known by a certificate for card" in await outcome(a, tls=card, name="ticker")
+            return a.router.counters["denied: client"]
+
+    assert play(story()) == 3
+    assert any("unknown token" in reason for reason in logged(caplog))
+    assert TICKER.token not in caplog.text
+
+
+def test_tls_on_one_side_alone_is_said(play, ours, caplog):
+    async def story():
+        async with router(secured(ours.tls(HERE, "a"))) as a, router(OPEN, "b") as b:
+            with pytest.raises(NotConnected, match="it hung up without a word; perhaps it speaks TLS only"):
+                await connect_async(str(a.address), timeout=0.3)
+            with pytest.raises(NotTrusted, match="does not speak TLS; let both sides, or neither"):
+                await connect_async(str(b.address), tls=ours.tls())
+
+    play(story())
+    assert any("this is TLS, and there is none here" in reason for reason in logged(caplog))
+
+
+def test_a_token_is_not_sent_where_others_can_read_it():
+    for address in ("192.0.2.1:4001", "example.org:4001"):
+        with pytest.raises(InputError, match="without TLS, where others can read it"):
+            connect([f"{HERE}:1", address], token=TICKER.token)
+
+
+def test_a_client_goes_to_the_router_that_lets_it_in_and_ends_when_none_does(play, ours):
+    async def story():
+        strict, kind = secured(ours.tls(HERE, "a"), clients={}), secured(ours.tls(HERE, "b"))
+        async with router(strict) as a, router(kind, "b") as b:
+            addresses = [str(a.address), str(b.address)]
+            async with await connect_async(addresses, tls=ours.tls(), token=TICKER.token) as client:
+                assert client.router == "b"
+                subscription = await client.subscribe('region = "EU"')
+                b.router.links._access = strict.access  # the token is taken away from the client
+                for link in b.router.links.all():
+                    b._perform(b.router.failed(link.id, "come again", b._now))
+                with pytest.raises(Refused, match="unknown token"):
+                    await anext(subscription)
+                with pytest.raises(Refused, match="unknown token"):
+                    await client.publish({"region": "EU"}, timeout=1)
+
+    play(story())
+
+
+# --- routers
+
+
+def test_routers_link_by_certificates_with_their_names(play, ours):
+    async def story():
+        async with router(secured(ours.tls(HERE, "a"), routers={"b"})) as a:
+            there = secured(ours.tls(HERE, "b"), routers={"a"})
+            async with router(there, "b", {"a": a.address}) as b:
+                assert await until(lambda: len(a.router.view) == len(b.router.view) == 2)
+                tls, token = ours.tls(), TICKER.token
+                async with await connect_async(str(a.address), tls=tls, token=token) as at_a:
+                    subscription = await at_a.subscribe('region = "EU"', wait=True)
+                    async with await connect_async(str(b.address), tls=tls, token=token) as at_b:
+                        await at_b.publish({"region": "EU"}, b"over two links")
+                        return (await anext(subscription)).payload
+
+    assert play(story()) == b"over two links"
+
+
+@pytest.mark.parametrize("case", ["not listed", "the name of another", "no certificate", "expired", "other authority"])
+def test_a_router_that_may_not_link_does_not_and_both_say_why(play, ours, theirs, caplog, case):
+    name, tls, reason = {
+        "not listed": ("c", ours.tls("c"), "the router 'c' may not link; add it to `routers`"),
+        "the name of another": ("b", ours.tls("c"), "the certificate of the router 'b' is for c"),
+        "no certificate": ("b", ours.tls(), "the router 'b' shows no certificate"),
+        "expired": ("b", ours.tls("b", is_expired=True), "has expired"),
+        "other authority": ("b", theirs.tls("b", trusts=ours), "trust"),
+    }[case]
+
+    async def story():
+        async with router(secured(ours.tls(HERE, "a"), routers={"b"})) as a:
+            dialling = TcpRouter(Settings(name), Address(HERE, 0), {"a": a.address}, Security(tls=tls))
+            dialling._accepting = lambda: {}  # one without a certificate could not listen
+            await dialling.start()
+            try:
+                assert await until(lambda: sum(reason in each for each in logged(caplog)) >= 2)
+                return a.router.links.neighbours(), dialling.router.links.neighbours()
+            finally:
+                await dialling.stop()
+
+    assert play(story()) == ({}, {})
+
+
+# --- commands
+
+
+@contextmanager
+def running(*arguments):
+    command = [sys.executable, "-m", "cbnet", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
+    made = json.loads(cbnet("token", "ticker", "--json").out)
+    (tmp_path / "token").write_text(made["token"])
+    (tmp_path / "router.toml").write_text(
+        f'name = "a"\nlisten = "127.0.0.1:0"\nrouters = []\n'
+        f'certificate = "{ours.issue(HERE, "a")}"\nauthority = "{ours.file}"\n'
+        f'[clients.ticker]\ntoken = "{made["hash"]}"\nsubscribe = \'region = "EU"\'\npublish = \'region = "EU"\'\n'
+    )
+    printed = cbnet("router", "-c", tmp_path / "router.toml", "--print").out
+    assert made["hash"] in printed
+    assert made["token"] not in printed
+    with running("router", "-c", tmp_path / "router.toml", "--json") as router:
+        where = json.loads(router.stdout.readline())["address"]
+        shown = ("--router", where, "--tls-authority", ours.file)
+        token = ("--token", f"@{tmp_path / 'token'}")
+        denied = cbnet("sub", "price > 10", *shown, *token)
+        assert denied.code == 1
+        assert denied.err.endswith('; write `region = "EU" and price > 10`\n')
+        with running("sub", 'region = "EU" and price > 10', *shown, *token, "--wait", "--count", "1") as sub:
+            assert sub.stderr.readline() == "subscribed at a; 1 router know it\n"
+            monkeypatch.setenv("CBNET_TOKEN", made["token"])
+            assert cbnet("pub", "price=11", "region=EU", *shown).code == 0
+            assert sub.stdout.readline() == 'price = 11, region = "EU"\n'
+        assert "you may not trace" in cbnet("trace", "region=EU", *shown).err
+        row = json.loads(cbnet("top", *shown, "--json").out)
+        assert row["router"] == where or row["router"] == "a"
+        monkeypatch.delenv("CBNET_TOKEN")
+        refused = cbnet("pub", "price=11", *shown)
+        assert (refused.code, "a token is needed" in refused.err) == (1, True)
+        untrusted = cbnet("pub", "price=11", "--router", where, "--tls-authority", "system")
+        assert "of an authority that is not trusted here" in untrusted.err

@@ -1,0 +1,58 @@
+"""Laws of rights: what a client may subscribe to never delivers what its right does not match."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks_live import Alone, sent
+from strategies import messages_near, predicates
+
+from cbnet.language import covers
+from cbnet.network.frames import Deliver, Publish, Refused, Subscribe
+from cbnet.network.rights import Denied, Rights, within
+
+
+def publish(message):
+    return Publish(1, dict(message.attributes), sorted(message.tags), b"", False)
+
+
+@settings(max_examples=150)
+@given(predicates(), st.lists(predicates(), min_size=1, max_size=4), st.data())
+def test_nothing_is_delivered_that_the_right_does_not_match(right, wanted, data):
+    alone = Alone("a")
+    alone.client_link(1)
+    alone.client_link(2)
+    alone.router.links.get(1).rights = Rights(subscribe=right)
+    for id, predicate in enumerate(wanted):
+        alone.say(1, Subscribe(id % 2, str(predicate), 0))  # a later one takes the place of an earlier one
+    filters = [filter for each in (right, *wanted) for filter in each.filters]
+    for message in data.draw(st.lists(messages_near(*filters), min_size=1, max_size=10)):
+        delivered = sent(alone.say(2, publish(message)), Deliver)
+        assert not delivered or right.matches(message)
+
+
+@given(predicates(), st.data())
+def test_nothing_is_published_that_the_right_does_not_match(right, data):
+    alone = Alone("a")
+    alone.client_link(1)
+    alone.client_link(2)
+    alone.router.links.get(1).rights = Rights(publish=right)
+    alone.say(2, Subscribe(1, "true", 0))
+    message = data.draw(messages_near(*right.filters))
+    done = alone.say(1, publish(message))
+    assert bool(sent(done, Deliver)) == right.matches(message)
+    assert bool(sent(done, Refused)) == (not right.matches(message))
+
+
+@given(predicates(), predicates())
+def test_what_is_written_instead_is_allowed_and_matches_nothing_else(right, predicate):
+    try:
+        Rights(subscribe=right).check_subscribe(predicate)
+    except Denied:
+        corrected = within(right, predicate)
+        Rights(subscribe=right).check_subscribe(corrected)
+        assert all(covers(predicate, filter) for filter in corrected.filters)
+
+
+@given(predicates(), predicates(), st.data())
+def test_what_is_written_instead_misses_nothing_that_is_allowed(right, predicate, data):
+    message = data.draw(messages_near(*right.filters, *predicate.filters))
+    assert within(right, predicate).matches(message) == (right.matches(message) and predicate.matches(message))
