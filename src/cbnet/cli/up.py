@@ -28,6 +28,12 @@ def up(
         str | None,
         typer.Option("--topology", help="A generator such as powerlaw:20, or a file of a graph.", show_default=False),
     ] = None,
+    fib: Annotated[
+        Path | None,
+        typer.Option(
+            "--fib", help="A folder that the pipeline made: routers begin with what it found.", show_default=False
+        ),
+    ] = None,
     scheme: Annotated[
         str | None, typer.Option("--scheme", help="psf, ips, pif, drp or multitree.", show_default="psf")
     ] = None,
@@ -49,14 +55,14 @@ def up(
     """
     from cbnet.network.processes import Processes
 
-    plan = _plan(file, topology, scheme, trees, seed)
+    plan = _plan(file, topology, fib, scheme, trees, seed)
     signal.signal(signal.SIGTERM, _interrupt)
     began = time.monotonic()
     try:
-        with Processes.of(
-            plan.graph, ports=plan.ports, network=plan.name, scheme=plan.scheme, trees=plan.trees
-        ) as processes:
-            processes.wait(timeout=60)
+        with Processes.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
+            for remark in processes.remarks:
+                print_remark(remark)
+            processes.wait(timeout=60 + len(plan.graph) / 4)
             try:
                 _tell(processes, plan, out, time.monotonic() - began, as_json=json)
                 _supervise(processes)
@@ -72,17 +78,20 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _plan(
-    file: Path | None, topology: str | None, scheme: str | None, trees: int | None, seed: int | None
+    file: Path | None, topology: str | None, fib: Path | None, scheme: str | None, trees: int | None, seed: int | None
 ) -> NetworkPlan:  # fmt: skip
-    from cbnet.network.network_file import NetworkPlan, read_network
+    from cbnet.network.network_file import NetworkPlan, read_folder, read_network
     from cbnet.topology import topology as named
 
-    if (file is None) == (topology is None):
-        raise InputError("which network?", hint="give either --topology GRAPH or a NETWORK.toml")
-    plan = read_network(file, seed) if file is not None else NetworkPlan(named(topology or "", seed or 0))
-    plan.scheme, plan.trees = scheme or plan.scheme, trees or plan.trees
-    if plan.unused:
-        print_remark(f"what the file says of {' and '.join(plan.unused)} is not loaded")
+    if sum(each is not None for each in (file, topology, fib)) != 1:
+        raise InputError("which network?", hint="give one of --topology GRAPH, a NETWORK.toml, or --fib FOLDER")
+    if fib is not None:
+        plan = read_folder(fib, seed)
+    else:
+        plan = read_network(file, seed) if file is not None else NetworkPlan(named(topology or "", seed or 0))
+    plan.scheme = scheme or plan.scheme
+    if trees is not None:
+        plan.trees, plan.roots = trees, plan.roots[:trees]
     return plan
 
 

@@ -81,6 +81,12 @@ class Announced:
         taken, self.pending = self.pending, Difference()
         return taken
 
+    def others_have(self, filters: Iterable[Filter]) -> None:
+        """Take it that the others know these filters, and no others: what is pending is the difference to them."""
+        known = dict.fromkeys(filters)
+        added = dict.fromkeys(filter for filter in self._covered if filter not in known)
+        self.pending = Difference(added, dict.fromkeys(filter for filter in known if filter not in self._covered))
+
     def add(self, filter: Filter) -> None:
         """Add a filter of a subscription; others may have said the same one."""
         own = _needed(filter)

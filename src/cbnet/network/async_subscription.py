@@ -45,12 +45,22 @@ class Confirmation(NamedTuple):
 class AsyncSubscription:
     """A subscription of an `AsyncClient`; iterate over it to take the messages."""
 
-    def __init__(self, client: AsyncClient, id: int, predicate: str, queue: int, when_full: WhenFull) -> None:
+    def __init__(
+        self,
+        client: AsyncClient,
+        id: int,
+        predicate: str,
+        queue: int,
+        when_full: WhenFull,
+        *,
+        is_loaded: bool = False,  # to the loaded predicate of the router's node, in the place of a predicate
+    ) -> None:
         if queue < 1:
             raise InputError(f"a queue of {queue} messages", hint="use at least 1")
         if when_full not in _POLICIES:
             raise InputError(f"unknown policy {when_full!r}", hint="use one of " + ", ".join(_POLICIES))
         self.predicate = predicate
+        self.is_loaded = is_loaded
         self.confirmation = Confirmation(False, 0, [])
         self.dropped = 0  # messages, because the queue was full
         self.id = id

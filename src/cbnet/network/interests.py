@@ -53,6 +53,11 @@ class LiveInterests(Interests):
                 bits |= 1 << id
         return bits
 
+    @property
+    def are_first(self) -> bool:
+        """Whether all want what they wanted at the start, and nothing is supposed."""
+        return self._answer is None and not self._predicates.changes
+
     def suppose(self, receivers: int | None) -> None:
         """Answer, whatever the message, that these want it; None: answer as it is."""
         self._answer = receivers

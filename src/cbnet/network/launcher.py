@@ -3,10 +3,14 @@
 It imports everything once and forks: a router is there in milliseconds, and shares the memory of the code. Commands
 come as JSON Lines on standard input, and what happens is told on standard output:
 
-    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}}
+    {"load": path of predicates, "nodes": [name], "lives": {name: number}, "edges": [[name, name, length]]}
+    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "life": number, "table": path}
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
+    {"remark": text}                    what the one who started it should know
+
+What is loaded is read and compiled once, here, and shared by all routers. `life` and `table` may be left out.
 
 When standard input ends, so do all routers; when the launcher is killed, they end too.
 """
@@ -20,12 +24,16 @@ import signal
 import sys
 import time
 import traceback
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.addresses import address
+from cbnet.network.beginning import Beginning, first_table
+from cbnet.network.first_table import FirstTable
+from cbnet.network.loaded import Loaded, load
 from cbnet.network.loops import new_loop, run
 from cbnet.network.serving import serve
 from cbnet.network.settings import Settings
@@ -47,6 +55,7 @@ class Launcher:
 
     def __init__(self) -> None:
         self._pids: dict[int, str] = {}
+        self._loaded: Loaded | None = None
         self._lifeline, self._own_end = os.pipe()  # routers wait at the first end for the other to close
         self._woken, self._waking = os.pipe()
         os.set_blocking(self._waking, False)
@@ -74,12 +83,22 @@ class Launcher:
         self._end_all()
 
     def _do(self, command: dict[str, Any]) -> None:
+        if "load" in command:
+            self._load(command)
+            return
         if "start" in command:
             self._start(command)
             return
         for pid, name in self._pids.items():
             if name == command["to"]:
                 os.kill(pid, command["signal"])
+
+    def _load(self, command: dict[str, Any]) -> None:
+        edges = {(min(a, b), max(a, b)): length for a, b, length in command["edges"]}
+        try:
+            self._loaded = load(Path(command["load"]), command["nodes"], command["lives"], edges)
+        except CbnetError as error:
+            tell({"failed": "", "why": str(error)})
 
     def _start(self, command: dict[str, Any]) -> None:
         settings = msgspec.convert(command["start"], Settings)
@@ -93,7 +112,7 @@ class Launcher:
             os.close(self._own_end)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            code = _become_router(settings, command, self._lifeline)
+            code = _become_router(settings, command, self._lifeline, self._loaded)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -117,7 +136,7 @@ class Launcher:
                 self._pids = {pid: name for pid, name in self._pids.items() if not os.waitpid(pid, os.WNOHANG)[0]}
 
 
-def _become_router(settings: Settings, command: dict[str, Any], lifeline: int) -> int:
+def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: Loaded | None) -> int:
     """Run a router in this process; return its exit code."""
     neighbours = {name: address(where) for name, where in command["neighbours"].items()}
 
@@ -125,11 +144,24 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int) -
         tell({"listening": settings.name, "pid": os.getpid()})
 
     try:
-        run(serve(settings, address(command["listen"]), neighbours, on_start=started, lifeline=lifeline))
+        beginning = Beginning(loaded, _first_table(settings, command, loaded), command.get("life"))
+        listen = address(command["listen"])
+        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, beginning=beginning))
     except CbnetError as error:
         tell({"failed": settings.name, "why": str(error)})
         return 1
     return 0
+
+
+def _first_table(settings: Settings, command: dict[str, Any], loaded: Loaded | None) -> FirstTable | None:
+    """Return the table that a router begins with; if it cannot, say why."""
+    if "table" not in command or loaded is None:
+        return None
+    try:
+        return first_table(Path(command["table"]), settings, loaded)
+    except InputError as error:
+        tell({"remark": f"router {settings.name}: {error}"})
+        return None
 
 
 def tell(event: dict[str, Any]) -> None:

@@ -12,7 +12,9 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.network.content import Content
 from cbnet.network.filters import filter_from_bytes
+from cbnet.network.loaded import Loaded
 from cbnet.network.slots import Slots, timed_table
+from cbnet.network.timed_table import TimedTable
 
 Written: TypeAlias = Mapping[bytes, Filter]  # filters by their bytes
 
@@ -25,11 +27,21 @@ def read_filters(written: Iterable[bytes]) -> dict[bytes, Filter]:
 class NodePredicates:
     """The predicate of every node that has a record of one."""
 
-    def __init__(self) -> None:
-        self.table = timed_table()
+    def __init__(self, loaded: Loaded | None = None) -> None:
+        """Take what a network that was made from data begins with."""
+        self.table = timed_table() if loaded is None else TimedTable(loaded.table)
         self.slots: Slots[str] = Slots()
         self._written: dict[str, dict[bytes, None]] = {}
         self.count = 0  # filters of all nodes
+        self.changes = 0  # of filters, since the start
+        if loaded is not None:
+            self._load(loaded)
+
+    def _load(self, loaded: Loaded) -> None:
+        for node, written in loaded.written.items():
+            self.slots.take(node)  # its place, as in the table
+            self._written[node] = dict(written)
+        self.count = loaded.count
 
     # --- lookup
 
@@ -55,6 +67,7 @@ class NodePredicates:
         """Add filters to the predicate of a node, and remove others."""
         own = self._written.setdefault(node, {})
         slot = self.slots.take(node)
+        self.changes += len(added) + len(removed)
         self.count -= len(own)
         for written, filter in added.items():
             own[written] = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -18,13 +19,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from cbnet.errors import CbnetError, InputError
+from cbnet.errors import CbnetError, InputError, LimitError
 from cbnet.network.addresses import Address
 from cbnet.network.settings import Settings
 from cbnet.network.statuses import statuses
@@ -32,17 +34,38 @@ from cbnet.topology import Graph
 
 _PORTS = range(10_000, 32_000)  # below those that the system takes for connections of its own
 _PATIENCE = 20.0  # seconds for a router to start
+MOST_HERE = 500  # routers; each takes some 20 MB
+
+
+class Data(NamedTuple):
+    """What a network that was made from data begins with."""
+
+    predicates: Path  # of the nodes: a file, or a folder of Parquet files
+    tables: Mapping[str, Path]  # of some routers, by name
 
 
 class Processes:
     """Routers in processes on this machine."""
 
     def __init__(
-        self, settings: Iterable[Settings], links: Iterable[tuple[str, str]], ports: Mapping[str, int] | None = None
+        self,
+        settings: Iterable[Settings],
+        links: Iterable[tuple[str, str]],
+        ports: Mapping[str, int] | None = None,
+        data: Data | None = None,
     ) -> None:
-        """Take the routers, the pairs that are neighbours, and where to listen; any free port for all others."""
+        """Take the routers, the pairs that are neighbours, and where to listen; any free port for all others.
+
+        data: what the nodes want from the start.
+        """
         self.settings = {each.name: each for each in settings}
+        if len(self.settings) > MOST_HERE:
+            hint = "take a smaller graph, simulate it with `cbnet simulate`, or run `cbnet router` on several machines"
+            raise LimitError("routers on one machine", len(self.settings), MOST_HERE, hint=hint)
         self.links = list(links)
+        self.remarks: list[str] = []  # what routers had to say when they started
+        self._data = data
+        self._lives = {name: secrets.randbits(62) for name in self.settings} if data is not None else {}
         self.ended: dict[str, int] = {}  # exit codes of routers that do not run
         self.pids: dict[str, int] = {}
         chosen = _free_ports(len(self.settings), taken=(ports or {}).values())
@@ -55,10 +78,18 @@ class Processes:
             start_new_session=True,  # Ctrl-C is for this process: it ends the others
         )
         threading.Thread(target=self._listen, daemon=True, name="cbnet-processes").start()
+        if data is not None:
+            self._load(data)
 
     @classmethod
     def of(
-        cls, graph: Graph, *, ports: Mapping[str, int] | None = None, network: str = "cbnet", **settings: Any
+        cls,
+        graph: Graph,
+        *,
+        ports: Mapping[str, int] | None = None,
+        data: Data | None = None,
+        network: str = "cbnet",
+        **settings: Any,
     ) -> Processes:
         """Return the network of a graph; `settings` are the same for all routers."""
         weights: dict[str, dict[str, int]] = {str(name): {} for name in graph.names}
@@ -66,7 +97,7 @@ class Processes:
             a, b = str(graph.name(u)), str(graph.name(v))
             weights[a][b] = weights[b][a] = weight
         routers = [Settings(name, network=network, weights=each, **settings) for name, each in weights.items()]
-        return cls(routers, [(a, b) for a, each in weights.items() for b in each if a < b], ports)
+        return cls(routers, [(a, b) for a, each in weights.items() for b in each if a < b], ports, data)
 
     # --- all of it
 
@@ -116,7 +147,8 @@ class Processes:
         for name in names:
             dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
             where = str(self.addresses[name])
-            self._say({"start": msgspec.to_builtins(self.settings[name]), "listen": where, "neighbours": dialled})
+            start = {"start": msgspec.to_builtins(self.settings[name]), "listen": where, "neighbours": dialled}
+            self._say(start | self._given(name))
             self.ended.pop(name, None)
         waiting = set(names)
         while waiting:
@@ -147,6 +179,17 @@ class Processes:
 
     # --- inside
 
+    def _load(self, data: Data) -> None:
+        edges = [(a, b, self.settings[a].weights.get(b, 1)) for a, b in self.links]
+        self._say({"load": str(data.predicates), "nodes": list(self.settings), "lives": self._lives, "edges": edges})
+
+    def _given(self, name: str) -> dict[str, Any]:
+        """Return what else a router is told at its start; a life is for once."""
+        given: dict[str, Any] = {"life": self._lives.pop(name)} if name in self._lives else {}
+        if self._data is not None and name in self._data.tables:
+            given["table"] = str(self._data.tables[name])
+        return given
+
     def _end(self, name: str, number: int) -> int:
         self.signal(name, number)
         while name not in self.ended:
@@ -175,6 +218,8 @@ class Processes:
             return None
         if "listening" in event:
             self.pids[event["listening"]] = event["pid"]
+        elif "remark" in event:
+            self.remarks.append(event["remark"])
         elif "ended" in event:
             self.ended[event["ended"]] = event["code"]
             self.pids.pop(event["ended"], None)

@@ -41,8 +41,17 @@ def test_tables_are_pairs_elsewhere(file):
     assert (found.settings.weights, found.settings.is_limited, found.settings.heartbeat) == ({"c": 5}, False, 0.5)
 
 
+def test_roots_are_a_list_of_names_or_of_numbers(file):
+    assert configuration(file('name = "a"\nroots = [7, "b"]'), {}, {}).settings.roots == ("7", "b")
+    assert configuration(None, {"CBNET_ROOTS": "7, b"}, {"name": "a"}).settings.roots == ("7", "b")
+    with pytest.raises(InputError, match="roots must be a list of names, not 'b'"):
+        configuration(file('name = "a"\nroots = "b"'), {}, {})
+
+
 def test_what_is_printed_says_the_same_when_it_is_read(file):
-    path = file('name = "a"\nlisten = "127.0.0.1:7"\n[neighbours]\nb = "127.0.0.1:2"\n"c d" = "127.0.0.1:3"')
+    path = file(
+        'name = "a"\nroots = [1, 2]\nlisten = "127.0.0.1:7"\n[neighbours]\nb = "127.0.0.1:2"\n"c d" = "127.0.0.1:3"'
+    )
     found = configuration(path, {}, {"scheme": "pif"})
     printed = "\n".join(found.lines())
     assert tomllib.loads(printed)["neighbours"] == {"b": "127.0.0.1:2", "c d": "127.0.0.1:3"}

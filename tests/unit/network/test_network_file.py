@@ -4,7 +4,8 @@ import pytest
 
 from cbnet import InputError
 from cbnet.network.addresses import Address
-from cbnet.network.network_file import read_network
+from cbnet.network.network_file import read_folder, read_network
+from cbnet.network.processes import Data
 from cbnet.network.running import Running
 
 
@@ -25,7 +26,7 @@ def test_a_generator_with_all_that_may_be_said(file):
         )
     )
     assert (len(plan.graph), plan.graph.edge_count) == (4, 4)
-    assert (plan.name, plan.scheme, plan.trees, plan.ports, plan.unused) == ("n", "drp", 2, {"3": 4001}, ())
+    assert (plan.name, plan.scheme, plan.trees, plan.ports, plan.data) == ("n", "drp", 2, {"3": 4001}, None)
 
 
 def test_the_seed_of_the_file_and_one_that_is_said(file):
@@ -45,13 +46,32 @@ def test_a_graph_stands_beside_the_file(file, tmp_path):
     assert [str(name) for name in plan.graph.names] == ["a", "b", "c"]
 
 
-def test_what_the_pipeline_writes_is_read_but_for_predicates_and_tables(file):
+def test_what_the_pipeline_writes_is_read(file, tmp_path):
+    (tmp_path / "predicates.parquet").mkdir()
     text = (
         'version = 1\npredicates = "predicates.parquet"\n\n[topology]\ngraph = "aslike:20"\nseed = 0\nroots = [3, 7]\n\n'
         '[tables]\n"3" = "tables/3.cbt"\n'
     )
     plan = read_network(file(text))
-    assert (len(plan.graph), plan.unused) == (20, ("predicates", "tables"))
+    assert len(plan.graph) == 20
+    assert plan.data == Data(tmp_path / "predicates.parquet", {"3": tmp_path / "tables" / "3.cbt"})
+    assert plan.settings == {"network": "cbnet", "scheme": "multitree", "trees": 2, "roots": ("3", "7")}
+    assert read_folder(tmp_path).settings == plan.settings
+
+
+def test_another_scheme_that_is_said_stands_before_the_trees(file):
+    plan = read_network(file('[topology]\ngraph = "ring:4"\nroots = [1]\n[network]\nscheme = "psf"'))
+    assert (plan.scheme, plan.roots) == ("psf", ("1",))
+
+
+def test_a_folder_that_no_network_can_begin_from(file, tmp_path):
+    with pytest.raises(InputError, match=r"none: there is no such folder; give the folder `live` of a run"):
+        read_folder(tmp_path / "none")
+    with pytest.raises(InputError, match=r"there is no network.toml in this folder; give the folder `live`"):
+        read_folder(tmp_path)
+    file('[topology]\ngraph = "ring:4"')
+    with pytest.raises(InputError, match="this network has no predicates to begin with; start the network with"):
+        read_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +86,12 @@ def test_what_the_pipeline_writes_is_read_but_for_predicates_and_tables(file):
         ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 0', "0 is not a port"),
         ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 5\n2 = 5', "two routers have the same port"),
         ('[topology]\ngraph = "none.txt"', "there is no file or generator"),
+        ('[topology]\ngraph = "ring:4"\nroots = [9]', "a tree with the root 9, which is no node"),
+        ('predicates = "p.parquet"\n[topology]\ngraph = "ring:4"', "there is no p.parquet beside it"),
+        ('predicates = 5\n[topology]\ngraph = "ring:4"', "predicates must be the name of a file, not 5"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = "1.cbt"', "there are tables, and no predicates"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n9 = "1.cbt"', "a table for '9', which is no router"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = 5', "tables must be a table of files"),
         ("[topology", "not TOML"),
     ],
 )  # fmt: skip

@@ -17,6 +17,8 @@ from cbnet.network.settings import Settings
         ({"weights": {"b": 0}}, "the weight 0 of b"),
         ({"weights": {"": 1}}, "is not the name of a router"),
         ({"trees": 0}, "0 trees"),
+        ({"roots": ("",)}, "'' is not the name of a router"),
+        ({"roots": ("b", "b")}, "two trees have the same root"),
         ({"heartbeat": 4.0}, "dead before its first heartbeat"),
         ({"heartbeat": 0.0}, "dead before its first heartbeat"),
         ({"refresh": 3600.0}, "would end before it is renewed"),
@@ -30,3 +32,11 @@ def test_what_makes_no_sense_is_refused(settings, problem):
 def test_routers_must_agree_on_the_scheme_and_on_the_number_of_trees():
     assert Settings("a", scheme="psf", trees=3).routing == "psf"
     assert Settings("a", scheme="multitree", trees=3).routing == "multitree:3"
+
+
+def test_routers_must_agree_on_the_roots_of_the_trees_in_their_order():
+    said = [(), ("a", "b"), ("b", "a"), ("a",), ("ab",)]
+    assert len({Settings("a", scheme="multitree", roots=roots).routing for roots in said}) == len(said)
+    assert Settings("a", scheme="psf", roots=("a", "b")).routing == "psf"
+    many = tuple(f"{'x' * 60}{number}" for number in range(60))
+    assert len(Settings("a", scheme="multitree", roots=many).routing) <= 64  # a `Hello` has room for it

@@ -99,3 +99,11 @@ def test_the_trees_of_multitree_are_rooted_at_the_nodes_with_the_most_neighbours
         assert last_hop == "c"
         assert view.headers.read([root, last_hop]) == header
     assert seen == {"a", "b"}  # degrees: a 3; b, c and d 2
+
+
+@pytest.mark.parametrize(("roots", "seen"), [(("e", "b"), {"e", "b"}), (("b", "away"), {"b", "a"})])
+def test_trees_are_rooted_where_it_is_said_and_at_the_busiest_node_for_a_root_out_of_reach(roots, seen):
+    db = database("a-b a-c a-d b-c d-e", {"e": "x = 1"})
+    view = Views(Settings("c", scheme="multitree", roots=roots), db)()
+    message = content(x=1)
+    assert {view.headers.write(view.router.init(message))[0] for _ in range(50)} == seen
