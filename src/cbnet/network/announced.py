@@ -6,14 +6,16 @@
 
 A filter that comes and is covered changes nothing for the others. One that goes, and covered some, is replaced by
 those of them that nothing else covers: at every moment what is announced matches what the subscriptions match. (Where
-very many filters overlap and few cover another, a filter may stay announced that a later one covers.)
+very many filters overlap and few cover another, a filter may be announced that another one covers: the search is given
+up, so that nobody can make it long.)
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from cbnet.language.constraint import Op
@@ -25,7 +27,7 @@ from cbnet.network.filters import plain_filter
 from cbnet.network.slots import Slots, live_table
 
 Symbol: TypeAlias = Hashable
-_MOST_IN_VAIN = 64  # filters that a new one is set against and does not cover: 0.3 ms
+_MOST_IN_VAIN = 64  # filters that a new one is set against, and neither covers the other: 0.3 ms
 
 
 @dataclass
@@ -95,14 +97,17 @@ class Announced:
             if self._said[own] == 1:
                 self._place(own)
 
-    def remove(self, filter: Filter) -> None:
-        """Remove a filter that was added."""
-        own = _needed(filter)
-        if own is not None:
-            self._said[own] -= 1
-            if not self._said[own]:
-                del self._said[own]
-                self._displace(own)
+    def remove(self, *filters: Filter) -> None:
+        """Remove filters that were added: all at once, so that none finds a new place before it goes too."""
+        gone: dict[Filter, None] = {}
+        for filter in filters:
+            own = _needed(filter)
+            if own is not None:
+                self._said[own] -= 1
+                if not self._said[own]:
+                    del self._said[own]
+                    gone[own] = None
+        self._displace(gone)
 
     def _place(self, filter: Filter) -> None:
         """File a filter under one that covers it, or announce it."""
@@ -119,17 +124,22 @@ class Announced:
             for below in (*self._withdraw(other), other):
                 self._file(below, filter)
 
-    def _displace(self, filter: Filter) -> None:
-        """Forget a filter; those that it covered find another place."""
-        coverer = self._coverer.pop(filter, None)
-        if coverer is not None:
-            del self._covered[coverer][filter]
-            return
-        for below in self._withdraw(filter):
-            del self._coverer[below]
-            self._place(below)
+    def _displace(self, gone: Mapping[Filter, None]) -> None:
+        """Forget filters; those that they covered find another place."""
+        left: dict[Filter, None] = {}
+        for filter in gone:
+            coverer = self._coverer.pop(filter, None)
+            if coverer is None:
+                left.update(self._withdraw(filter))
+            elif coverer in self._covered:
+                del self._covered[coverer][filter]
+        for filter in left.keys() - gone.keys():
+            del self._coverer[filter]
+        for filter in left:
+            if filter not in gone:
+                self._place(filter)
 
-    def _withdraw(self, filter: Filter) -> Iterable[Filter]:
+    def _withdraw(self, filter: Filter) -> dict[Filter, None]:
         """No longer announce a filter; return those that it covered."""
         self._index.remove(filter)
         self.pending.remove(filter)
@@ -168,11 +178,11 @@ class _Index:
                 del self._bearing[symbol]
 
     def covering(self, analysis: Analysis) -> Filter | None:
-        """Return a filter that covers another one."""
+        """Return a filter that covers another one; unless too many are asked in vain."""
         firsts, lasts = _witnesses(analysis)
         also = set(self._table.match(lasts))
         matching = (self._slots.holder(slot) for slot in self._table.match(firsts) if slot in also)
-        return next((wide for wide in matching if analysis.implies(wide)), None)
+        return next((wide for wide in islice(matching, _MOST_IN_VAIN) if analysis.implies(wide)), None)
 
     def covered_by(self, analysis: Analysis) -> Iterator[Filter]:
         """Yield filters that another one covers; all, unless too many are asked in vain."""

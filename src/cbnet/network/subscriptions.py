@@ -87,11 +87,9 @@ class Subscriptions:
                 self.table.add(slot, filter)
                 self.announced.add(filter)
                 self.size += len(filter_to_bytes(filter))
-        for filter in before:
-            if filter not in after:
-                self.table.remove(slot, filter)
-                self.announced.remove(filter)
-                self.size -= len(filter_to_bytes(filter))
+        gone = [filter for filter in before if filter not in after]
+        self._take_out(slot, gone)
+        self.announced.remove(*gone)
 
     def remove(self, link: int, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
@@ -100,14 +98,22 @@ class Subscriptions:
             return True
         if id not in self._of.get(link, {}):
             return False
-        self.set(link, id, Predicate())
-        self._slots.give_back((link, id))
-        del self._of[link][id]
+        self.announced.remove(*self._removed(link, id))
         return True
 
     def closed(self, link: int) -> None:
         """Remove all subscriptions of a client."""
-        for id in list(self._of.get(link, ())):
-            self.remove(link, id)
+        self.announced.remove(*(filter for id in list(self._of.get(link, ())) for filter in self._removed(link, id)))
         self._of.pop(link, None)
         self._listening = {listener: None for listener in self._listening if listener[0] != link}
+
+    def _removed(self, link: int, id: int) -> Iterable[Filter]:
+        """Forget a subscription; return its filters, which are still announced."""
+        filters = self._of[link].pop(id)
+        self._take_out(self._slots.give_back((link, id)), filters)
+        return filters
+
+    def _take_out(self, slot: int, filters: Iterable[Filter]) -> None:
+        for filter in filters:
+            self.table.remove(slot, filter)
+            self.size -= len(filter_to_bytes(filter))

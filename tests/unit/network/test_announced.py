@@ -113,3 +113,45 @@ def test_a_filter_that_covers_many_takes_the_place_of_all_of_them(monkeypatch):
     known = announced(*(f"x = {n}" for n in range(20)))
     known.add(parse_filter("x >= 0"))
     assert texts(known) == {"x >= 0"}
+
+
+def counting(monkeypatch, owner, name):
+    """Return a list that grows by one with every call."""
+    calls = []
+    real = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *given: calls.append(1) or real(*given))
+    return calls
+
+
+def test_filters_that_go_together_find_no_new_places_before_they_go(monkeypatch):
+    nested = [parse_filter(f"x > {n}") for n in range(50)]
+    known = announced("x > 60", "y = 1")
+    for filter in nested:
+        known.add(filter)
+    assert texts(known) == {"x > 0", "y = 1"}
+    placed = counting(monkeypatch, Announced, "_place")
+    known.remove(*nested)
+    assert len(placed) == 1  # that which stays
+    assert texts(known) == {"x > 60", "y = 1"}
+    known.add(parse_filter("x > 59"))
+    assert texts(known) == {"x > 59", "y = 1"}
+
+
+def test_the_order_of_what_goes_together_plays_no_part():
+    filters = [parse_filter(text) for text in ("x > 1", "x > 2", "x > 3", "#a", "x > 2 and #a")]
+    for gone in ([0, 1, 2], [2, 1, 0], [4, 0, 3], [1, 4], [0, 1, 2, 3, 4]):
+        known = Announced()
+        for filter in filters:
+            known.add(filter)
+        known.remove(*(filters[place] for place in gone))
+        stays = Predicate(filter for place, filter in enumerate(filters) if place not in gone)
+        assert covers(Predicate(known), stays)
+        assert covers(stays, Predicate(known))
+        assert known.distinct == len(stays)
+
+
+def test_a_new_filter_is_set_against_few_however_many_overlap(monkeypatch):
+    known = announced(*(f"x != {n} and y != {n}" for n in range(200)))
+    asked = counting(monkeypatch, module.Analysis, "implies")
+    known.add(parse_filter("x != 500 and y != 500"))
+    assert len(asked) <= 2 * 64  # whether one covers it, and whether it covers one

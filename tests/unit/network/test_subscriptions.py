@@ -2,8 +2,9 @@
 
 from networks_live import content
 
-from cbnet import parse
+from cbnet import parse, parse_filter
 from cbnet.network.announced import Announced
+from cbnet.network.filters import filter_to_bytes
 from cbnet.network.subscriptions import Subscriptions
 
 
@@ -62,3 +63,14 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
         new.set(turn, 1, parse("x = 1"))
         new.closed(turn)
     assert len(new.table) == 1
+
+
+def test_a_client_that_goes_leaves_what_others_have_said():
+    known = Subscriptions(Announced())
+    known.set(1, 1, parse("x > 1"))
+    known.set(1, 2, parse("x > 2 or y = 1"))
+    known.set(2, 1, parse("x > 2"))
+    known.closed(1)
+    assert [str(filter) for filter in known.announced] == ["x > 2"]
+    assert known.size == len(filter_to_bytes(parse_filter("x > 2")))
+    assert len(known) == 1
