@@ -45,6 +45,7 @@ from cbnet.network.subscriptions import Subscriptions
 from cbnet.network.traces import Traces
 
 LIMITS = Limits(length=MOST_PREDICATE, filters=1_000, constraints=10_000)  # of one predicate
+MOST_CONSTRAINTS = 256  # of one filter: a message has no more attributes
 MOST_SUBSCRIPTIONS = 100_000  # of one client; as many offers
 
 
@@ -100,8 +101,8 @@ class Clients:
         """Take an offer; if it is to be waited for, answer later."""
         try:
             predicate = parse(frame.predicate, LIMITS)
+            self._check_room(link, frame.id, predicate, self._offers, "offers")
             self._rights(link).check_offer(predicate)
-            self._check_room(link, predicate, self._offers, "offers")
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
             return
@@ -134,7 +135,7 @@ class Clients:
         """Send a message on its way."""
         try:
             rights = self._rights(link)
-            if rights.publish is not None:
+            if rights is not EVERYTHING:
                 rights.check_publish(Content(frame))
             self._forwarder.publish(frame)
         except InputError as error:
@@ -177,16 +178,21 @@ class Clients:
         rights.check_publish(content)
 
     def _checked(self, link: int, frame: Subscribe) -> Predicate:
-        predicate = self._loaded() if frame.is_loaded else parse(frame.predicate, LIMITS)
-        self._rights(link).check_subscribe(predicate)
         if frame.is_loaded:
+            self._rights(link).check_subscribe(self._loaded())
             predicate = Predicate()  # it is here already
-        self._check_room(link, predicate, self._subscriptions, "subscriptions")
+        else:
+            predicate = parse(frame.predicate, LIMITS)
+        self._check_room(link, frame.id, predicate, self._subscriptions, "subscriptions")
+        self._rights(link).check_subscribe(predicate)
         return predicate
 
-    def _check_room(self, link: int, predicate: Predicate, registered: Subscriptions, what_all: str) -> None:
+    def _check_room(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, what_all: str) -> None:
+        self._rights(link).check_constraints(registered.constraints(link, id, predicate), what_all)
+        longest = max((len(filter.constraints) for filter in predicate.filters), default=0)
         size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # refuses what is too long by itself
         for what, count, limit in (
+            ("constraints of a filter", longest, MOST_CONSTRAINTS),
             (f"{what_all} of a client", registered.count(link) + 1, MOST_SUBSCRIPTIONS),
             ("filters at a router", registered.announced.distinct + len(predicate), MOST_NODE_FILTERS),
             ("bytes of filters at a router", registered.size + size, MOST_NODE_BYTES),

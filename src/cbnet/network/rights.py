@@ -5,6 +5,11 @@
     offer       it must cover the predicate of an offer
     request     a request, as a message, must match it
     watch       whether the client may trace messages and see how the router is: both tell of others
+    constraints how many all its subscriptions have together; as many its offers. A tag counts as one
+    text        how many characters the names, texts and tags of one of its messages have together
+
+The last two bound what one client can make others wait: a message is set against each constraint at most once, and that
+takes at most one pass over its text.
 
 What is not allowed raises `Denied`, which says what is missing and, for a predicate, what to write instead. `covers`
 is sound and not complete: where it is not shown that a predicate stays within the rights, it is denied. Its work grows
@@ -47,13 +52,17 @@ class Rights:
     offer: Predicate | None = None
     request: Predicate | None = None
     watch: bool = True
+    constraints: int | None = None
+    text: int | None = None
 
     def check_publish(self, message: Message) -> None:
         """Raise `Denied` unless the client may publish a message."""
+        self._check_text(message)
         _check_message("publish", self.publish, message)
 
     def check_request(self, request: Message) -> None:
         """Raise `Denied` unless the client may send a request."""
+        self._check_text(request)
         _check_message("request", self.request, request)
 
     def check_subscribe(self, predicate: Predicate) -> None:
@@ -64,26 +73,45 @@ class Rights:
         """Raise `Denied` unless the client may offer what a predicate matches."""
         _check_predicate("offer", self.offer, predicate)
 
+    def check_constraints(self, count: int, what: str) -> None:
+        """Raise `Denied` if the subscriptions, or offers, of the client would have too many constraints."""
+        if self.constraints is not None and count > self.constraints:
+            raise Denied(
+                f"you may have {self.constraints:,} constraints in all your {what}: these would be {count:,}",
+                hint="ask for more: `constraints` in your table",
+            )
+
+    def _check_text(self, message: Message) -> None:
+        if self.text is not None and (length := text_length(message)) > self.text:
+            raise Denied(
+                f"a message of yours may have {self.text:,} characters of text: this one has {length:,}",
+                hint="put what is not to be matched into the payload",
+            )
+
     def check_watch(self) -> None:
         """Raise `Denied` unless the client may see what tells of others."""
         if not self.watch:
             raise Denied("you may not trace messages: that tells of others", hint="ask for `watch = true`")
 
-    def texts(self) -> dict[str, str | bool]:
-        """Return the rights as a file says them."""
-        said = {"publish": self.publish, "subscribe": self.subscribe, "offer": self.offer, "request": self.request}
-        return {**{key: str(each) for key, each in said.items() if each is not None}, "watch": self.watch}
 
-
-RIGHTS = tuple(field.name for field in fields(Rights))
+RIGHTS: Final = tuple(field.name for field in fields(Rights))
 EVERYTHING: Final = Rights()
+_PREDICATES: Final = ("publish", "subscribe", "offer", "request")
+_OTHERS: Final[Mapping[str, bool | int]] = {"watch": False, "constraints": 4_000, "text": 4_096}  # if nothing is said
+_SAID: Final = {bool: "true or false", int: "a whole number"}
+
+
+def text_length(message: Message) -> int:
+    """Return how many characters the names, texts and tags of a message have."""
+    texts = (len(value) for value in message.attributes.values() if isinstance(value, str))
+    return sum(map(len, message.attributes)) + sum(texts) + sum(map(len, message.tags))
 
 
 def rights_of(said: Mapping[str, Any], where: str) -> Rights:
     """Return the rights that a table of a file gives; what it does not name, it does not give."""
     check_keys(said, RIGHTS, f" in {where}")
-    found: dict[str, Predicate | bool] = {}
-    for right in RIGHTS[:-1]:
+    found: dict[str, Any] = {}
+    for right in _PREDICATES:
         text = said.get(right, "false")
         if not isinstance(text, str):
             raise InputError(f"{right} in {where} must be a predicate, not {text!r}", hint='write it as text: "x = 1"')
@@ -91,10 +119,11 @@ def rights_of(said: Mapping[str, Any], where: str) -> Rights:
             found[right] = parse(text, RIGHTS_LIMITS)
         except InputError as error:
             raise InputError(f"{right} in {where}: {error.summary}") from None
-    watch = said.get("watch", False)
-    if not isinstance(watch, bool):
-        raise InputError(f"watch in {where} must be true or false, not {watch!r}")
-    return Rights(**found, watch=watch)  # type: ignore[arg-type]
+    for right, default in _OTHERS.items():
+        found[right] = value = said.get(right, default)
+        if type(value) is not type(default) or value < 0:
+            raise InputError(f"{right} in {where} must be {_SAID[type(default)]}, not {value!r}")
+    return Rights(**found)
 
 
 # --- what is denied

@@ -8,6 +8,7 @@ Offers are the same for requests: another table, of what clients answer requests
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from cbnet.language.filter import Filter
@@ -18,6 +19,7 @@ from cbnet.network.filters import filter_to_bytes, plain_filter
 from cbnet.network.slots import Slots, timed_table
 
 LOADED = 0  # the link of the predicate that was loaded: no client has it
+BEYOND = -1  # the link of what a gateway asks for because it is wanted in other domains
 
 
 class Subscriptions:
@@ -31,6 +33,8 @@ class Subscriptions:
         self._of: dict[int, dict[int, dict[Filter, None]]] = {}  # link -> id -> filters
         self._listening: dict[tuple[int, int], None] = {}  # to the loaded predicate: link and id
         self.size = 0  # bytes of all filters, as records have them
+        self.changes = 0  # of any subscription
+        self._constraints: Counter[int] = Counter()  # of the filters of each client
 
     # --- lookup
 
@@ -48,6 +52,11 @@ class Subscriptions:
     def count(self, link: int) -> int:
         """Return how many subscriptions a client has."""
         return len(self._of.get(link, ())) + sum(listener == link for listener, _ in self._listening)
+
+    def constraints(self, link: int, id: int, predicate: Predicate) -> int:
+        """Return how many constraints, with tags, a client would have if it had this subscription."""
+        before = _constraints(self._of.get(link, {}).get(id, ()))
+        return self._constraints[link] - before + _constraints(predicate.filters)
 
     @property
     def loaded(self) -> Predicate | None:
@@ -77,11 +86,13 @@ class Subscriptions:
 
     def set(self, link: int, id: int, predicate: Predicate) -> None:
         """Add a subscription, or give it another predicate."""
+        self.changes += 1
         self._listening.pop((link, id), None)
         before = self._of.setdefault(link, {}).get(id, {})
         after = dict.fromkeys(map(plain_filter, predicate.filters))
         slot = self._slots.take((link, id))
         self._of[link][id] = after
+        self._constraints[link] += _constraints(after) - _constraints(before)
         for filter in after:
             if filter not in before:
                 self.table.add(slot, filter)
@@ -105,11 +116,14 @@ class Subscriptions:
         """Remove all subscriptions of a client."""
         self.announced.remove(*(filter for id in list(self._of.get(link, ())) for filter in self._removed(link, id)))
         self._of.pop(link, None)
+        self._constraints.pop(link, None)
         self._listening = {listener: None for listener in self._listening if listener[0] != link}
 
     def _removed(self, link: int, id: int) -> Iterable[Filter]:
         """Forget a subscription; return its filters, which are still announced."""
+        self.changes += 1
         filters = self._of[link].pop(id)
+        self._constraints[link] -= _constraints(filters)
         self._take_out(self._slots.give_back((link, id)), filters)
         return filters
 
@@ -117,3 +131,8 @@ class Subscriptions:
         for filter in filters:
             self.table.remove(slot, filter)
             self.size -= len(filter_to_bytes(filter))
+
+
+def _constraints(filters: Iterable[Filter]) -> int:
+    """Return what filters count for: their constraints and tags, and at least one each."""
+    return sum(max(1, len(filter.constraints) + len(filter.tags)) for filter in filters)

@@ -3,7 +3,7 @@
 import pytest
 from networks_live import Alone, hello, sent, shut
 
-from cbnet import InputError
+from cbnet import InputError, parse
 from cbnet.network.access import Access, Account, accounts
 from cbnet.network.frames import Hello, Ping, Pong, Refused
 from cbnet.network.rights import EVERYTHING, Denied, Rights
@@ -109,9 +109,8 @@ def test_a_token_is_in_no_text_about_a_hello():
 def test_clients_are_read_from_tables():
     found = accounts({"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}})
     assert found["ticker"].token == TICKER.hash
-    assert found["ticker"].rights.texts() == {
-        "publish": "x = 1", "subscribe": "false", "offer": "false", "request": "false", "watch": False,
-    }  # fmt: skip
+    nothing = parse("false")
+    assert found["ticker"].rights == Rights(parse("x = 1"), nothing, nothing, nothing, False, 4_000, 4_096)
     assert (found["card"].token, found["card"].rights.watch) == (None, True)
 
 

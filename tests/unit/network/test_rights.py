@@ -15,8 +15,9 @@ from cbnet.network.frames import (
     Subscribed,
     Trace,
     TraceEnd,
+    Unsubscribe,
 )
-from cbnet.network.rights import EVERYTHING, Denied, Rights, rights_of, within
+from cbnet.network.rights import EVERYTHING, Denied, Rights, rights_of, text_length, within
 
 EU = parse('region = "EU"')
 
@@ -103,12 +104,39 @@ def test_a_message_must_match_and_what_fails_is_told():
     assert denial(rights.check_publish, Message({}, ["public"])).endswith('this message fails `region = "EU"`')
 
 
+# --- how much
+
+
+def test_the_text_of_a_message_is_its_names_texts_and_tags():
+    message = Message({"ab": "cde", "f": 12345, "g": True}, ["hi", "j"])
+    assert text_length(message) == len("ab" + "cde" + "f" + "g" + "hi" + "j")
+    Rights(text=10).check_publish(message)
+    told = denial(Rights(text=9).check_publish, message)
+    assert told.startswith("a message of yours may have 9 characters of text: this one has 10; put")
+    assert "may have 9 characters" in denial(Rights(text=9).check_request, message)
+
+
+def test_a_client_has_so_many_constraints_and_no_more_however_it_says_them():
+    new = alone(constraints=4)
+    new.say(1, Subscribe(1, "x = 1 and y = 1 and #a", 0))
+    (refused,) = sent(new.say(1, Subscribe(2, "x = 1 or true", 0)))
+    assert refused.reason.startswith("you may have 4 constraints in all your subscriptions: these would be 5; ask")
+    assert sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or true or #a", 0)), Subscribed)  # in the place of the first
+    assert sent(new.say(1, Subscribe(2, "x = 1", 0)), Refused)
+    new.say(1, Unsubscribe(1))
+    assert sent(new.say(1, Subscribe(2, "x = 1 and x = 2 and x = 3 and x = 4", 0)), Subscribed)
+    assert sent(new.say(2, Subscribe(1, "a = 1 and b = 1 and c = 1 and d = 1 and e = 1", 0)), Subscribed)  # another
+    assert new.router.counters["denied: subscribe"] == 2
+
+
 # --- from a file
 
 
-def test_rights_are_read_from_a_table_and_said_again():
-    said = {"publish": 'region = "EU"', "subscribe": "true", "offer": "false", "request": "#a", "watch": True}
-    assert rights_of(said, "[clients.a]").texts() == said
+def test_rights_are_read_from_a_table_which_gives_no_others():
+    said = {"publish": 'region = "EU"', "subscribe": "true", "request": "#a", "watch": True, "constraints": 7}
+    assert rights_of(said, "[clients.a]") == Rights(
+        EU, parse("true"), parse("false"), parse("#a"), watch=True, constraints=7, text=4_096
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,6 +146,9 @@ def test_rights_are_read_from_a_table_and_said_again():
         ({"publish": 5}, "publish in [clients.a] must be a predicate, not 5"),
         ({"publish": "x <"}, "publish in [clients.a]: 1:4: a value is missing"),
         ({"watch": "yes"}, "watch in [clients.a] must be true or false"),
+        ({"watch": 1}, "watch in [clients.a] must be true or false"),
+        ({"text": -1}, "text in [clients.a] must be a whole number, not -1"),
+        ({"constraints": True}, "constraints in [clients.a] must be a whole number"),
         ({"subscribe": " or ".join(f"x = {n}" for n in range(17))}, "17 is over the limit of 16"),
     ],
 )
@@ -163,9 +194,8 @@ def test_denials_are_logged_but_not_all_of_very_many(caplog):
     new = alone(publish=EU)
     for number in range(101):
         new.say(1, Publish(number, {}, [], b"", False))
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
-        "a denies Publish to c"
-    ] * 3  # 1, 10, 100
+    told = [(record.getMessage(), record.members["client"], record.members["frame"]) for record in caplog.records]
+    assert told == [("not allowed", "c", "Publish")] * 3  # the first, the tenth, the hundredth
     assert new.router.counters["denied: publish"] == 101
 
 
