@@ -101,5 +101,4 @@ def _shown(value: object) -> str:
 
 def _plain(text: str) -> str:
     """Return a text as it is, or in quotes if somebody could mistake it."""
-    is_clear = text.isprintable() and text and not set(text) & set(' "=')
-    return text if is_clear or (text.isprintable() and text.replace(" ", "a").isalpha()) else json.dumps(text)
+    return text if text and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

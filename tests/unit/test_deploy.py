@@ -1,0 +1,78 @@
+"""The files of `deploy` name options, keys and files that exist."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cbnet.network.configuration import KEYS, configuration
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+
+def instructions():
+    """Return the instructions of the Dockerfile, each with its words."""
+    lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    return [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
+
+
+def unit():
+    """Return the last value of each key of the unit."""
+    lines = (DEPLOY / "cbnet-router.service").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+def test_the_file_of_a_router_is_good():
+    found = configuration(DEPLOY / "router.toml", {}, {})
+    assert set(tomllib.loads((DEPLOY / "router.toml").read_text())) <= set(KEYS)
+    assert str(found.operation.http) == "127.0.0.1:9090"
+
+
+def commands():
+    """Yield the command lines of cbnet in both files."""
+    yield shlex.split(unit()["ExecStart"])
+    words = dict(instructions())
+    listed = {key: re.findall(r'"([^"]*)"', words[key]) for key in ("ENTRYPOINT", "CMD", "HEALTHCHECK")}
+    yield listed["ENTRYPOINT"] + listed["CMD"]
+    yield listed["HEALTHCHECK"]
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=lambda words: words[1])
+def test_the_commands_have_these_options(cbnet, words):
+    assert Path(words[0]).name == "cbnet"
+    options = [word for word in words[2:] if word.startswith("-")]
+    help_ = cbnet(words[1], "--help").out
+    assert all(re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", help_) for option in options)
+    assert "/etc/cbnet/router.toml" in words or words[1] == "health"
+
+
+def test_the_image_is_made_of_files_that_exist_and_ends_without_rights():
+    found = instructions()
+    for instruction, words in found:
+        if instruction == "COPY" and "--from" not in words:
+            assert all((ROOT / source).exists() for source in words.split()[:-1]), words
+    kinds = [instruction for instruction, _ in found]
+    assert kinds.count("FROM") == 2
+    assert dict(found)["USER"] == "cbnet"
+    assert kinds.index("USER") < kinds.index("ENTRYPOINT")
+    assert dict(found)["ENTRYPOINT"].startswith("[")  # else a shell would get the signal
+
+
+def test_systemd_gives_more_time_than_a_router_takes_to_drain():
+    found = configuration(DEPLOY / "router.toml", {}, {})
+    assert float(unit()["TimeoutStopSec"]) > 2 * found.operation.drain
+    assert (unit()["Type"], unit()["DynamicUser"], unit()["ProtectSystem"]) == ("notify", "yes", "strict")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_has_nothing_to_say(tmp_path):
+    text = (DEPLOY / "cbnet-router.service").read_text().replace("/opt/cbnet/bin/cbnet", "/bin/true")
+    (tmp_path / "cbnet-router.service").write_text(text)
+    command = ["systemd-analyze", "verify", str(tmp_path / "cbnet-router.service")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
