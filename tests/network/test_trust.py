@@ -277,6 +277,9 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
         with running("sub", 'region = "EU" and price > 10', *shown, *token, "--wait", "--count", "1") as sub:
             assert sub.stderr.readline() == "subscribed at a; 1 router know it\n"
             monkeypatch.setenv("CBNET_TOKEN", made["token"])
+            forbidden = cbnet("pub", "price=11", "region=US", *shown)
+            assert forbidden.code == 1
+            assert "error: a has not taken 1 message: you may publish" in forbidden.err
             assert cbnet("pub", "price=11", "region=EU", *shown).code == 0
             assert sub.stdout.readline() == 'price = 11, region = "EU"\n'
         assert "you may not trace" in cbnet("trace", "region=EU", *shown).err

@@ -21,7 +21,7 @@ from cbnet.cli.network_options import (
     connected,
 )
 from cbnet.cli.output import AsJson, counted, print_error, print_json, print_remark
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -75,11 +75,13 @@ def pub(
             published += 1
         client.flush()
         client.status()  # its answer comes after the router has taken all before it
-        name = client.router
+        name, refused, refusal = client.router, client.refused, client.refusal
     if json:
-        print_json({"published": published, "router": name})
-    else:
-        print_remark(f"published {counted(published, 'message')} at {name}")
+        print_json({"published": published - refused, "router": name})
+    elif published > refused or not refused:
+        print_remark(f"published {counted(published - refused, 'message')} at {name}")
+    if refused:
+        raise CbnetError(f"{name} has not taken {counted(refused, 'message')}: {refusal}")
     if mistakes:
         raise typer.Exit(2)
 

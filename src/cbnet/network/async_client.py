@@ -96,6 +96,8 @@ class AsyncClient:
         check_name("network", network)
         self.router = ""  # the name of the router that it is or was connected to
         self.lost = 0  # messages that a router dropped because they were read too slowly
+        self.refused = 0  # messages that were published without waiting, and the router did not take
+        self.refusal = ""  # why it did not take the last of them
         self.reconnects = 0
         self.is_held = False  # whether nothing is read because a queue is full
         self._loop = asyncio.get_running_loop()
@@ -497,6 +499,9 @@ class AsyncClient:
             self._refusal = Refused(f"{self.router} does not let this client in: {frame.reason}")
         elif future is not None and not future.done():
             future.set_exception(Refused(frame.reason))
+        elif frame.frame == _tag(frames.Publish):
+            self.refused += 1
+            self.refusal = frame.reason
         elif frame.frame == _tag(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
             gone.end(Refused(frame.reason))  # taken before, and not by the router that it is connected to now
         elif frame.frame == _tag(frames.Offer) and frame.number in self._offers:

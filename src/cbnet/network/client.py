@@ -98,6 +98,16 @@ class Client:
         return self._client.lost
 
     @property
+    def refused(self) -> int:
+        """How many messages that were published without waiting a router did not take: against the rights, say."""
+        return self._client.refused
+
+    @property
+    def refusal(self) -> str:
+        """Why it did not take the last of them."""
+        return self._client.refusal
+
+    @property
     def reconnects(self) -> int:
         """How often a new connection had to be made."""
         return self._client.reconnects
