@@ -257,7 +257,7 @@ def test_a_client_that_blocks_for_long_stays_connected():
 
 def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_records_are_not():
     async def main():
-        async with router() as running, await connect_async(str(running.address)) as watching:
+        async with router(dead=60.0) as running, await connect_async(str(running.address)) as watching:
             slow = await neighbour(running)
             keeping_alive = asyncio.create_task(pings(slow))
             sender = await Raw.dial(running, Hello(1, 1, "router", "c", "cbnet", 9, "psf"))
