@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,11 +28,14 @@ _GRID: dict[str, Any] = {
 
 def demo(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only the story, without Spark: seconds, not a minute.")
+        bool, typer.Option("--quick", help="Only the story, without Spark and routers: seconds, not a minute.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Tell a small story: who asked for what, what was said, who received it and why. Then build a small Internet."""
+    """Tell a small story: who asked for what, what was said, who received it and why. Then build and run an Internet.
+
+    It fails if anybody in that small Internet misses a message, or gets one that they did not ask for.
+    """
     from cbnet.cli.demo_story import MESSAGES, RECEIVERS
     from cbnet.language import Message
     from cbnet.matching import Table
@@ -43,7 +48,7 @@ def demo(
     else:
         show(table, messages, _console())
     if not quick:
-        _tell_of_the_pipeline(json)
+        _tell_of_an_internet(json)
 
 
 def _console() -> Console:
@@ -52,20 +57,34 @@ def _console() -> Console:
     return Console(highlight=False, width=min(Console().width, _MAX_WIDTH))
 
 
-def _tell_of_the_pipeline(as_json: bool) -> None:
-    """Run the small pipeline; where there is no Spark, or it does not start, say so in a line."""
-    try:
-        from cbnet.cli.demo_pipeline import run_small_pipeline, show_small_pipeline
-        from cbnet.cli.pipeline_output import print_outcomes
+def _tell_of_an_internet(as_json: bool) -> None:
+    """Run the small pipeline, and the network from it; where there is no Spark, say so in a line."""
+    from cbnet.cli.demo_network import run_small_network, show_small_network
+    from cbnet.cli.progress import reported_steps
 
-        outcomes = run_small_pipeline()
-    except CbnetError as error:
-        print_remark(f"The story's second part is left out: {error}")
-        return
+    with TemporaryDirectory(prefix="cbnet-demo-") as name:
+        folder = Path(name)
+        try:
+            from cbnet.cli.demo_pipeline import run_small_pipeline, show_small_pipeline
+            from cbnet.cli.pipeline_output import print_outcomes
+
+            with reported_steps() as report:
+                outcomes = run_small_pipeline(folder, report)
+        except CbnetError as error:
+            print_remark(f"The story's second part is left out: {error}")
+            return
+        if as_json:
+            print_outcomes(outcomes)
+        else:
+            show_small_pipeline(outcomes, _console())
+        with reported_steps() as report:
+            story = run_small_network(folder / "live", report)
     if as_json:
-        print_outcomes(outcomes)
+        print_json(story.members())
     else:
-        show_small_pipeline(outcomes, _console())
+        show_small_network(story, _console())
+    if not story.is_good:
+        raise CbnetError("not every node got just what it asked for")
 
 
 def show(table: Table[str], messages: list[Message], console: Console) -> None:

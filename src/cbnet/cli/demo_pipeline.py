@@ -1,18 +1,23 @@
-"""The demo's pipeline: what do the tables of a small Internet hold? The stages of [2014 §4], on Spark, in a minute."""
+"""The demo's pipeline: what do the tables of a small Internet hold? The stages of [2014 §4], on Spark, in a minute.
+
+It leaves a folder from which the routers of the demo start.
+"""
 
 from __future__ import annotations
 
-from tempfile import TemporaryDirectory
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cbnet.cli.progress import Report
     from cbnet.pipeline.config import Config
     from cbnet.pipeline.run import Outcome
 
-_GRAPH = "aslike:300"
+_GRAPH = "aslike:60"
 _CLUSTERS = 300  # of 1000 users
+_TABLES = 8  # of the most central routers
 # For a short run on one machine: no web page, few parts, and Java's quick compiler alone.
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -22,13 +27,14 @@ _SETTINGS = {
 }
 
 
-def run_small_pipeline() -> list[Outcome]:
-    """Run the pipeline for a small Internet, and return what came of it; the results themselves are not kept."""
+def run_small_pipeline(folder: Path, report: Report = lambda _: None) -> list[Outcome]:
+    """Run the pipeline for a small Internet in a folder, and return what came of it."""
     from cbnet.pipeline.late_session import LateSession
     from cbnet.pipeline.run import run
 
-    with TemporaryDirectory(prefix="cbnet-demo-") as folder, LateSession("cbnet demo", conf=_SETTINGS) as session:
-        return [*run(_config(folder), session.start)]
+    report("starting Spark")
+    with LateSession("cbnet demo", conf=_SETTINGS) as session:
+        return [*run(_config(folder), session.start, lambda name: report(f"on Spark: {name}"))]
 
 
 def show_small_pipeline(outcomes: list[Outcome], console: Console) -> None:
@@ -40,16 +46,17 @@ def show_small_pipeline(outcomes: list[Outcome], console: Console) -> None:
         f"[bold]An Internet in small[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users, made-up interests; on Spark in"
         f" {seconds:.0f} seconds.\nEvery node says what its users want. This is what the most central router holds:\n"
     )
-    show_table1(outcomes, console)
-    console.print("Run your own: [cyan]cbnet pipeline init[/], then [cyan]cbnet pipeline run pipeline.toml[/]\n")
+    show_table1(outcomes, console, most=1)
 
 
-def _config(folder: str) -> Config:
-    from cbnet.pipeline.config import Config, Network, People, papers_applications
+def _config(folder: Path) -> Config:
+    from cbnet.pipeline.config import Config, Live, Network, People, Tables, papers_applications
 
     return Config(
-        out=folder,
-        network=Network(graph=_GRAPH),
+        out=str(folder),
+        network=Network(graph=_GRAPH, routers=_TABLES),
         population=People(clusters=_CLUSTERS),
         applications=papers_applications(),
+        tables=Tables(),
+        live=Live(),
     )

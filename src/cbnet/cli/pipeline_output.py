@@ -83,10 +83,10 @@ def show_outcomes(out: str, outcomes: Sequence[Outcome]) -> None:
     console.print(f"Results: {out}", markup=False, soft_wrap=True)
 
 
-def show_table1(outcomes: Sequence[Outcome], console: Console) -> None:
-    """Draw Table 1 of each router beside the paper's."""
+def show_table1(outcomes: Sequence[Outcome], console: Console, most: int | None = None) -> None:
+    """Draw Table 1 of each router, or of the first few, beside the paper's."""
     facts = _facts(outcomes, "table1")
-    for router in dict.fromkeys(row["router"] for row in facts["rows"]):
+    for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:most]:
         rows = [row for row in facts["rows"] if row["router"] == router]
         console.print(table1_grid(rows))
     said = [f"{counted(load['descriptors'], role)}" for role, load in facts["roles"].items()]

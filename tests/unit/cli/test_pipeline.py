@@ -69,15 +69,23 @@ def test_mistakes_are_told_in_a_line(cbnet, small, tmp_path, arguments, said):
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_demo_ends_with_a_small_internet(cbnet):
+def test_the_demo_ends_with_a_small_internet_that_runs(cbnet, monkeypatch):
+    monkeypatch.setattr("cbnet.cli.demo_pipeline._GRAPH", "aslike:12")
+    monkeypatch.setattr("cbnet.cli.demo_pipeline._CLUSTERS", 20)
+    monkeypatch.setattr("cbnet.cli.demo_pipeline._TABLES", 3)
     outcome = cbnet("demo")
-    assert outcome.code == 0
+    assert (outcome.code, outcome.err) == (0, "")
     for said in ("Who received what", "An Internet in small", "Table 1: router", "10,880,657"):
         assert said in outcome.out
+    for said in ("12 routers", "The way of one message", "Every node got just what it asked for"):
+        assert said in outcome.out
+    numbers = {line.split()[1]: line.split()[3] for line in outcome.out.splitlines() if line.count("│") == 4}
+    assert (numbers["missed"], numbers["spurious"], numbers["twice"]) == ("0", "0", "0")
+    assert int(numbers["delivered"].replace(",", "")) > 100
 
 
 def test_without_spark_the_demo_is_its_story_and_a_line(cbnet, monkeypatch):
-    def missing():
+    def missing(*_):
         raise CbnetError("the pipeline needs Spark: pip install 'cbnet[spark]'")
 
     monkeypatch.setattr("cbnet.cli.demo_pipeline.run_small_pipeline", missing)
