@@ -60,6 +60,8 @@ class Holders:
 
     def ask(self, request: Request) -> None:
         """Ask a client of this router."""
+        if not self.has(request.request):
+            request = stepped(request, self._local.name, "no client here offers it any longer")
         self._ask_next(request, set())
 
     def answer(self, link: int, frame: Answer) -> None:

@@ -5,7 +5,7 @@ The replies that were used last, as many as there is room for, each until it is 
     room    `cache_bytes` of replies as they travel; 0: nothing is kept
     age     `cache_age` seconds since a holder gave the reply, or less if the holder says so; 0: nothing is kept
 
-The age goes with a reply from cache to cache. Time on links is not counted.
+The age goes with a reply from cache to cache. Time on links is not counted; that in which the process stood still is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ReplyCache:
         if not self._most:
             return None
         kept = self._kept.get(request)
-        if kept is not None and kept.until <= self._local.now:
+        if kept is not None and kept.until <= self._local.clock.elapsed:
             self._forget(request)
             self._local.counters["cache expired"] += 1
             kept = None
@@ -54,18 +54,18 @@ class ReplyCache:
             return None
         self._local.counters["cache hits"] += 1
         self._kept.move_to_end(request)
-        return replace(kept.reply, age=round((self._local.now - kept.born) * 1000))
+        return replace(kept.reply, age=round((self._local.clock.elapsed - kept.born) * 1000))
 
     def put(self, reply: Reply) -> None:
         """Keep a reply, if it may be kept, in the place of an older one to the same request."""
-        born = self._local.now - reply.age / 1000
+        born = self._local.clock.elapsed - reply.age / 1000
         present = self._kept.get(reply.request)
         if present is not None:
             if present.born > born:
                 return
             self._forget(reply.request)
         kept = _Kept(replace(reply, steps=None), _size(reply), born, born + self._lasting(reply))
-        if kept.size <= self._most and kept.until > self._local.now:
+        if kept.size <= self._most and kept.until > self._local.clock.elapsed:
             self._kept[reply.request] = kept
             self.size += kept.size
             while self.size > self._most:
