@@ -4,6 +4,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from operated import operated
@@ -156,33 +157,36 @@ def test_a_log_is_json_lines_without_secrets_and_with_no_line_for_a_message():
     assert "of the message" not in str(events)
 
 
-def stream(addresses, ending):
-    """Publish at a and receive at c, all the while; end another; return what was missed."""
-    with connect(str(addresses["a"])) as publisher, connect(str(addresses["c"])) as subscriber:
-        subscription = subscriber.subscribe("n >= 0", wait=True, queue=100_000)
-        count, is_over = 0, threading.Event()
+def stream(publishing, receiving, ending):
+    """Publish at some routers and receive at another, all the while; end one; return what was missed."""
+    counts, is_over = dict.fromkeys(range(len(publishing)), 0), threading.Event()
 
-        def publish():
-            nonlocal count
-            while not is_over.is_set():
-                for _ in range(10):
-                    publisher.publish({"n": count})
-                    count += 1
-                time.sleep(0.005)
+    def publish(who, client):
+        while not is_over.is_set():
+            for _ in range(10):
+                client.publish({"who": who, "n": counts[who]})
+                counts[who] += 1
+            time.sleep(0.005)
 
-        thread = threading.Thread(target=publish)
-        thread.start()
-        time.sleep(0.5)
+    with ExitStack() as stack:
+        subscriber = stack.enter_context(connect(receiving))
+        subscription = subscriber.subscribe("exists n", wait=True, queue=100_000)
+        clients = [stack.enter_context(connect(where)) for where in publishing]
+        threads = [threading.Thread(target=publish, args=each) for each in enumerate(clients)]
+        for thread in threads:
+            thread.start()
+        time.sleep(1.5)  # until messages no longer take the ways of before the last change
         ending()
-        time.sleep(1.5)
+        time.sleep(1)
         is_over.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
         got = []
         while (delivery := subscription.get(timeout=1)) is not None:
-            got.append(delivery.message["n"])
-    assert count > 500
+            got.append((delivery.message["who"], delivery.message["n"]))
+    assert min(counts.values()) > 300
     assert len(got) == len(set(got))
-    return set(range(count)) - set(got)
+    return {(who, n) for who, count in counts.items() for n in range(count)} - set(got)
 
 
 RING = "ab bc cd da"
@@ -201,8 +205,9 @@ def test_a_router_that_drains_loses_nothing():
             _, log = routers["b"].process.communicate(timeout=20)
             states.append(log)
 
-        addresses = {name: router.address for name, router in routers.items()}
-        assert stream(addresses, drain) == set()  # from a to c by b, the first of two ways of one length
+        a, b, c = (routers[name].address for name in "abc")
+        # what is published at b, too: that client goes to a, after what it has said
+        assert stream([a, [b, a]], c, drain) == set()  # from a to c by b, the first of two ways of one length
         assert states[0] == (503, {"ready": False, "reasons": ["it leaves"]})
         assert '"is_known":true,"bytes_left":0' in states[1]
         time.sleep(0.3)
@@ -220,7 +225,8 @@ def test_a_router_that_is_killed_loses_what_it_had():
             time.sleep(0.1)
             ring.kill("b")
 
-        assert stream(ring.addresses, kill) != set()
+        a, c = (str(ring.addresses[name]) for name in "ac")
+        assert stream([a], c, kill) != set()
 
 
 def test_a_second_signal_ends_at_once():

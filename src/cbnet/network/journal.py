@@ -117,7 +117,9 @@ class Journal:
         new, self._told = counters - self._told, counters
         for counter, count in sorted(new.items()):
             if counter.startswith(_DROPPED):
-                log(logging.WARNING, "dropped", reason=counter.removeprefix(_DROPPED), count=count)
+                reason = counter.removeprefix(_DROPPED)
+                usual = reason == "duplicate"  # they come with every change of the topology
+                log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
             elif counter.startswith(("denied", "refused")):
                 log(logging.WARNING, "denied", reason=counter, count=count)
         records = {name.removeprefix("records "): new[name] for name in sorted(new) if name.startswith("records ")}

@@ -27,3 +27,13 @@ def test_every_match_is_counted_and_one_in_many_timed():
     times = table.times()
     assert times["matches timed"] == 3
     assert 0 < times["matches timed, ns"] < 10**9
+
+
+def test_those_that_are_timed_are_counted_by_how_long_they_took(monkeypatch):
+    took = iter([0, 900, 0, 1_000, 0, 1_001, 0, 10**9])  # ns: begin and end of each
+    monkeypatch.setattr(timed, "thread_time_ns", lambda: next(took))
+    table = filled()
+    for _ in range(4 * timed._ONE_IN + 1):
+        table.match({"x": 1})
+    assert timed.BOUNDS_NS[:4] == (1_000, 2_000, 5_000, 10_000)
+    assert table.within == [2, 1] + [0] * (len(timed.BOUNDS_NS) - 2) + [1]

@@ -7,6 +7,7 @@ from networks_live import content, database
 from cbnet import parse_filter
 from cbnet.network.database import Database
 from cbnet.network.filters import filter_to_bytes
+from cbnet.network.frames import MOST_WEIGHT
 from cbnet.network.records import Version
 from cbnet.network.settings import Settings
 from cbnet.network.view import Views, reachable_edges
@@ -107,3 +108,30 @@ def test_trees_are_rooted_where_it_is_said_and_at_the_busiest_node_for_a_root_ou
     view = Views(Settings("c", scheme="multitree", roots=roots), db)()
     message = content(x=1)
     assert {view.headers.write(view.router.init(message))[0] for _ in range(50)} == seen
+
+
+def test_the_views_of_before_are_kept_for_as_long_as_others_may_have_them():
+    db = database("a-b b-c c-a")
+    views = Views(Settings("a", overlap=2.0), db)
+    first = views()
+    assert views.earlier(0.0) == []
+    db.install_links("b", Version(2, 1), 10, {"a": 1}, 10.0)
+    second = views()
+    assert views.earlier(10.0) == views.earlier(11.9) == [first]
+    db.install_links("b", Version(3, 1), 11, {"a": 1, "c": 1}, 11.0)
+    third = views()
+    assert views.earlier(11.5) == [first, second]
+    db.install_links("b", Version(4, 1), 11.5, {"c": 1}, 11.5)
+    assert third is not views()
+    assert views.earlier(11.6) == [first, third]  # of many the oldest and the newest
+    assert views.earlier(12.0) == [third]
+    assert views.earlier(13.5) == []
+    assert views.changes == 4
+
+
+def test_no_tree_is_rooted_at_a_router_that_leaves():
+    long = MOST_WEIGHT
+    db = database(f"a-b:{long} a-c:{long} a-d:{long} b-c d-e b-d")  # a has the most neighbours, after it b with d
+    view = Views(Settings("c", scheme="multitree", trees=2), db)()
+    roots = {view.headers.write(view.router.init(content(x=1)))[0] for _ in range(50)}
+    assert roots == {"b", "d"}
