@@ -91,9 +91,18 @@ def configuration(
     """Return what a router is told by a file, the environment and flags; an `InputError` says what is wrong."""
     values = {key: Value(_default(key), "default") for key in KEYS}
     if file is not None:
-        values.update(_from_file(file))
+        values.update(_from_table(read_toml(file), file))
     values.update(_from_environment(environment))
     values.update(_from_flags(flags))
+    return _configured(values)
+
+
+def configuration_of(table: Mapping[str, Any], file: Path) -> Configuration:
+    """Return what a router is told by one table of a file, and by nothing else."""
+    return _configured({key: Value(_default(key), "default") for key in KEYS} | _from_table(table, file))
+
+
+def _configured(values: dict[str, Value]) -> Configuration:
     if values["name"].value is MISSING:
         raise InputError("the router has no name", hint="write name = ... in the file, or --name")
     listen, neighbours = address(values["listen"].value), _neighbours(values["neighbours"])
@@ -114,8 +123,7 @@ def _default(key: str) -> Any:
 # --- where it is said
 
 
-def _from_file(path: Path) -> dict[str, Value]:
-    said = read_toml(path)
+def _from_table(said: Mapping[str, Any], path: Path) -> dict[str, Value]:
     try:
         check_keys(said, KEYS, "")
         return {key: Value(_beside(path, key, _typed(key, value, key)), str(path)) for key, value in said.items()}

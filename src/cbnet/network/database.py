@@ -7,7 +7,7 @@ renewed it for a lifetime. Predicates and offers are kept alike, and apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
 from cbnet.network.frames import MOST_ROUTERS, Entry
@@ -38,6 +38,7 @@ class Database:
         self._records: dict[Key, Record] = {}
         self._counts = dict.fromkeys(Kind, 0)
         self._neighbours: dict[str, Mapping[str, int]] = {}
+        self._ways: dict[str, tuple[str, ...]] = {}  # that gateways tell
         for owner, life in loaded.lives.items() if loaded is not None else ():
             self._put(Key(owner, Kind.PREDICATE), Version(FIRST, life), 0.0)
 
@@ -55,6 +56,10 @@ class Database:
     def neighbours(self, owner: str) -> Mapping[str, int]:
         """Return the neighbours that a router says it has, with the lengths of the links."""
         return self._neighbours.get(owner, {})
+
+    def way(self, owner: str) -> tuple[str, ...]:
+        """Return the way from the root of the tree between domains that a gateway tells; empty of other routers."""
+        return self._ways.get(owner, ())
 
     def lacks(self, key: Key, version: Version) -> bool:
         """Return whether a version is newer than what is here."""
@@ -76,12 +81,19 @@ class Database:
     # --- changes
 
     def install_links(
-        self, owner: str, version: Version, born: float, neighbours: Mapping[str, int], now: float
+        self,
+        owner: str,
+        version: Version,
+        born: float,
+        neighbours: Mapping[str, int],
+        now: float,
+        way: Sequence[str] = (),
     ) -> Outcome:
-        """Install what a router says of its links."""
+        """Install what a router says of its links, and of the way to it if it is a gateway."""
         if not self._is_welcome(Key(owner, Kind.LINKS), version, born, now):
             return Outcome.REFUSED
         self._put(Key(owner, Kind.LINKS), version, born)
+        self._ways[owner] = tuple(way)
         if self._neighbours.get(owner) != neighbours:
             self._neighbours[owner] = dict(neighbours)
             self._change(now)
@@ -132,7 +144,7 @@ class Database:
             del self._records[key]
             self._counts[key.kind] -= 1
             if key.kind is Kind.LINKS:
-                del self._neighbours[key.owner]
+                del self._neighbours[key.owner], self._ways[key.owner]
                 self._change(now)
             else:
                 self.filters[key.kind].forget(key.owner)

@@ -134,7 +134,8 @@ class Flooding:
             return
         frame = self._aged(frame)
         now = self._local.now
-        outcome = self._database.install_links(frame.owner, version, self._born(frame), frame.neighbours, now)
+        born, way = self._born(frame), frame.way
+        outcome = self._database.install_links(frame.owner, version, born, frame.neighbours, now, way)
         if self._is_installed(outcome, key, version):
             self._pass_on(frame, link)
 
@@ -212,7 +213,7 @@ class Flooding:
         owner, age = key.owner, self._database.age(key, self._local.now)
         if key.kind is Kind.LINKS:
             neighbours = dict(self._database.neighbours(owner))
-            yield Links(owner, version.life, version.sequence, age, neighbours)
+            yield Links(owner, version.life, version.sequence, age, neighbours, list(self._database.way(owner)))
             return
         parts = list(_in_parts(self._database.filters[key.kind].written(owner)))
         for number, part in enumerate(parts, 1):

@@ -73,6 +73,26 @@ class Forwarder:
             with supposing(view, mark, content):
                 self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped="")
 
+    def enter(self, frame: Deliver) -> None:
+        """Send a message of another domain on its way in this one, as what it was there."""
+        if self._is_refused(frame.source, frame.life, frame.number):
+            return
+        content = Content(frame)
+        view = self._views()
+        self._local.counters["entered from another domain"] += 1
+        packet = Packet(
+            self._local.name, frame.life, frame.number, 0, self._local.name, frame.attributes, frame.tags,
+            frame.payload, origin=frame.source,
+        )  # fmt: skip
+        self._deliver(packet, self._subscriptions.matched(content))
+        self._send_on(view, packet, view.router.init(content), content, came_from="")
+
+    def _is_refused(self, source: str, life: int, number: int) -> bool:
+        refusal = self._duplicates.refusal(source, life, number)
+        if refusal is not None:
+            self._local.drop(refusal)
+        return refusal is not None
+
     def packet(self, neighbour: str, packet: Packet) -> None:
         """Take a packet from a neighbour."""
         try:
@@ -82,7 +102,7 @@ class Forwarder:
         view = self._views()
         header = view.headers.read(packet.header)
         self._local.counters["packets received"] += 1
-        refusal = self._duplicates.refusal(packet.source, packet.life, packet.number)
+        refusal = self._duplicates.refusal(packet.origin or packet.source, packet.life, packet.number)
         if packet.mark is not None:
             with supposing(view, packet.mark, content):
                 self._traced(view, packet, packet.mark, header, content, neighbour, refusal or "")
@@ -104,7 +124,8 @@ class Forwarder:
             for first in range(0, len(ids), MOST_ENTRIES):
                 frame = Deliver(
                     ids[first : first + MOST_ENTRIES],
-                    packet.source, packet.life, packet.number, packet.attributes, packet.tags, packet.payload,
+                    packet.origin or packet.source, packet.life, packet.number, packet.attributes, packet.tags,
+                    packet.payload,
                 )  # fmt: skip
                 self._local.outbox.send(link, frame)
 
@@ -128,7 +149,7 @@ class Forwarder:
                 continue
             frame = Packet(
                 packet.source, packet.life, packet.number, packet.hops + 1, headers.write(router.hdr(header, w)),
-                packet.attributes, packet.tags, packet.payload, packet.mark,
+                packet.attributes, packet.tags, packet.payload, packet.mark, packet.origin,
             )  # fmt: skip
             self._local.outbox.send(link, frame)
             sent.append(w)

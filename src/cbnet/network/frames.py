@@ -30,6 +30,7 @@ MOST_FILTER = 1 << 14  # bytes
 MOST_PREDICATE = 1 << 16  # characters of a predicate's text
 MOST_ENTRIES = 2_048
 MOST_ROUTERS = 5_000
+MOST_GATEWAYS = 64  # on the way from the root of the tree between domains
 MOST_WEIGHT = 1_000_000
 MOST_HOPS = 255
 MOST_REASON = 500
@@ -56,6 +57,7 @@ PredicateText: TypeAlias = Annotated[str, Meta(max_length=MOST_PREDICATE)]
 Filters: TypeAlias = Annotated[list[Annotated[bytes, Meta(max_length=MOST_FILTER)]], Meta(max_length=MOST_FILTERS)]
 FilterKind: TypeAlias = Annotated[int, Meta(ge=1, le=2)]  # of a record that holds filters; see `records.Kind`
 Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_WEIGHT)]
+Way: TypeAlias = Annotated[list[NodeName], Meta(max_length=MOST_GATEWAYS)]
 Neighbours: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MOST_NEIGHBOURS)]
 
 # Of both the largest float excludes infinity and, as it is not less, NaN.
@@ -132,6 +134,7 @@ class Links(_Frame, tag=5):
     sequence: Number
     age: Number  # ms
     neighbours: Neighbours
+    way: Way = []  # of a gateway: from the root of the tree between domains to itself; see `borders`
 
 
 class Whole(_Frame, tag=6):
@@ -201,6 +204,7 @@ class Packet(_Frame, tag=10):
     tags: Tags
     payload: Payload
     mark: Mark | None = None
+    origin: Annotated[str, Meta(max_length=64)] = ""  # in another domain; then the source is the gateway it came by
 
 
 class Seen(_Frame, tag=11):

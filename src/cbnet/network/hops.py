@@ -21,7 +21,7 @@ from cbnet.network.content import Content
 from cbnet.network.frames import MOST_BRANCHES, MOST_REASON, MOST_SHOWN, Branch, Hop, Mark, Packet
 from cbnet.network.links import OpenLinks
 from cbnet.network.predicates import NodePredicates
-from cbnet.network.subscriptions import LOADED, Subscriptions
+from cbnet.network.subscriptions import BEYOND, LOADED, Subscriptions
 from cbnet.network.view import View
 from cbnet.network.wire import WireError
 from cbnet.routing.header import Header
@@ -41,6 +41,9 @@ class Step(NamedTuple):
     sent: Sequence[int]
     dropped: str
     matched: dict[int, list[int]]  # subscriptions here, by link
+
+
+_OF_NO_CLIENT = {LOADED: "the loaded predicate", BEYOND: "other domains"}
 
 
 class Hops:
@@ -98,7 +101,7 @@ class Hops:
         delivered: list[str] = []
         others: list[tuple[str, Predicate]] = []
         for link, id, predicate in self._subscriptions.all():
-            name = "the loaded predicate" if link == LOADED else f"subscription {id} of {self._links.name(link)}"
+            name = _OF_NO_CLIENT.get(link) or f"subscription {id} of {self._links.name(link)}"
             if id in step.matched.get(link, ()):
                 delivered.append(_short(f"{name}: {explain(step.content, name, predicate).filter}"))
             else:

@@ -16,6 +16,7 @@ class Local:
 
     settings: Settings
     life: int
+    way: tuple[str, ...] = ()  # of a gateway: from the root of the tree between domains to itself
     outbox: Outbox = field(default_factory=Outbox)
     counters: Counter[str] = field(default_factory=Counter)
     clock: Clock = field(init=False)

@@ -88,7 +88,7 @@ class Origin:
         self._own = {
             kind: _Own(local.settings, local.life, float("inf" if kind is Kind.OFFERS else "-inf")) for kind in Kind
         }
-        self._links_seen = -1
+        self._links_seen: tuple[int, tuple[str, ...]] = -1, ()
 
     def loaded(self) -> None:
         """Take it that the first version of the predicate is made, and known to all."""
@@ -108,7 +108,7 @@ class Origin:
     @property
     def has_told_links(self) -> bool:
         """Whether the record of links says how they are now."""
-        return self._links.changes == self._links_seen
+        return (self._links.changes, self._local.way) == self._links_seen
 
     def renewed(self) -> Version:
         """Return the next version of the predicate, which is made even if nothing changes; its receivers tell."""
@@ -125,18 +125,19 @@ class Origin:
     def make(self) -> None:
         """Make the records that are due, and flood them."""
         now = self._local.now
-        if self._own[Kind.LINKS].is_time(now, has_changed=self._links.changes != self._links_seen):
+        if self._own[Kind.LINKS].is_time(now, has_changed=not self.has_told_links):
             self._make_links(self._own[Kind.LINKS], now)
         for kind in FILTER_KINDS:
             if self._own[kind].is_time(now, has_changed=bool(self._announced[kind].pending)):
                 self._make_filters(kind, self._own[kind], now)
 
     def _make_links(self, own: _Own, now: float) -> None:
-        self._links_seen = self._links.changes
+        way = self._local.way
+        self._links_seen = self._links.changes, way
         neighbours = self._links.neighbours()
         version = own.next(now)
-        self._database.install_links(self._settings.name, version, now, neighbours, now)
-        self._flooding.spread(Links(self._settings.name, version.life, version.sequence, 0, neighbours))
+        self._database.install_links(self._settings.name, version, now, neighbours, now, way)
+        self._flooding.spread(Links(self._settings.name, version.life, version.sequence, 0, neighbours, list(way)))
 
     def _make_filters(self, kind: Kind, own: _Own, now: float) -> None:
         name, announced = self._settings.name, self._announced[kind]

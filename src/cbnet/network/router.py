@@ -25,6 +25,7 @@ from cbnet.network.access import ANYBODY, Access
 from cbnet.network.addressed import Unicast
 from cbnet.network.announced import Announced
 from cbnet.network.beginning import NOTHING, Beginning
+from cbnet.network.border import Border
 from cbnet.network.clients import Clients
 from cbnet.network.confirmations import Confirmations
 from cbnet.network.database import Database
@@ -93,6 +94,7 @@ class Router:
         )  # fmt: skip
         if beginning.loaded is not None:
             self._load(beginning.loaded)
+        self.border = Border(local, self._views, self.database, self.subscriptions)
         self._flooding.on_own = self._origin.met
         self._flooding.on_change = self._confirmations.installed
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the other side
@@ -230,6 +232,12 @@ class Router:
         self._confirmations.is_due = True
         return self._done()
 
+    def enter(self, frame: frames.Deliver, now: float) -> list[Action]:
+        """Take a message of another domain, which the gateway that this router belongs to has got there."""
+        self._local.clock.tell(now)
+        self._forwarder.enter(frame)
+        return self.border.kept(self._finish())
+
     # --- inside
 
     def _handle(self, link: Link, frame: frames.Frame) -> None:
@@ -280,6 +288,10 @@ class Router:
         self._holders.closed(link)
 
     def _done(self) -> list[Action]:
+        """Return all that is to be done, but what goes to other domains."""
+        return self.border.passed_on(self._finish())
+
+    def _finish(self) -> list[Action]:
         """Make the records that are due, and return all that is to be done."""
         self._origin.make()
         self._leaving.check()

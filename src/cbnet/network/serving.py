@@ -37,22 +37,22 @@ async def serve(
 
     on_start: called with the address when it listens. lifeline: a pipe; when its other end is closed, the router ends.
     """
-    leaving, ended = _told(lifeline)
+    leaving, ended = told(lifeline)
     router = TcpRouter(settings, listen, neighbours, security, beginning)
     await router.start()
     try:
-        async with _pages(router, operation.http):
+        async with pages(router, operation.http):
             on_start(router.address)
-            _tell_systemd("READY=1")
+            tell_systemd("READY=1")
             await leaving.wait()
-            _tell_systemd("STOPPING=1")
+            tell_systemd("STOPPING=1")
             if operation.drain and not ended.is_set():
-                await _first(router.drain(operation.drain), ended.wait())
+                await first(router.drain(operation.drain), ended.wait())
     finally:
         await router.stop()
 
 
-def _told(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
+def told(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
     """Return what is set when the router is to leave, and when it is to end at once."""
     loop = asyncio.get_running_loop()
     leaving, ended = asyncio.Event(), asyncio.Event()
@@ -75,7 +75,7 @@ def _told(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
 
 
 @asynccontextmanager
-async def _pages(router: TcpRouter, where: Address | None) -> AsyncIterator[None]:
+async def pages(router: TcpRouter, where: Address | None) -> AsyncIterator[None]:
     """Tell over HTTP how a router is, if that is wanted, until it has drained."""
     if where is None:
         yield
@@ -91,7 +91,7 @@ async def _pages(router: TcpRouter, where: Address | None) -> AsyncIterator[None
         await pages.stop()
 
 
-async def _first(*ways: Coroutine[Any, Any, object]) -> None:
+async def first(*ways: Coroutine[Any, Any, object]) -> None:
     """Wait for the first of some, and give up the others."""
     tasks = [asyncio.ensure_future(way) for way in ways]
     try:
@@ -104,7 +104,7 @@ async def _first(*ways: Coroutine[Any, Any, object]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _tell_systemd(state: str) -> None:
+def tell_systemd(state: str) -> None:
     """Tell the service manager how this process is, if there is one that wants to know."""
     where = os.environ.get("NOTIFY_SOCKET", "")
     if where:

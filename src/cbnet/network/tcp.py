@@ -119,7 +119,7 @@ class TcpRouter:
         self.journal.draining(seconds)
         if self._server is not None:
             self._server.close()
-        self._perform(self.router.leave(began))
+        self.perform(self.router.leave(began))
         await self._until(lambda: self.router.is_known_to_leave, end)
         is_known = self.router.is_known_to_leave
         if self.router.links.routers():
@@ -153,7 +153,7 @@ class TcpRouter:
         number = next(self._numbers)
         self._connections[number] = connection
         self._ids[connection] = number
-        self._perform(self.router.opened(number, self._now, connection.names))
+        self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
         link.traffic = connection.traffic
 
@@ -162,7 +162,7 @@ class TcpRouter:
         number = self._ids[connection]
         if frames and isinstance(frames[-1], Close):
             self.journal.said(number, frames[-1].reason)
-        self._perform(self.router.received_all(number, frames, self._now))
+        self.perform(self.router.received_all(number, frames, self._now))
         self.router.counters["dropped: a packet that is too long"] += connection.taken_skipped()
         link = self.router.links.get(number)
         if link is None:
@@ -179,13 +179,13 @@ class TcpRouter:
         """Tell the router that bytes came that are no frame."""
         number = self._ids.get(connection)
         if number is not None:  # else a frame before has closed it
-            self._perform(self.router.failed(number, reason, self._now))
+            self.perform(self.router.failed(number, reason, self._now))
 
     def closed(self, connection: Connection) -> None:
         """Tell the router that a connection is gone."""
         number = self._forget(connection, str(connection.error or "the connection has ended"))
         if number is not None:
-            self._perform(self.router.closed(number, self._now))
+            self.perform(self.router.closed(number, self._now))
 
     def dropped(self, connection: Connection, count: int) -> None:
         """Count what was dropped, to tell a client of it later."""
@@ -198,7 +198,7 @@ class TcpRouter:
     def overflowed(self, connection: Connection) -> None:
         """Close a connection for which too much waits."""
         self.router.counters["links closed for reading too slowly"] += 1
-        self._perform(self.router.failed(self._ids[connection], "you read too slowly", self._now))
+        self.perform(self.router.failed(self._ids[connection], "you read too slowly", self._now))
 
     def relieved(self, connection: Connection) -> None:
         """Tell a client what was dropped; let clients go on that waited for a neighbour."""
@@ -208,6 +208,24 @@ class TcpRouter:
         self._pressing.pop(connection, None)
         if not self._pressing:
             self._release()
+
+    # --- what is to be done
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        """Do what the router says."""
+        connections = self._connections
+        for action in actions:
+            connection = connections.get(action.link)
+            if connection is None:
+                continue
+            if type(action) is Send:
+                connection.send(action.frame)
+                if connection.waiting.size > PRESSURE:
+                    self._press(connection)
+            else:
+                assert not isinstance(action, Send)
+                self._forget(connection, action.reason)
+                connection.close(action.reason)
 
     # --- how it is
 
@@ -276,21 +294,6 @@ class TcpRouter:
         assert found is not None
         return found
 
-    def _perform(self, actions: Iterable[Action]) -> None:
-        connections = self._connections
-        for action in actions:
-            connection = connections.get(action.link)
-            if connection is None:
-                continue
-            if type(action) is Send:
-                connection.send(action.frame)
-                if connection.waiting.size > PRESSURE:
-                    self._press(connection)
-            else:
-                assert not isinstance(action, Send)
-                self._forget(connection, action.reason)
-                connection.close(action.reason)
-
     def _press(self, connection: Connection) -> None:
         link = self.router.links.get(self._ids.get(connection, 0))
         if link is not None and link.is_router and connection not in self._pressing:
@@ -321,7 +324,7 @@ class TcpRouter:
             for connection in self._held:
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
-            self._perform(self.router.tick(now))
+            self.perform(self.router.tick(now))
             self._end_stalls(now)
             self.journal.check(now)
             if self.router.view_changes != self._views:

@@ -19,10 +19,11 @@ def first_bad():
     return None
 
 
-def forgets_what_was_covered(self, filter):
-    self._coverer.pop(filter, None)
-    if filter in self._covered:
-        self._withdraw(filter)
+def forgets_what_was_covered(self, gone):
+    for filter in gone:
+        self._coverer.pop(filter, None)
+        if filter in self._covered:
+            self._withdraw(filter)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""Gateway: how do messages come from one domain into another? Over a router that is in both [2014 §3.1].
+
+    domain A  ─ router ─┐         ┌─ router ─  domain B
+    trees of A          │ gateway │            trees of B
+                        └─────────┘
+
+A gateway has a router in each of its domains, which are networks of their own: other names, another scheme, other
+trees. Each tells its domain a summary of what is wanted on the other sides. A message that comes to one because of that
+enters the other domains, if somebody wants it there, and takes their trees from then on. It keeps what makes it
+unlike all others (source, life and number), so that no router takes it twice, whichever way it comes.
+
+What is wanted on a side is what all its routers ask for, other gateways too: so it is known beyond any number of
+domains. The gateways agree on a tree (`border_tree`), for in a circle what was wanted once would be wanted for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from cbnet.errors import InputError
+from cbnet.language.predicate import Predicate
+from cbnet.network.border_tree import Place, place
+from cbnet.network.frames import Deliver
+from cbnet.network.outbox import Action
+from cbnet.network.router import Router
+from cbnet.network.settings import check_name
+from cbnet.routing.summaries import summary
+
+
+class Side(Protocol):
+    """A router in one of the domains, with who runs it."""
+
+    @property
+    def router(self) -> Router:
+        """The router."""
+
+    @property
+    def now(self) -> float:
+        """The time."""
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        """Do what the router says."""
+
+
+class Gateway:
+    """A gateway between domains; call `tick` some times in a second, and `leave` some time before it ends."""
+
+    def __init__(self, name: str, sides: Sequence[Side], outside: str = "exact") -> None:
+        """Take a name that no other gateway has, the routers, and the summary that domains are told of the others."""
+        check_name("gateway", name)
+        if len(sides) < 2:
+            raise InputError(f"the gateway {name} is in one domain alone", hint="name at least two")
+        self.name = name
+        self.place = Place((name,), frozenset())
+        self._sides = sides
+        self._is_leaving = False
+        self._summary = summary(outside)
+        self._seen: list[tuple[object, ...]] = [()] * len(sides)  # when what is wanted was last looked at
+        self._wanted = [Predicate()] * len(sides)
+        self._told: dict[tuple[int, int], Predicate] = {}  # on which side, of which side
+        for number, side in enumerate(sides):
+            side.router.border.on_message = self._crossing(number)
+
+    def tick(self) -> None:
+        """Take the present place in the tree, and tell each domain what is wanted in the others."""
+        borders = [side.router.border for side in self._sides]
+        heard = place(self.name, [border.ways() for border in borders])
+        self.place = Place((), self.place.active) if self._is_leaving else heard
+        for number, border in enumerate(borders):
+            border.tell(self.place.way)
+            if border.state() != self._seen[number]:
+                self._wanted[number] = self._summary(border.wanted())
+            self._tell(number)
+        for number, border in enumerate(borders):
+            self._seen[number] = border.state()
+
+    def leave(self) -> None:
+        """From now on stand in nobody's way: others take over, and until the end this one passes messages on too."""
+        self._is_leaving = True
+        self.tick()
+
+    def _tell(self, of: int) -> None:
+        """Tell the other sides what is wanted on one."""
+        active = self.place.active
+        for on, side in enumerate(self._sides):
+            wanted = self._wanted[of] if {on, of} <= active else Predicate()
+            if on != of and self._told.get((on, of), Predicate()) != wanted:
+                self._told[on, of] = wanted
+                side.router.border.want(of, wanted)
+
+    def _crossing(self, number: int) -> Callable[[Deliver], None]:
+        """Return what takes a message from one side to those that want it."""
+
+        def cross(frame: Deliver) -> None:
+            for wanting in frame.subscriptions:
+                if {number, wanting} <= self.place.active:
+                    side = self._sides[wanting]
+                    side.perform(side.router.enter(frame, side.now))
+
+        return cross
