@@ -18,17 +18,22 @@ from cbnet.cli.compile import compile
 from cbnet.cli.covers import covers
 from cbnet.cli.demo import demo
 from cbnet.cli.fib import fib
+from cbnet.cli.gateway import gateway
+from cbnet.cli.health import health
 from cbnet.cli.inspect import inspect
 from cbnet.cli.match import match
+from cbnet.cli.offer import offer
 from cbnet.cli.output import print_error
 from cbnet.cli.pipeline import pipeline
 from cbnet.cli.pub import pub
 from cbnet.cli.report import report
 from cbnet.cli.reproduce import reproduce
+from cbnet.cli.request import request
 from cbnet.cli.router import router
 from cbnet.cli.simulate import simulate
 from cbnet.cli.spark import spark
 from cbnet.cli.sub import sub
+from cbnet.cli.token import token
 from cbnet.cli.top import top
 from cbnet.cli.topology import topology
 from cbnet.cli.trace import trace
@@ -48,7 +53,7 @@ app = typer.Typer(
 )
 for command in (
     alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce, report,
-    up, top, router, sub, pub, trace, demo,
+    up, top, router, gateway, health, token, sub, pub, trace, offer, request, demo,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")
