@@ -1,0 +1,189 @@
+"""`cbnet up --fib`: routers that begin with what is in a folder, end to end, against brute force."""
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cbnet as package
+from cbnet import Table, parse
+from cbnet.matching.reference import match
+from cbnet.network import Processes, statuses
+from cbnet.network.network_file import read_folder
+from cbnet.network.processes import Data
+from cbnet.network.rehearsal import rehearse
+from cbnet.network.running import Running
+from cbnet.topology import topology
+
+# The tree of 1: 1 - 2 - 3 - 4, and 2 - 5; the link 3 - 5 is not in it.
+LINKS = "1 2\n2 3\n2 5\n3 4\n3 5\n"
+WANTS = {1: "#jazz", 3: "#jazz and #vinyl or #news", 4: "#jazz and #live", 5: "#art or #jazz and #live"}
+OF_2 = {0: "#jazz", 2: "#jazz and #vinyl or #news or #jazz and #live", 4: "#art or #jazz and #live"}
+OF_3 = {1: "#jazz or #art", 3: "#jazz"}  # wrong: nobody behind 4 wants #jazz alone
+
+
+def write_folder(folder):
+    """Write a folder as the pipeline does, by hand."""
+    (folder / "tables").mkdir(parents=True)
+    (folder / "graph.txt").write_text(LINKS)
+    rows = [
+        (str(node), number, tag, "#")
+        for number, (node, filter) in enumerate((n, f) for n, text in WANTS.items() for f in parse(text).filters)
+        for tag in filter.tags
+    ]
+    columns = zip(("interface", "filter", "name", "op"), zip(*rows, strict=True), strict=True)
+    (folder / "predicates.parquet").mkdir()
+    pq.write_table(pa.table({name: list(each) for name, each in columns}), folder / "predicates.parquet" / "p.parquet")
+    Table.build(OF_2, engine="tags").save(folder / "tables" / "1.cbt")
+    Table.build(OF_3, engine="tags").save(folder / "tables" / "2.cbt")
+    (folder / "network.toml").write_text(
+        'version = 1\npredicates = "predicates.parquet"\n[topology]\ngraph = "graph.txt"\nseed = 0\nroots = [1]\n'
+        '[tables]\n2 = "tables/1.cbt"\n3 = "tables/2.cbt"\n'
+    )
+    return folder
+
+
+@contextmanager
+def up(folder, *arguments):
+    command = [sys.executable, "-m", "cbnet", "up", *map(str, arguments), "--out", folder, "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        told = [json.loads(process.stdout.readline()) for _ in range(5)]
+        yield process, [row["router"] for row in told]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def everywhere(count):
+    """Return messages with random tags, each published at a random router."""
+    random = Random(count)
+    tags = ["jazz", "vinyl", "news", "live", "art", "other"]
+    return [(str(random.randint(1, 5)), {"#": random.sample(tags, random.randint(1, 4))}) for _ in range(count)]
+
+
+def brute_force(messages):
+    predicates = {str(node): parse(text) for node, text in WANTS.items()}
+    found = [match(predicates, package.Message.of(message)) for _, message in messages]
+    return {(node, number): 1 for number, nodes in enumerate(found) for node in nodes}
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    folder = write_folder(tmp_path_factory.mktemp("fib") / "live")
+    with up(folder, "--fib", folder) as (process, routers):
+        assert routers == ["1", "2", "3", "4", "5"]
+        remark = process.stderr.readline()
+        assert "router 3: " in remark
+        assert "tables/2.cbt: the table is not what the predicates give" in remark
+        assert "nobody wants #jazz behind the interface to 4" in remark
+        assert "the router goes on with its records; run the pipeline again" in remark
+        assert "5 routers know each other" in process.stderr.readline()
+        yield folder
+
+
+def test_every_node_gets_what_brute_force_says_also_beside_a_wrong_table(network):
+    addresses = Running.read(network).routers
+    messages = everywhere(120)
+    expected = brute_force(messages)
+    assert rehearse(addresses, messages, len(expected)) == expected
+    found = statuses(addresses)
+    assert {name: status.loaded for name, status in found.items()} == {"1": 1, "2": 0, "3": 2, "4": 1, "5": 2}
+    by_table = {name: status.counters.get("matched by the first table", 0) for name, status in found.items()}
+    assert by_table.pop("2") > 0
+    assert set(by_table.values()) == {0}
+    assert all(status.scheme.startswith("multitree:1 of ") for status in found.values())
+
+
+def test_what_a_client_adds_goes_with_it_and_what_was_loaded_stays(network):
+    addresses = Running.read(network).routers
+    messages = everywhere(60)
+    expected = brute_force(messages)
+    with package.connect(str(addresses["5"])) as client:
+        own = client.subscribe("#jazz", wait=True)  # covers one of the node's
+        assert rehearse(addresses, messages, len(expected)) == expected
+        jazz = sum("jazz" in message["#"] for _, message in messages)
+        assert sum(own.get(timeout=1) is not None for _ in range(jazz)) == jazz
+        assert own.get(timeout=0.1) is None
+    assert rehearse(addresses, messages, len(expected)) == expected
+
+
+def test_sub_loaded_prints_what_is_delivered_to_the_node(cbnet, network):
+    command = [sys.executable, "-m", "cbnet", "sub", "--loaded", "--network", network, "--router", "4", "--count", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        addresses = {"4": Running.read(network).routers["4"]}
+        while not any(status.subscriptions for status in statuses(addresses).values()):
+            assert process.poll() is None
+        cbnet("pub", "#jazz", "--network", network, "--router", "1")
+        cbnet("pub", "#jazz", "#live", "--payload", "tonight", "--network", network, "--router", "1")
+        out, _ = process.communicate(timeout=20)
+    assert out == "#jazz, #live  tonight\n"
+    refused = cbnet("sub", "--loaded", "--network", network, "--router", "2")
+    assert refused.code != 0
+    assert "no predicate was loaded at 2" in refused.err
+    for arguments in (["sub"], ["sub", "x = 1", "--loaded"]):
+        outcome = cbnet(*arguments, "--network", network)
+        assert (outcome.code, "give either a predicate, in quotes, or --loaded" in outcome.err) == (2, True)
+
+
+def test_another_scheme_leaves_the_tables_out(tmp_path):
+    folder = write_folder(tmp_path / "live")
+    plan = read_folder(folder)
+    plan.scheme = "psf"
+    with Processes.of(plan.graph, data=plan.data, **plan.settings) as network:
+        assert len(network.remarks) == 2
+        assert "a table is of trees, and the scheme is psf" in network.remarks[0]
+        network.wait()
+        messages = everywhere(40)
+        expected = brute_force(messages)
+        assert rehearse(network.addresses, messages, len(expected)) == expected
+        network.kill("3")
+        network.start("3")
+        network.wait()
+        assert rehearse(network.addresses, messages, len(expected)) == expected
+
+
+def test_mistakes_are_told_in_a_line(cbnet, tmp_path):
+    folder = write_folder(tmp_path / "live")
+
+    def said(*arguments):
+        outcome = cbnet("up", *arguments)
+        assert outcome.code == 2
+        assert "Traceback" not in outcome.err
+        return outcome.err
+
+    assert "there is no such folder; give the folder `live` of a run" in said("--fib", tmp_path / "none")
+    assert "which network?" in said("--fib", folder, "--topology", "ring:3")
+    text = (folder / "network.toml").read_text()
+    (folder / "network.toml").write_text(text.replace("version = 1", "version = 2"))
+    assert "version 2 of network files; this cbnet reads version 1" in said("--fib", folder)
+    (folder / "network.toml").write_text(text.replace("graph.txt", "ring:3"))
+    assert "a table for '3', which is no router of the graph" in said("--fib", folder)
+    (folder / "network.toml").write_text(text.partition("[tables]")[0].replace("graph.txt", "ring:3"))
+    assert "a predicate of '3', which is no node of the graph" in said("--fib", folder)
+    (folder / "predicates.parquet" / "p.parquet").write_text("damaged")
+    assert "not Parquet" in said("--fib", folder)
+    message = "routers on one machine: 501 is over the limit of 500; take a smaller graph, simulate it"
+    assert message in said("--topology", "ring:501")
+
+
+def test_a_node_with_tens_of_thousands_of_filters_begins_in_seconds(tmp_path):
+    path = tmp_path / "p.parquet"
+    numbers = list(range(30_000))
+    tags = pa.array([f"t{number}" for number in numbers])
+    table = {"interface": pa.array(["0"] * len(numbers)), "filter": numbers, "name": tags, "op": ["#"] * len(numbers)}
+    pq.write_table(pa.table(table), path)
+    with Processes.of(topology("ring:3"), data=Data(path, {}), network="n") as network:
+        network.wait()
+        found = statuses(network.addresses, network="n")
+        assert {status.filters for status in found.values()} == {30_000}
+        assert found["0"].loaded == 30_000
+        assert max(status.uptime for status in found.values()) < 20
