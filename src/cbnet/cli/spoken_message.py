@@ -20,7 +20,7 @@ def spoken_message(words: Sequence[str]) -> Message:
     for word in words:
         name, equals, text = word.partition("=")
         if word.startswith("#") and len(word) > 1:
-            tags.append(word[1:])
+            tags.append(_tag(word[1:]))
         elif not equals or not name:
             raise InputError(f"{word!r} says neither an attribute nor a tag", hint="write name=value or '#tag'")
         elif name in attributes:
@@ -28,6 +28,12 @@ def spoken_message(words: Sequence[str]) -> Message:
         else:
             attributes[name] = _value(text)
     return Message(attributes, tags)
+
+
+def _tag(text: str) -> str:
+    """Return a tag, which may stand in quotes as in predicates."""
+    value = _value(text)
+    return value if isinstance(value, str) else text
 
 
 def _value(text: str) -> Value:
