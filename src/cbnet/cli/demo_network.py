@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MESSAGES = 400
 _UNWANTED = "nobody asked for this"  # a tag
 _SHOWN_RECEIVERS = range(3, 6)  # of the message whose way is shown
-_FEW = 5  # neighbours that are named
+_FEW = 3  # neighbours that are named
 _ELSEWHERE = (["it came from there"], ["nobody is reached by this way"])
 
 Published = Sequence[tuple[str, "Message"]]  # where, and what
@@ -160,8 +160,9 @@ def judged(wanted: Sequence[Sequence[str]], received: Received) -> Verdict:
 
 def _worth_showing(published: Published, wanted: Sequence[Sequence[str]]) -> int:
     """Return the number of a message that goes to some nodes, not to very many, for reasons that differ."""
+    tags = [message.tags for _, message in published]
     some = [number for number, nodes in enumerate(wanted) if len(nodes) in _SHOWN_RECEIVERS]
-    return max(some, key=lambda number: len(published[number][1].tags), default=0)
+    return max(some, key=lambda number: (_UNWANTED not in tags[number], len(tags[number])), default=0)
 
 
 def _traced(network: Processes, router: str, message: Message) -> Traced:
@@ -208,7 +209,7 @@ def verdict_grid(story: NetworkStory) -> Grid:
     grid.add_column(style="dim")
     routers = len({router for router, _ in story.published})
     grid.add_row("published", f"{len(story.published):,}", f"messages, at {routers} routers")
-    grid.add_row("wanted", f"{verdict.expected:,}", f"deliveries, by brute force over all {story.filters:,} filters")
+    grid.add_row("wanted", f"{verdict.expected:,}", f"deliveries, by brute force: all {story.filters:,} filters")
     grid.add_row("matched by first tables", f"{story.by_first_table:,}", "times, by what Spark compiled")
     good, bad = "bold green", "bold red"
     grid.add_row("delivered", f"{verdict.delivered:,}", style=good if verdict.is_good else "")
@@ -236,7 +237,7 @@ def _grow(tree: Tree, hop: Hop, traced: Traced) -> None:
     spared = [branch.neighbour for branch in hop.branches if not branch.is_sent and branch.why not in _ELSEWHERE]
     if spared:
         named = ", ".join(spared[:_FEW]) + (f" and {len(spared) - _FEW} more" if len(spared) > _FEW else "")
-        tree.add(f"[dim]not to {named}: nobody there or beyond wants it[/]")
+        tree.add(f"[dim]not to {named}: nobody wants it there[/]")
 
 
 def _at(hop: Hop, before: str = "") -> str:

@@ -152,9 +152,11 @@ def _cells(row: RouterRates) -> list[str]:
 def _sums(rows: Sequence[RouterRates]) -> str:
     into, out = sum(row.in_per_s or 0 for row in rows), sum(row.out_per_s or 0 for row in rows)
     clients, subscriptions = sum(row.clients for row in rows), sum(row.subscriptions for row in rows)
+    loaded, to_loaded = sum(row.loaded for row in rows), sum(row.delivered_to_loaded for row in rows)
+    begun = f"; {counted(loaded, 'filter')} loaded, {counted(to_loaded, 'delivery')} to them" if loaded else ""
     return (
         f"{counted(clients, 'client')}, {counted(subscriptions, 'subscription')}; "
-        f"{into:,.0f} messages/s in, {out:,.0f} out"
+        f"{into:,.0f} messages/s in, {out:,.0f} out{begun}"
     )  # fmt: skip
 
 

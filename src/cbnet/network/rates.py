@@ -34,6 +34,8 @@ class RouterRates:
     published: int = 0  # this and all that follow: since it was started
     matched: int = 0  # messages that somebody here wanted
     delivered: int = 0
+    loaded: int = 0  # filters of the predicate that its node began with
+    delivered_to_loaded: int = 0  # messages that this predicate matched
     waiting: int = 0  # bytes that others have not taken yet
     dropped: Mapping[str, int] | None = None  # by reason; None: it does not answer
 
@@ -64,6 +66,8 @@ def rates(name: str, address: Address, before: Status | None, now: Status | None
         published=counters.get("published", 0),
         matched=counters.get("matched", 0),
         delivered=counters.get("delivered", 0),
+        loaded=now.loaded,
+        delivered_to_loaded=counters.get("delivered to the loaded predicate", 0),
         waiting=sum(peer.waiting for peer in now.peers),
         dropped={
             reason.removeprefix(_DROPPED): count

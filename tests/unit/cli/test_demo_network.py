@@ -58,7 +58,7 @@ def test_the_way_of_a_message_is_a_tree_of_routers():
     (spared,) = second.children
     assert tree.label == "published at router 1"
     assert second.label == "router 2  [green]wants #x and #\\[odd][/]"
-    assert spared.label == "[dim]not to 4: nobody there or beyond wants it[/]"
+    assert spared.label == "[dim]not to 4: nobody wants it there[/]"
 
 
 def test_a_network_that_fails_makes_the_demo_fail(cbnet, monkeypatch):

@@ -1,3 +1,5 @@
+import msgspec
+
 from cbnet.network.addresses import Address
 from cbnet.network.frames import Peer, Status
 from cbnet.network.rates import rates
@@ -44,3 +46,9 @@ def test_what_waits_is_the_sum_over_all_links():
 def test_a_router_that_does_not_answer_is_called_what_it_was_called():
     row = rates("r9", WHERE, status(), None)
     assert (row.router, row.address, row.answers, row.dropped) == ("r9", "127.0.0.1:4001", False, None)
+
+
+def test_what_was_loaded_and_what_came_for_it():
+    now = msgspec.structs.replace(status(**{"delivered to the loaded predicate": 9}), loaded=40)
+    row = rates("a", WHERE, None, now)
+    assert (row.loaded, row.delivered_to_loaded, row.delivered) == (40, 9, 0)
