@@ -22,7 +22,10 @@ class Operated:
         command = [sys.executable, "-m", "cbnet", "router", "--name", name, "--listen", self.address]
         command += ["--http", f"127.0.0.1:{http_port}", "--log", "json", *dialled, *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == f"router {name} listens at {self.address}\n"
+
+    def wait_until_started(self):
+        """Return when it listens."""
+        assert self.process.stdout.readline() == f"router {self.name} listens at {self.address}\n"
 
     def get(self, path, method="GET"):
         """Return status, headers and body of a page."""
@@ -64,6 +67,8 @@ def operated(links, *arguments):
         for name, http_port in zip(names, ports[len(names) :], strict=True):
             dialled = {b: f"127.0.0.1:{where[b]}" for a, *rest in links.split() for b in rest if a == name}
             routers[name] = Operated(name, where[name], http_port, dialled, *arguments)
+        for router in routers.values():
+            router.wait_until_started()
         yield routers
     finally:
         for router in routers.values():
