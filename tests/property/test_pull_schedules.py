@@ -59,7 +59,7 @@ class Schedule:
         for name in self.names:
             self.memory.add(
                 Settings(
-                    name, scheme="psf", answer=0.5, cache_age=CACHE_AGE, cache_bytes=random.choice((0, 150, 10**6))
+                    name, scheme="psf", answer=0.5, cache_age=CACHE_AGE, cache_bytes=random.choice((0, 1_300, 10**6))
                 )
             )
             self.clients += [Holder(self.memory, f"{name}.{n}", name) for n in range(random.choice((1, 1, 2)))]

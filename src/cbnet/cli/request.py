@@ -20,7 +20,7 @@ from cbnet.cli.network_options import (
 from cbnet.cli.output import AsJson
 
 if TYPE_CHECKING:
-    from cbnet.network import Client, NoReply, Reply
+    from cbnet.network import Client, NoReply, Reply, Timeout
 
 
 def request(
@@ -47,25 +47,28 @@ def request(
     Example: cbnet request 'symbol = "A" and #quote' --trace
     """
     from cbnet.cli.request_output import print_answer, print_answer_json
+    from cbnet.network import Timeout
     from cbnet.network.requested import as_request
 
     asked = as_request(text)  # before anybody waits for a router
     with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
         answer = _answer(client, text, timeout, max_holders, fresh=fresh, trace=trace)
         place = client.router
-    if json:
-        print_answer_json(answer, is_traced=trace)
-    else:
+    if not json:
         print_answer(answer, asked, place, is_traced=trace)
+    elif not isinstance(answer, Timeout):
+        print_answer_json(answer, is_traced=trace)
+    if isinstance(answer, Timeout):
+        raise answer
 
 
 def _answer(
     client: Client, text: str, timeout: float, max_holders: int, *, fresh: bool, trace: bool
-) -> Reply | NoReply:
+) -> Reply | NoReply | Timeout:
     """Return the reply, or that there is none: that is an answer too."""
-    from cbnet.network import NoReply
+    from cbnet.network import NoReply, Timeout
 
     try:
         return client.request(text, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
-    except NoReply as error:
+    except (NoReply, Timeout) as error:
         return error

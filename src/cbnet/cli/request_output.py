@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cbnet.cli.output import counted, print_json, print_remark
 from cbnet.cli.payload_text import message_line, payload_members
-from cbnet.network import NoReply, Reply
+from cbnet.network import NoReply, Reply, Timeout
 from cbnet.network.pull_steps import CAME_BACK
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def print_answer_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
     print_json({"message": answer.message, **payload_members(answer.payload), **members, **way})
 
 
-def print_answer(answer: Reply | NoReply, request: Message, router: str, *, is_traced: bool) -> None:
+def print_answer(answer: Reply | NoReply | Timeout, request: Message, router: str, *, is_traced: bool) -> None:
     """Print a reply; before it, if that was asked for, the way of the request."""
     if is_traced:
         print(f"the request     {str(request) or '(empty)'}")
@@ -35,7 +35,7 @@ def print_answer(answer: Reply | NoReply, request: Message, router: str, *, is_t
         print(f"\n{_verdict(answer)}")
     if isinstance(answer, Reply):
         print(message_line(answer.message, answer.payload))
-    elif not is_traced:
+    elif isinstance(answer, NoReply) and not is_traced:
         print_remark(str(answer))
 
 
@@ -50,7 +50,9 @@ def _way(steps: list[Step]) -> Iterator[str]:
         yield f"the reply came back over {', '.join(back)}"
 
 
-def _verdict(answer: Reply | NoReply) -> str:
+def _verdict(answer: Reply | NoReply | Timeout) -> str:
+    if isinstance(answer, Timeout):
+        return "nothing more was heard of it: it or its reply was lost, or a holder took too long"
     if isinstance(answer, NoReply):
         return str(answer)
     if answer.cache:

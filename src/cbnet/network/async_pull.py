@@ -144,7 +144,7 @@ def reply_of(answer: frames.Replied | frames.NotReplied, timeout: float) -> Repl
     """Return the reply that came; if there is none, raise `NoReply` or `Timeout`."""
     steps = answer.steps or []
     if isinstance(answer, frames.NotReplied):
-        raise Timeout(timeout) if answer.is_late else NoReply(answer.tried, answer.asked, steps)
+        raise Timeout(timeout, steps) if answer.is_late else NoReply(answer.tried, answer.asked, steps)
     message = {**answer.attributes, "#": answer.tags} if answer.tags else answer.attributes
     age = answer.age / 1000
     return Reply(message, answer.payload, answer.holder, answer.cache, age, answer.asked, steps)

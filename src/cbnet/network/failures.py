@@ -71,8 +71,10 @@ class NoReply(NetworkError):  # noqa: N818
 class Timeout(NetworkError):  # noqa: N818
     """No reply came in time."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, steps: Sequence[Step]) -> None:
+        """Take what the first router did: of the others nothing was heard."""
         self.seconds = seconds
+        self.steps = list(steps)
         super().__init__(f"no reply came in {seconds:g} s")
 
 

@@ -118,6 +118,7 @@ class Pulls:
             self._holders.ask(replace(request, to=me))
         else:
             on = stepped(replace(request, to=to), me, f"sent toward {to}, the nearest that offers it")
+            self._requesters.went(on)
             self._unicast.pass_on(on)
 
     def _nearest(self, request: Request) -> str | None:

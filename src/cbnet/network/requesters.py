@@ -17,13 +17,13 @@ MOST_OF_CLIENT: Final = 1_000  # requests of one client that wait for a reply
 MOST_WAITING: Final = 20_000  # of all
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Waiting:
     link: int
     number: int  # by which the client knows it
     request: bytes
     deadline: float
-    is_traced: bool
+    steps: Steps  # of a traced one, until it left this router
 
 
 class Requesters:
@@ -48,14 +48,20 @@ class Requesters:
                 raise LimitError(what, count, limit)
         self._numbers += 1
         deadline = self._local.now + frame.timeout
-        self._waiting[self._numbers] = _Waiting(link, frame.number, frame.request, deadline, frame.is_traced)
+        steps: Steps = [] if frame.is_traced else None
+        self._waiting[self._numbers] = _Waiting(link, frame.number, frame.request, deadline, steps)
         self._of[link] = self._of.get(link, 0) + 1
         self._local.counters["requests"] += 1
         me, left = self._local.name, round(frame.timeout * 1000)
         return Request(
             me, 0, me, self._local.life, self._numbers, frame.request, [], 0, frame.max_holders, left, frame.is_fresh,
-            [] if frame.is_traced else None,
+            steps,
         )  # fmt: skip
+
+    def went(self, request: Request) -> None:
+        """Note which steps a request of a client here had made when it left this router: more may never be known."""
+        if request.source == self._local.name and request.number in self._waiting:
+            self._waiting[request.number].steps = request.steps
 
     def reply(self, frame: Reply) -> None:
         """Give a reply to the client that waits for it."""
@@ -84,8 +90,7 @@ class Requesters:
         now = self._local.now
         for number in [number for number, each in self._waiting.items() if now >= each.deadline]:
             self._local.counters["requests that were not answered in time"] += 1
-            steps: Steps = [] if self._waiting[number].is_traced else None
-            self._tell(number, is_late=True, tried=0, asked=0, steps=steps)
+            self._tell(number, is_late=True, tried=0, asked=0, steps=self._waiting[number].steps)
 
     def closed(self, link: int) -> None:
         """Forget the requests of a client that is gone."""

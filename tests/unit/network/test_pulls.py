@@ -3,6 +3,7 @@
 import pytest
 from networks_live import Alone, Lab, links_of, sent, shut
 
+from cbnet import parse
 from cbnet.network.frames import (
     Answer,
     Asked,
@@ -24,6 +25,7 @@ from cbnet.network.frames import (
 )
 from cbnet.network.records import Key, Kind
 from cbnet.network.requested import as_request, request_to_bytes
+from cbnet.network.rights import Rights
 
 A = request_to_bytes(as_request('s = "A"'))
 
@@ -247,6 +249,14 @@ def test_a_request_ends_when_its_time_is_up():
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
 
 
+def test_of_a_request_that_is_lost_the_first_router_tells_where_it_sent_it():
+    lab = Pulling("a-b b-c")
+    lab.offer("c", "exists s", has("A"))
+    lab.memory.cut("b", "c", noticed_by=[])
+    answer = lab.request("a", timeout=1.0)
+    assert answer == NotReplied(7, True, 0, 0, [Step("a", "sent toward c, the nearest that offers it")])
+
+
 def test_a_reply_that_does_not_match_its_request_is_dropped_where_it_enters_and_the_next_holder_asked():
     lab = Pulling("a-b b-c", cache_bytes=0)
     lab.offer("b", "exists s", lambda _: Item({"s": "B"}, [], b"forged", None))
@@ -376,6 +386,20 @@ def test_mistakes_with_offers_are_told():
     assert [each.reason for each in sent(alone.say(1, Withdraw(5)), Refused)] == ["there is no offer 5"]
     assert sent(alone.say(1, Offer(5, "exists s", 0)), Offered) == [Offered(5, False, 1, [])]
     assert sent(alone.say(1, Withdraw(5)), Withdrawn) == [Withdrawn(5)]
+
+
+def test_rights_say_what_a_client_may_offer_request_and_trace():
+    alone = between()
+    rights = Rights(offer=parse('region = "EU"'), request=parse("exists s"), watch=False)
+    alone.router.links.get(3).rights = rights
+    assert [each.frame for each in sent(alone.say(3, Offer(5, "price > 10", 0)), Refused)] == [26]
+    assert sent(alone.say(3, Offer(5, 'region = "EU" and price > 10', 0)), Offered) != []
+    other = request_to_bytes(as_request('t = "A"'))
+    assert [each.frame for each in sent(alone.say(3, Pull(1, other, 5.0, 8, True, False)), Refused)] == [28]
+    assert [each.frame for each in sent(alone.say(3, Pull(2, A, 5.0, 8, True, True)), Refused)] == [28]
+    assert len(sent(alone.say(3, Pull(3, A, 5.0, 8, True, False)), Request, link=1)) == 1
+    assert alone.router.counters["denied: pull"] == 2
+    assert alone.router.counters["denied: offer"] == 1
 
 
 # --- records of offers

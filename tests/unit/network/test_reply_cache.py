@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cbnet import Message
 from cbnet.network.frames import Reply
 from cbnet.network.local import Local
-from cbnet.network.reply_cache import ReplyCache
+from cbnet.network.reply_cache import ENTRY_BYTES, ReplyCache
 from cbnet.network.requested import request_to_bytes
 from cbnet.network.settings import Settings
 from cbnet.network.wire import encode
@@ -21,6 +21,11 @@ def key(x):
 
 def reply(x, payload=b"", *, age=0, keep=None):
     return Reply("a", 0, 1, 1, key(x), {"x": x}, [], payload, "h", "", age, keep, 1)
+
+
+def size_of(said):
+    """Return the room that a reply takes: its bytes, without their length, its request, and a little more."""
+    return len(encode(said)) - 4 + len(said.request) + ENTRY_BYTES
 
 
 class Cache:
@@ -95,7 +100,7 @@ def test_a_cache_that_is_off_keeps_nothing(settings):
 
 
 def test_what_was_used_longest_ago_goes_first():
-    size = len(encode(reply(1, b"p" * 100)))
+    size = size_of(reply(1, b"p" * 100))
     cache = Cache(cache_bytes=3 * size)
     for x in (1, 2, 3):
         cache.put(x, b"p" * 100)
@@ -107,9 +112,9 @@ def test_what_was_used_longest_ago_goes_first():
 
 
 def test_what_is_too_large_for_all_of_it_is_not_kept_and_pushes_nothing_out():
-    cache = Cache(cache_bytes=500)
+    cache = Cache(cache_bytes=1_000)
     cache.put(1)
-    cache.put(2, b"p" * 500)
+    cache.put(2, b"p" * 1_000)
     assert (cache.get(1), cache.get(2)) == ((b"", 0), None)
 
 
@@ -125,7 +130,7 @@ def test_the_newer_of_two_replies_stays_whichever_comes_last():
 
 
 @given(
-    st.integers(100, 600),
+    st.integers(500, 2_500),
     st.lists(
         st.tuples(
             st.sampled_from(["put", "get", "wait"]),
@@ -147,8 +152,8 @@ def test_the_cache_does_as_a_plain_one(room, script):
             cache.cache.put(said)
             plain.pop(x, None)
             until = now + min(5, 5 if keep is None else keep / 1000)
-            if len(encode(said)) <= room and until > now:
-                plain[x] = (until, len(encode(said)), size)
+            if size_of(said) <= room and until > now:
+                plain[x] = (until, size_of(said), size)
                 while sum(each[1] for each in plain.values()) > room:
                     plain.popitem(last=False)
         else:
