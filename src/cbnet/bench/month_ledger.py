@@ -35,7 +35,20 @@ class Counts:
     missed_changing: int = 0
     twice: int = 0
     spurious: int = 0
+    requests: int = 0
+    replies: int = 0
+    from_caches: int = 0  # of these
+    without: int = 0  # requests for what nobody has who can be reached
+    timeouts: int = 0
+    unanswered_quiet: int = 0  # though somebody has it
+    endless: int = 0
     examples: list[str] = field(default_factory=list)  # of what must not be
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing was that must not be."""
+        wrong = self.missed_quiet, self.twice, self.spurious, self.unanswered_quiet, self.endless
+        return not any(wrong)
 
     def wrong(self, what: str) -> None:
         """Remember something that must not be."""

@@ -4,8 +4,8 @@ Who runs, which cables are whole and which clients are there is asked of the net
 is known everywhere when
 
     every cable between two routers that run carries what either end sends
-    every client that is there is connected, and its router has its subscriptions and no others
-    every router sees the links of all that it can reach, and the newest predicates of their owners
+    every client that is there is connected, and its router has its subscriptions and offers, and no others
+    every router sees the links of all that it can reach, and the newest predicates and offers of their owners
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from cbnet.network import Memory, MemoryClient, Router
 from cbnet.network.memory import End
 from cbnet.network.records import Key, Kind
+from cbnet.network.subscriptions import Subscriptions
 from cbnet.network.view import reachable_edges
 
 Edges = dict[tuple[str, str], int]
@@ -59,32 +60,39 @@ class Truth:
         return True
 
     def _are_clients_served(self) -> bool:
-        expected: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
+        subscribed: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
+        offered: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
         for client in self._clients.values():
-            if client.router in expected and not client.is_away:
+            if client.router in subscribed and not client.is_away:
                 end = client.end
                 if end is None or not _is_whole(end, end.peer.link):
                     return False
-                expected[client.router] |= {(end.peer.link, id) for id in client.subscriptions}
+                subscribed[client.router] |= {(end.peer.link, id) for id in client.subscriptions}
+                offered[client.router] |= {(end.peer.link, id) for id in client.offers}
         return all(
-            {(link, id) for link, id, _ in router.subscriptions.all()} == expected[name]
+            _held(router.subscriptions) == subscribed[name] and _held(router.offers) == offered[name]
             for name, router in self.running().items()
         )
 
     def _are_records_everywhere(self) -> bool:
         running, neighbours = self.running(), self._neighbours()
-        if any(router.announced.pending for router in running.values()):
+        if any(router.announced.pending or router.offers.announced.pending for router in running.values()):
             return False
         for part in _parts(neighbours):
             edges: Edges = reachable_edges(part[0], neighbours.__getitem__)
-            newest = {owner: running[owner].database.version(Key(owner, Kind.PREDICATE)) for owner in part}
+            keys = [Key(owner, kind) for owner in part for kind in (Kind.PREDICATE, Kind.OFFERS)]
+            newest = {key: running[key.owner].database.version(key) for key in keys}
             for name in part:
                 router = running[name]
                 if router.view.edges != edges:
                     return False
-                if any(router.database.version(Key(owner, Kind.PREDICATE)) != newest[owner] for owner in part):
+                if any(router.database.version(key) != newest[key] for key in keys):
                     return False
         return True
+
+
+def _held(subscriptions: Subscriptions) -> set[tuple[int, int]]:
+    return {(link, id) for link, id, _ in subscriptions.all()}
 
 
 def _is_whole(end: End | None, peer: int) -> bool:

@@ -25,7 +25,7 @@ def print_month(outcomes: Sequence[MonthOutcome]) -> None:
         f"{counted(first.links, 'link')}, {counted(first.clients, 'client')}; {plan.hours:g} h of simulated time, "
         f"{plan.rate:g} messages a second\n"
     )
-    for grid in (_messages(outcomes), _times(outcomes), _recoveries(outcomes)):
+    for grid in (_messages(outcomes), _requests(outcomes), _times(outcomes), _recoveries(outcomes)):
         console.print(grid)
     for line in _checked(outcomes):
         console.print(line)
@@ -39,6 +39,19 @@ def _messages(outcomes: Sequence[MonthOutcome]) -> Grid:
         numbers = (
             counts.messages, counts.quiet, counts.delivered, counts.missed_quiet, counts.missed_changing, counts.twice,
             counts.spurious,
+        )  # fmt: skip
+        add_cells(grid, each.scheme, *(f"{count:,}" for count in numbers))
+    return grid
+
+
+def _requests(outcomes: Sequence[MonthOutcome]) -> Grid:
+    heads = ("requests", "replies", "by caches", "nobody", "timeouts", "missed: quiet", "no end")
+    grid = new_grid("Requests", "scheme", *heads, tight=True)
+    for each in outcomes:
+        counts = each.counts
+        numbers = (
+            counts.requests, counts.replies, counts.from_caches, counts.without, counts.timeouts,
+            counts.unanswered_quiet, counts.endless,
         )  # fmt: skip
         add_cells(grid, each.scheme, *(f"{count:,}" for count in numbers))
     return grid
@@ -62,7 +75,7 @@ def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
         for each in outcome.recoveries:
             if len(each.kinds) == 1:
                 seconds.setdefault(each.kinds[0], []).append(each.seconds)
-    grid = new_grid("What happened, and seconds until all knew of it", "", "times", "by itself", "p50", "longest")
+    grid = new_grid("Seconds until all knew", "of what happened", "times", "by itself", "p50", "longest")
     happened = sum((each.happened for each in outcomes[1:]), outcomes[0].happened.copy())
     for kind, count in sorted(happened.items()):
         alone = seconds.get(kind)
@@ -81,6 +94,10 @@ def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
         (sum(each.missed_quiet for each in counts), "While all routers know what is so, nothing is missed: {} were"),
         (sum(each.twice for each in counts), "Nothing is delivered twice: {} were"),
         (sum(each.spurious for each in counts), "Nothing comes to who did not ask: {} did"),
+        (
+            sum(each.unanswered_quiet + each.endless for each in counts),
+            "Requests end, in a quiet network with a reply: {} did not",
+        ),
         (late, f"{LIMIT:g} s after the last change all know of it: {{}} times not"),
     ):
         yield f"guaranteed    {said.format(f'{wrong:,}')}{' [bold red](BROKEN)[/]' if wrong else ''}."

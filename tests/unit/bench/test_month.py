@@ -8,6 +8,7 @@ from cbnet.bench.month_truth import Truth
 from cbnet.errors import InputError
 from cbnet.language import Message
 from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network.clients import Clients
 from cbnet.network.flooding import Flooding
 from cbnet.network.subscriptions import Subscriptions
 from cbnet.routing import SCHEMES
@@ -27,6 +28,9 @@ def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(scheme):
     assert (counts.missed_quiet, counts.twice, counts.spurious) == (0, 0, 0)
     assert counts.messages >= 0.03 * 3600 * 5
     assert 0 < counts.quiet < counts.messages
+    assert counts.requests == counts.messages // 5 > 0
+    assert 0 < counts.from_caches < counts.replies <= counts.requests
+    assert counts.endless == counts.unanswered_quiet == 0
     assert outcome.recoveries
     assert max(each.since_last for each in outcome.recoveries) <= LIMIT
     assert 0.3 < outcome.quiet_share < 1
@@ -40,7 +44,7 @@ def test_all_schemes_have_the_same_month():
 
 
 def test_every_kind_of_failure_happens():
-    happened = run(MonthPlan("ring:4", hours=2, rate=0.05)).happened
+    happened = run(MonthPlan("ring:3", hours=2, rate=0.05)).happened
     assert set(happened) == {
         "link failure", "half-noticed link failure", "silent link failure", "link repair", "partition",
         "partition repair", "router failure", "silent router failure", "router start", "client leaves",
@@ -57,7 +61,7 @@ def test_what_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
     matched = Subscriptions.matched
 
     def forgetful(self, content):
-        return {} if content.attributes["price"] == 700 else matched(self, content)
+        return {} if content.attributes.get("price") == 700 else matched(self, content)
 
     monkeypatch.setattr(Subscriptions, "matched", forgetful)
     outcome = run(MonthPlan("powerlaw:8", hours=0.01))
@@ -78,6 +82,20 @@ def test_what_nobody_asked_for_is_found_out(monkeypatch):
         Subscriptions, "matched", lambda self, _: {link: list(by_id) for link, by_id in self._of.items() if by_id}
     )
     assert run(MonthPlan("powerlaw:8", hours=0.01)).counts.spurious
+
+
+def test_a_request_that_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
+    monkeypatch.setattr(MemoryClient, "_answer", lambda *_: None)  # no holder says anything
+    counts = run(MonthPlan("powerlaw:8", hours=0.01)).counts
+    assert counts.unanswered_quiet
+    assert not counts.is_right
+
+
+def test_a_request_that_does_not_end_is_found_out(monkeypatch):
+    monkeypatch.setattr(Clients, "pull", lambda *_: None)
+    counts = run(MonthPlan("powerlaw:8", hours=0.01)).counts
+    assert counts.endless
+    assert not counts.is_right
 
 
 @pytest.mark.parametrize("wrong", [{"hours": 0}, {"hours": 1001}, {"rate": 0}, {"rate": 1001}])
