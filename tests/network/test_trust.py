@@ -190,7 +190,7 @@ def test_a_client_goes_to_the_router_that_lets_it_in_and_ends_when_none_does(pla
                 subscription = await client.subscribe('region = "EU"')
                 b.router.links._access = strict.access  # the token is taken away from the client
                 for link in b.router.links.all():
-                    b._perform(b.router.failed(link.id, "come again", b._now))
+                    b.perform(b.router.failed(link.id, "come again", b.now))
                 with pytest.raises(Refused, match="unknown token"):
                     await anext(subscription)
                 with pytest.raises(Refused, match="unknown token"):

@@ -39,6 +39,7 @@ from cbnet.network.router import Router
 from cbnet.network.security import OPEN, Security
 from cbnet.network.settings import Settings
 from cbnet.network.tls import HANDSHAKE, client_context, dialled, explained, server_context
+from cbnet.network.turns import Turns
 from cbnet.network.waiting import Waiting
 
 _TICK = 0.1  # seconds
@@ -82,6 +83,7 @@ class TcpRouter:
         self._ids: dict[Connection, int] = {}
         self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
         self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
+        self._turns = Turns(self._give, self.closed)
         self._kept_alive = 0.0  # when all were last shown that this side is there
         self._sent: dict[Connection, int] = {}  # bytes until then
         self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
@@ -158,7 +160,11 @@ class TcpRouter:
         link.traffic = connection.traffic
 
     def received(self, connection: Connection, frames: list[Frame]) -> None:
-        """Give frames to the router."""
+        """Give frames to the router, now or when others had their turn."""
+        self._turns.take(connection, frames)
+
+    def _give(self, connection: Connection, frames: list[Frame]) -> bool:
+        """Give frames to the router; return whether the connection is still there."""
         number = self._ids[connection]
         if frames and isinstance(frames[-1], Close):
             self.journal.said(number, frames[-1].reason)
@@ -166,7 +172,7 @@ class TcpRouter:
         self.router.counters["dropped: a packet that is too long"] += connection.taken_skipped()
         link = self.router.links.get(number)
         if link is None:
-            return
+            return False
         self.journal.met(number, link, connection, self._now)
         connection.waiting.drops = link.is_dropped_for
         if link.is_router:
@@ -174,6 +180,7 @@ class TcpRouter:
         elif self._pressing:
             self._held.add(connection)
             connection.hold()
+        return True
 
     def failed(self, connection: Connection, reason: str) -> None:
         """Tell the router that bytes came that are no frame."""
@@ -182,7 +189,9 @@ class TcpRouter:
             self.perform(self.router.failed(number, reason, self._now))
 
     def closed(self, connection: Connection) -> None:
-        """Tell the router that a connection is gone."""
+        """Tell the router that a connection is gone, after all that came over it."""
+        if self._turns.ended(connection):
+            return
         number = self._forget(connection, str(connection.error or "the connection has ended"))
         if number is not None:
             self.perform(self.router.closed(number, self._now))
@@ -264,8 +273,7 @@ class TcpRouter:
         """Tell others that this router leaves, and wait until they have ended their links."""
         for connection in connections:
             connection.send(Close("the router leaves"))
-        if connections:
-            await asyncio.wait([each.ended for each in connections], timeout=max(0.0, end - self.now))
+        await self._until(lambda: self._links.keys().isdisjoint(connections), end)  # and all that came is taken
 
     def _unread(self) -> int:
         return sum(connection.unread for connection in self._links)
@@ -307,6 +315,7 @@ class TcpRouter:
             self.journal.down(number, connection.other_side, reason, self._now)
         self._untold.pop(connection, None)
         self._held.discard(connection)
+        self._turns.forget(connection)
         self._pressing.pop(connection, None)
         if not self._pressing:
             self._release()
@@ -321,7 +330,7 @@ class TcpRouter:
         while True:
             await asyncio.sleep(_TICK)
             now = self._now
-            for connection in self._held:
+            for connection in (*self._held, *self._turns.late):
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))

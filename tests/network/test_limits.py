@@ -1,0 +1,117 @@
+"""The worst that a client may do, done: others are served nevertheless."""
+
+import asyncio
+from time import thread_time
+
+import pytest
+from networks_live import Alone, sent
+
+from cbnet.network import Settings, TcpRouter, connect_async
+from cbnet.network.addresses import Address
+from cbnet.network.frames import Deliver, Hello, Publish, Refused, Subscribe
+from cbnet.network.loops import run
+from cbnet.network.rights import rights_of
+from cbnet.network.wire import encode
+
+RIGHTS = rights_of(dict.fromkeys(("publish", "subscribe", "offer", "request"), "true"), "[clients.worst]")
+
+# Each of them takes the constraints that a client may have by default, and makes the most of them: texts that are found
+# at the end of a text or not at all, after others that are; ranges that overlap; chains of what covers each other.
+WORST = {
+    "texts": [f'z *= "{"a" * 20}b{n}"' for n in range(4_000)],
+    "texts at the end": [
+        " and ".join([*(f'z *= "{"a" * k}c"' for k in range(1, 20)), f'z *= "b{n}"']) for n in range(200)
+    ],
+    "unequal": [f"v != {n} and w != {n}" for n in range(2, 2_002)],
+    "nested": [f"v > {-n} and v < {n + 2}" for n in range(2_000)],
+}
+
+
+def constraints(router, link):
+    """Count the constraints that a client has at a router."""
+    return sum(
+        len(filter.constraints)
+        for owner, _, predicate in router.subscriptions.all()
+        for filter in predicate.filters
+        if owner == link
+    )
+
+
+def worst(filters):
+    """Return a router with the worst client that is accepted, as link 1; another client, 2, which wants v = 1."""
+    alone = Alone("a")
+    for link in (1, 2, 3):
+        alone.client_link(link)
+    alone.router.links.get(1).rights = RIGHTS
+    for id, first in enumerate(range(0, len(filters), 100)):
+        assert sent(alone.say(1, Subscribe(id, " or ".join(filters[first : first + 100]), 0)), Refused) == []
+    alone.say(2, Subscribe(1, "v = 1", 0))
+    return alone
+
+
+def seconds(do):
+    """Return the least of the processor's time that something takes, in three attempts."""
+    times = []
+    for _ in range(3):
+        began = thread_time()
+        do()
+        times.append(thread_time() - began)
+    return min(times)
+
+
+@pytest.mark.parametrize("case", WORST)
+def test_others_are_served_beside_the_worst_client_that_is_accepted(case):
+    alone = worst(WORST[case])
+    assert constraints(alone.router, 1) == 4_000
+
+    # it gets nothing more, by any way
+    assert sent(alone.say(1, Subscribe(999, "x = 1", 0)), Refused)[0].reason.startswith("you may have 4,000")
+    longer = Publish(1, {"z": "a" * 4_096}, [], b"", False)
+    assert "may have 4,096 characters of text" in sent(alone.say(1, longer), Refused)[0].reason
+    assert constraints(alone.router, 1) == 4_000
+
+    # a message takes 26 ms if it has 4,096 characters of text, and 0.4 ms if it is short; ten times as much is allowed
+    for length, most in ((4_080, 0.26), (50, 0.004)):
+        message = Publish(1, {"v": 1, "w": 1, "z": "a" * length + "c"}, [], b"", False)
+        assert [frame.subscriptions for frame in sent(alone.say(3, message), Deliver, 2)] == [[1]]
+        assert seconds(lambda message=message: alone.say(3, message)) < most
+
+    # when it goes, that takes 0.4 s; it was 30 s while every filter that went let those below it find new places
+    began = thread_time()
+    alone.close(1)
+    assert thread_time() - began < 4.0
+    assert len(alone.router.subscriptions) == 1
+    assert {str(filter) for filter in alone.router.announced} == {"v = 1"}
+
+
+def test_a_filter_has_so_many_constraints_and_no_more():
+    alone = Alone("a")
+    alone.client_link(1)
+    (refused,) = sent(alone.say(1, Subscribe(1, " and ".join(f"x != {n}" for n in range(257)), 0)))
+    assert refused.reason == "constraints of a filter: 257 is over the limit of 256"
+
+
+def test_many_large_subscriptions_at_once_let_others_be_served():
+    one, other = (" or ".join(f"{name} != {n} and y != {n}" for n in range(200)) for name in "xz")
+    subscribing = encode(Subscribe(1, one, 0)) + encode(Subscribe(1, other, 0))  # each takes some tenths of a second
+    flood = encode(Hello(1, 1, "client", "evil", "cbnet", 0, "")) + subscribing * 100
+
+    async def story():
+        router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {})
+        await router.start()
+        try:
+            async with await connect_async(str(router.address)) as client:
+                mine = await client.subscribe("mine = 1")
+                _, writer = await asyncio.open_connection(*router.address)
+                writer.write(flood)
+                await asyncio.sleep(0.1)
+                async with asyncio.timeout(20):  # alone, the other one would take longer than that
+                    for number in range(5):
+                        await client.publish({"mine": 1, "number": number})
+                        assert (await anext(mine)).message["number"] == number
+                assert len(router.router.subscriptions) == 2
+                writer.transport.abort()
+        finally:
+            await router.stop()
+
+    run(story())
