@@ -18,8 +18,7 @@ from cbnet.network.processes import _free_ports
 @pytest.fixture(scope="module")
 def pair():
     with operated("ab") as routers:
-        for router in routers.values():
-            router.wait_until_ready()
+        wait_until_whole(routers)
         yield routers
 
 
@@ -32,6 +31,16 @@ def samples(router):
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+
+
+def wait_until_whole(routers):
+    """Return when all routers are ready and know of all others."""
+    end = time.monotonic() + 20
+    for router in routers.values():
+        router.wait_until_ready()
+        while samples(router)["cbnet_reachable_routers",] < len(routers):
+            assert time.monotonic() < end
+            time.sleep(0.1)
 
 
 def over(name, interface, role="router"):
@@ -194,8 +203,7 @@ RING = "ab bc cd da"
 
 def test_a_router_that_drains_loses_nothing():
     with operated(RING) as routers:
-        for router in routers.values():
-            router.wait_until_ready()
+        wait_until_whole(routers)
         states = []
 
         def drain():
