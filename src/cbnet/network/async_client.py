@@ -328,7 +328,7 @@ class AsyncClient:
             subscription.end()
         self._subscriptions.clear()
         self._offers.clear()
-        self._answering.close()
+        await self._answering.close()
         if connection is not None:
             connection.close("the client ends")
             await connection.gone(_GRACE)

@@ -24,6 +24,7 @@ from cbnet.network.failures import NoReply, Timeout
 from cbnet.network.frames import MOST_HOLDERS, Step
 from cbnet.network.publishing import MessageLike, checked_frame, checked_payload, said
 from cbnet.network.requested import RequestLike, as_request, request_from_bytes, request_to_bytes
+from cbnet.network.wire import encode
 
 if TYPE_CHECKING:
     from cbnet.network.async_client import AsyncClient
@@ -96,13 +97,14 @@ class Answering:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Answer no more."""
         for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _answer(self, frame: frames.Asked, offer: AsyncOffer | None) -> None:
-        item = None
+        data = encode(frames.Answer(frame.number, None))
         if offer is not None:
             try:
                 item = await _item(offer.handler, request_from_bytes(frame.request).content)
@@ -110,8 +112,7 @@ class Answering:
                 offer.answered += item is not None
             except Exception:
                 _log.exception("no answer to a request for %s", offer.predicate)
-                item = None
-        self._send(data if item is not None else checked_frame(frames.Answer(frame.number, None), {}))
+        self._send(data)
 
 
 async def _item(handler: Handler, request: Message) -> frames.Item | None:

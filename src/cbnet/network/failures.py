@@ -49,12 +49,12 @@ class NotConfirmed(NetworkError):  # noqa: N818
     def __init__(
         self, subscription: AsyncSubscription | AsyncOffer, routers: int, missing: Sequence[str], seconds: float
     ) -> None:
-        """Take the subscription or the offer."""
+        """Take the subscription, or the offer: it is the same with that."""
         self.subscription = subscription
         self.routers = routers
         self.missing = list(missing)
         named = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
-        super().__init__(f"after {seconds:g} s {routers} routers have the subscription; missing: {named or 'unknown'}")
+        super().__init__(f"after {seconds:g} s {routers} routers know of it; missing: {named or 'unknown'}")
 
 
 class NoReply(NetworkError):  # noqa: N818

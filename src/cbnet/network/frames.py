@@ -38,6 +38,8 @@ MOST_SHOWN = 3  # of many in a report
 MOST_BRANCHES = 100
 MOST_PEERS = 1_000
 MOST_COUNTERS = 200
+MOST_REQUEST = 1 << 12  # bytes
+MOST_TERMS = 64  # values and tags of a request
 MOST_HOLDERS = 64  # that are asked for one item
 MOST_TRIED = 64  # routers of holders that are tried for one item
 MOST_STEPS = 1_000  # of a traced request and its reply
@@ -73,7 +75,7 @@ Payload: TypeAlias = Annotated[bytes, Meta(max_length=MOST_PAYLOAD)]
 WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `headers`
 
 
-RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MOST_FILTER)]  # a request as a filter; see `requested`
+RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MOST_REQUEST)]  # a request as a filter; see `requested`
 Keep: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_INT)] | None  # ms for which a reply may be cached; None: any
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_600)]
 
@@ -102,7 +104,8 @@ class Hello(_Frame, tag=1):
     token: Annotated[str, Meta(max_length=MOST_TOKEN)] = ""  # of a client, which shows by it who it is
 
     def __repr__(self) -> str:
-        return f"Hello of the {self.role} {self.name!r}"  # a token must not come into any log
+        said = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[:-1])
+        return f"Hello({', '.join(said)}{', token=…' if self.token else ''})"  # a token must not come into any log
 
 
 class Ping(_Frame, tag=2):
@@ -505,6 +508,8 @@ class Status(_Frame, tag=38):
     peers: Annotated[list[Peer], Meta(max_length=MOST_PEERS)]
     counters: Annotated[dict[str, Number], Meta(max_length=MOST_COUNTERS)]
     loaded: Number = 0  # filters of the predicate that the node began with
+    offers: Number = 0  # of its clients
+    cached: Number = 0  # bytes of replies in its cache
 
 
 class Offered(_Frame, tag=40):

@@ -3,7 +3,8 @@
     symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `filters`
 
 A request holds tags and equality constraints only, so the filter is the message too that offers are matched with
-[2014 §2]. Equal requests are equal bytes: by these a cache knows them.
+[2014 §2]. Equal requests are equal bytes: by these a cache knows them. Every router on the way reads a request, so a
+long one is refused: it takes at most 1 ms.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet.errors import InputError
+import msgspec
+
+from cbnet.errors import InputError, LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.parser import parse_filter
 from cbnet.language.roles import filter_of, request_of
 from cbnet.network.content import Content
 from cbnet.network.filters import filter_from_bytes, filter_to_bytes
-from cbnet.network.frames import Attributes, Tags
+from cbnet.network.frames import MOST_REQUEST, MOST_TERMS, Attributes, Tags
 from cbnet.network.wire import WireError
 
 RequestLike: TypeAlias = str | Filter | Message | Mapping[str, Any]
-_REMEMBERED = 1_024  # requests that need not be read again: a router meets the same ones often
+_REMEMBERED = 1_024  # requests that need not be read again, as a router meets the same ones often
+_SHORT = 256  # bytes of those that are remembered
+_terms = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 
 
 class Requested(NamedTuple):
@@ -46,16 +51,35 @@ def as_request(said: RequestLike) -> Message:
 
 
 def request_to_bytes(request: Message) -> bytes:
-    """Return the bytes of a request; an error if they are too many."""
-    return filter_to_bytes(filter_of(request))
+    """Return the bytes of a request; an error if it is too long."""
+    written = filter_to_bytes(filter_of(request))
+    for what, count, limit in (
+        ("values and tags of a request", len(request.attributes) + len(request.tags), MOST_TERMS),
+        ("bytes of a request", len(written), MOST_REQUEST),
+    ):
+        if count > limit:
+            raise LimitError(what, count, limit)
+    return written
 
 
-@lru_cache(_REMEMBERED)
 def request_from_bytes(written: bytes) -> Requested:
     """Return the request that was written."""
+    return _remembered(written) if len(written) <= _SHORT else _read(written)
+
+
+def _read(written: bytes) -> Requested:
+    try:
+        count = len(_terms(written))
+    except msgspec.DecodeError as error:
+        raise WireError(f"not a request: {error}") from None
+    if count > MOST_TERMS:
+        raise WireError(f"a request of {count:,} values and tags; at most {MOST_TERMS} are allowed")
     filter = filter_from_bytes(written)
     try:
         message = request_of(filter)
     except InputError as error:
         raise WireError(f"not a request: {error}") from None
     return Requested(filter, Content(_Said(dict(message.attributes), sorted(message.tags))))
+
+
+_remembered = lru_cache(_REMEMBERED)(_read)

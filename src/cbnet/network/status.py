@@ -36,6 +36,8 @@ def status_of(router: Router, local: Local, number: int, *, is_whole: bool = Tru
         sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MOST_PEERS] if is_whole else [],
         dict(sorted(counters.items())[:MOST_COUNTERS]) if is_whole else {},
         router.subscriptions.loaded_count,
+        len(router.offers),
+        router.cache.size,
     )
 
 

@@ -44,7 +44,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         frames.MOST_HOPS, frames.MOST_REASON, frames.MOST_SHOWN, frames.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
         clients.LIMITS.filters, clients.LIMITS.constraints, round(settings.Settings("a").lifetime),
         round(settings.Settings("a").refresh), frames.MOST_PEERS, frames.MOST_COUNTERS,
-        frames.MOST_STEPS, frames.MOST_HOLDERS, frames.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
+        frames.MOST_STEPS, frames.MOST_REQUEST, frames.MOST_TERMS, frames.MOST_HOLDERS, frames.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
         requesters.MOST_WAITING, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))

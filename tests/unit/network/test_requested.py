@@ -2,7 +2,8 @@
 
 import pytest
 
-from cbnet import InputError, Message, parse_filter
+from cbnet import Filter, InputError, Message, parse_filter
+from cbnet.errors import LimitError
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.requested import as_request, request_from_bytes, request_to_bytes
 from cbnet.network.wire import WireError
@@ -50,6 +51,12 @@ def test_bytes_that_are_no_request_are_refused(data):
         request_from_bytes(data)
 
 
-def test_a_request_that_is_too_long_is_told():
-    with pytest.raises(InputError, match="at most 16,384"):
-        written({"a": "x" * 20_000})
+def test_a_request_that_is_too_long_is_told_and_refused():
+    assert len(written({"a": "x" * 4_000})) > 4_000
+    with pytest.raises(LimitError, match=r"bytes of a request.*4,096"):
+        written({"a": "x" * 4_100})
+    with pytest.raises(LimitError, match=r"values and tags of a request.*64"):
+        written({f"a{n}": n for n in range(65)})
+    assert len(request_from_bytes(written({f"a{n}": n for n in range(64)})).filter.constraints) == 64
+    with pytest.raises(WireError, match="a request of 65 values and tags"):
+        request_from_bytes(filter_to_bytes(Filter(tags=[f"t{n}" for n in range(65)])))

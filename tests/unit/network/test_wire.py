@@ -6,10 +6,10 @@ import pytest
 from cbnet.network import frames
 from cbnet.network.frames import (
     MOST_ATTRIBUTES,
-    MOST_FILTER,
     MOST_FILTERS,
     MOST_PAYLOAD,
     MOST_PREDICATE,
+    MOST_REQUEST,
     MOST_TAGS,
     Close,
     Hello,
@@ -171,7 +171,7 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
         raw(14, "a", 1, "b", 1, 2, b"", ["c"] * 65, 0, 8, 1, True, None),
         raw(14, "a", 1, "b", 1, 2, b"", [], 0, 0, 1, True, None),
         raw(28, 1, b"", 5.0, 65, False, False),
-        raw(28, 1, b"x" * (MOST_FILTER + 1), 5.0, 8, False, False),
+        raw(28, 1, b"x" * (MOST_REQUEST + 1), 5.0, 8, False, False),
         raw(29, 1, [{"x": None}, [], b"", None]),
         raw(20, 1, "x" * (MOST_PREDICATE + 1), 0),
         raw(20, 1, "x = 1", -1.0),
