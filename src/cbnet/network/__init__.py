@@ -32,10 +32,12 @@ two threads at once. `router.counters` has what happened, and what was dropped f
     pulls ◄─ holders, requesters, reply_cache, requested, pull_steps    the way of a request and its reply
     router                                  all of it together
     memory, memory_client, trial            a whole network in one process, with a clock of its own
+    border, border_tree ─► gateway ◄─ memory_gateway        networks that are domains of a larger one
 
 Over TCP:
 
     addresses, backoff, waiting, tls, security ─► connection ─► tcp ─► serving ─► launcher ◄─ processes     routers
+    gateway, gateway_file ─► gateway_serving                                                 gateways
     publishing, async_subscription, async_pull ─► async_client ─► client, statuses                       clients
 """
 
