@@ -81,6 +81,11 @@ class Confirmations:
         """Return whether all routers that can be reached have told that they have a version of the predicate."""
         return not self._missing(Kind.PREDICATE, version)
 
+    def remind(self, version: Version) -> None:
+        """Ask those who have not told that they have a version of the predicate."""
+        others = self._missing(Kind.PREDICATE, version) - {self._local.name}
+        self._ask({(router, Kind.PREDICATE) for router in others})
+
     def check(self) -> None:
         """If it is due, look whom each waits for, as far as the network reaches now; ask those who are missing."""
         if not self.is_due:
@@ -89,10 +94,14 @@ class Confirmations:
         for each in self._waiting:
             each.missing = self._missing(each.kind, each.version)
         self._answer_all()
+        self._ask({(router, each.kind) for each in self._waiting for router in each.missing})
+
+    def _ask(self, missing: set[tuple[str, Kind]]) -> None:
+        """Ask routers for a kind of record, unless some were asked just now."""
         now = self._local.now
-        if self._waiting and now - self._asked >= self._local.settings.retry:
+        if missing and now - self._asked >= self._local.settings.retry:
             self._asked = now
-            for router, kind in sorted({(router, each.kind) for each in self._waiting for router in each.missing}):
+            for router, kind in sorted(missing):
                 self._unicast.send(Ask(router, 0, self._local.name, kind))
 
     def _answer_all(self) -> None:

@@ -34,6 +34,11 @@ class Leaving:
         if self._links.is_leaving and self._version is None and self._origin.has_told_links:
             self._version = self._origin.renewed()
 
+    def remind(self) -> None:
+        """Ask those who have not told that they know."""
+        if self._version is not None:
+            self._confirmations.remind(self._version)
+
     @property
     def is_known(self) -> bool:
         """Whether all who can be reached know that this router leaves."""

@@ -230,6 +230,7 @@ class Router:
         self._holders.check()
         self._requesters.check()
         self._confirmations.is_due = True
+        self._leaving.remind()
         return self._done()
 
     def enter(self, frame: frames.Deliver, now: float) -> list[Action]:

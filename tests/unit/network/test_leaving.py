@@ -52,3 +52,12 @@ def test_a_router_alone_knows_at_once():
     leave(memory, "a")
     memory.run(1)
     assert memory.router("a").is_known_to_leave
+
+
+def test_who_does_not_tell_is_asked(line, monkeypatch):
+    monkeypatch.setattr(line.router("c")._flooding, "on_change", lambda *_: None)  # it tells only if it is asked
+    leave(line, "b")
+    line.run(0.2)
+    assert not line.router("b").is_known_to_leave
+    line.run(2)
+    assert line.router("b").is_known_to_leave
