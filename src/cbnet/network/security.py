@@ -47,8 +47,10 @@ OPEN: Final = Security()
 def security_of(said: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> Security:
     """Return what the values of all keys say, if a router that listens there may run so."""
     tls = _tls(said)
-    routers = None if said["routers"] is None else frozenset((*said["routers"], *neighbours))
     clients = None if said["clients"] is None else accounts(said["clients"])
+    # Where clients are known, nobody else may say to be a router.
+    is_known = said["routers"] is not None or clients is not None
+    routers = frozenset((*(said["routers"] or ()), *neighbours)) if is_known else None
     found = Security(Access(clients, routers, tls is not None), tls, said["client_certificates"])
     if tls is None and found.needs_client_certificates:
         raise InputError("client_certificates without TLS", hint="name a certificate, its key and an authority")
@@ -56,7 +58,7 @@ def security_of(said: Mapping[str, Any], listen: Address, neighbours: Iterable[s
         server_context(tls, needs_certificate=found.needs_client_certificates)  # says now what is wrong with the files
         client_context(tls)
     if not listen.is_loopback and said["insecure"] != INSECURE:
-        _check_beyond_loopback(found, listen)
+        _check_beyond_loopback(found, said["routers"], listen)
     return found
 
 
@@ -71,14 +73,14 @@ def _tls(said: Mapping[str, Any]) -> Tls | None:
     return Tls(authority, certificate, key)
 
 
-def _check_beyond_loopback(found: Security, listen: Address) -> None:
+def _check_beyond_loopback(found: Security, said_routers: object, listen: Address) -> None:
     """Refuse to be reached by others without knowing who they are."""
     missing = []
     if found.tls is None:
         missing.append("TLS (certificate, key, authority)")
     if found.access.clients is None:
         missing.append("who may be a client ([clients.NAME])")
-    if found.access.routers is None:
+    if said_routers is None:
         missing.append("who may link as a router (routers)")
     if missing:
         raise InputError(

@@ -48,7 +48,8 @@ def name_in(token: str) -> str:
 def is_token_of(token: str, hash: str | None) -> bool:
     """Return whether a token has a hash; it takes as long if there is none."""
     expected = hash or _hash("", "")
-    return hmac.compare_digest(_hash(token, expected.split(":")[1]), expected) and hash is not None
+    shown = _hash(token, expected.split(":")[1])
+    return hmac.compare_digest(shown.encode(), expected.encode()) and hash is not None
 
 
 def checked_hash(said: object, where: str) -> str:

@@ -63,6 +63,11 @@ def test_the_words_let_it_be_reached_by_anybody(file):
             configuration(file(BEYOND + f'insecure = "{words}"'), {}, {})
 
 
+def test_who_knows_its_clients_lets_nobody_else_say_to_be_a_router(file):
+    found = configuration(file('name = "a"\n[neighbours]\nb = "127.0.0.1:2"\n' + CLIENTS), {}, {})
+    assert found.security.access.routers == {"b"}
+
+
 def test_over_loopback_nothing_is_needed():
     assert configuration(None, {}, {"name": "a", "listen": "[::1]:4001"}).security.access.clients is None
 

@@ -1,5 +1,7 @@
 """Tokens show who a client is, and their hashes do not show the tokens."""
 
+from hashlib import sha256
+
 import pytest
 
 from cbnet import InputError
@@ -19,6 +21,13 @@ def test_a_hash_is_that_of_salt_and_token():
         "41c8faf12a6e6b48ecd60ba16f8681644c51d54b1e2afd05b65408e898135c22"  # printf 'saltticker.secret' | sha256sum
     )
     assert is_token_of("ticker.secret", f"sha256:salt:{digest}")
+
+
+def test_a_salt_may_be_any_text_and_a_token_too():
+    for salt, token in (("sälz", "a.b"), ("salt", "ä.ö")):
+        hash = f"sha256:{salt}:{sha256((salt + token).encode()).hexdigest()}"
+        assert is_token_of(token, hash)
+        assert not is_token_of(token + "x", hash)
 
 
 def test_the_same_token_has_another_hash_each_time():

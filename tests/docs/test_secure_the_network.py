@@ -1,0 +1,37 @@
+"""The certificates of the how-to on security are made as it says, and do what it says."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cbnet.network import Settings, TcpRouter, Tls, connect_async
+from cbnet.network.access import Access
+from cbnet.network.addresses import Address
+from cbnet.network.loops import run
+from cbnet.network.security import Security
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "secure-the-network.md"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+def test_certificates_made_as_told_are_trusted(tmp_path):
+    commands = re.findall(r"^\$ (openssl (?:.*\\\n)*.*)", DOCUMENT.read_text(), flags=re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, capture_output=True)
+    authority = tmp_path / "authority.pem"
+    shown = Tls(authority, tmp_path / "a.pem", tmp_path / "a.key")
+
+    async def story():
+        router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {}, Security(Access(has_certificates=True), shown))
+        await router.start()
+        try:
+            async with await connect_async(str(router.address), tls=Tls(authority)) as client:
+                return client.router
+        finally:
+            await router.stop()
+
+    assert run(story()) == "a"
