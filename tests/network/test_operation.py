@@ -1,5 +1,6 @@
 """A router as it is run: its pages by a real HTTP client, its log, and how it ends."""
 
+import json
 import signal
 import socket
 import threading
@@ -118,6 +119,16 @@ def test_what_is_asked_badly_is_answered_well(pair, request_, status):
         answer = client.makefile("rb").readline()
     assert int(answer.split()[1]) == status
     assert pair["a"].state("/healthz") == (200, {"healthy": True})
+
+
+def test_a_command_asks_for_the_health(pair, cbnet):
+    outcome = cbnet("health", f"127.0.0.1:{pair['a'].http_port}", "--ready")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "healthy; ready\n", "")
+    outcome = cbnet("health", f"127.0.0.1:{pair['a'].http_port}", "--json")
+    assert json.loads(outcome.out) == {"healthy": True, "ready": True, "reasons": []}
+    outcome = cbnet("health", pair["a"].address)  # where it speaks to routers and clients
+    assert outcome.code == 1
+    assert "is not a router of cbnet" in outcome.err or "no answer" in outcome.err
 
 
 def test_a_head_has_no_body(pair):
