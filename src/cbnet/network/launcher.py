@@ -5,6 +5,8 @@ come as JSON Lines on standard input, and what happens is told on standard outpu
 
     {"load": path of predicates, "nodes": [name], "lives": {name: number}, "edges": [[name, name, length]]}
     {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "life": number, "table": path}
+    {"gate": "shut"} … {"gate": "open"}    routers that are started between these wait for the second: else the first
+                                           ones would be busy with each new neighbour while others are started
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
@@ -56,6 +58,7 @@ class Launcher:
     def __init__(self) -> None:
         self._pids: dict[int, str] = {}
         self._loaded: Loaded | None = None
+        self._gate: tuple[int, int] | None = None  # routers wait at the first end for the other to close
         self._lifeline, self._own_end = os.pipe()  # routers wait at the first end for the other to close
         self._woken, self._waking = os.pipe()
         os.set_blocking(self._waking, False)
@@ -89,9 +92,26 @@ class Launcher:
         if "start" in command:
             self._start(command)
             return
+        if "gate" in command:
+            self._turn_gate(command["gate"])
+            return
         for pid, name in self._pids.items():
             if name == command["to"]:
                 os.kill(pid, command["signal"])
+
+    def _turn_gate(self, position: str) -> None:
+        if self._gate is not None:
+            for end in self._gate:
+                os.close(end)
+        self._gate = os.pipe() if position == "shut" else None
+
+    def _pass_gate(self) -> None:
+        """Wait until all that are started together are there."""
+        if self._gate is not None:
+            waiting, own = self._gate
+            os.close(own)
+            os.read(waiting, 1)
+            os.close(waiting)
 
     def _load(self, command: dict[str, Any]) -> None:
         edges = {(min(a, b), max(a, b)): length for a, b, length in command["edges"]}
@@ -112,6 +132,7 @@ class Launcher:
             os.close(self._own_end)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._pass_gate()
             code = _become_router(settings, command, self._lifeline, self._loaded)
         except BaseException:
             traceback.print_exc()

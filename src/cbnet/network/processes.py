@@ -33,7 +33,7 @@ from cbnet.network.statuses import statuses
 from cbnet.topology import Graph
 
 _PORTS = range(10_000, 32_000)  # below those that the system takes for connections of its own
-_PATIENCE = 20.0  # seconds for a router to start
+_PATIENCE = 60.0  # seconds for a router to start
 MOST_HERE = 500  # routers; each takes some 20 MB
 
 
@@ -130,6 +130,7 @@ class Processes:
         expected = self._expected()
         network = next(iter(self.settings.values())).network
         while True:
+            began = time.monotonic()
             found = statuses({name: self.addresses[name] for name in expected}, network=network)
             ready = [name for name, status in found.items() if expected[name] == _seen(status)]
             report(len(ready))
@@ -138,18 +139,20 @@ class Processes:
             if time.monotonic() > end:
                 missing = ", ".join(sorted(expected.keys() - set(ready))[:5])
                 raise CbnetError(f"after {timeout:g} s these routers do not know all others: {missing}")
-            time.sleep(0.1)
+            time.sleep(max(0.1, time.monotonic() - began))  # to ask very many takes them some time
 
     # --- one router
 
     def start(self, *names: str) -> None:
         """Start routers that do not run, and wait until they listen."""
+        self._say({"gate": "shut"})
         for name in names:
             dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
             where = str(self.addresses[name])
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": where, "neighbours": dialled}
             self._say(start | self._given(name))
             self.ended.pop(name, None)
+        self._say({"gate": "open"})
         waiting = set(names)
         while waiting:
             event = self._next(_PATIENCE)
