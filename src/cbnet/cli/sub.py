@@ -78,7 +78,10 @@ def _subscribed(
     client: Client, predicate: str | None, wait: bool, timeout: float, queue: int, when_full: WhenFull
 ) -> Subscription:
     if predicate is None:
-        return client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
+        subscription = client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
+        if wait:
+            print_remark(f"subscribed at {client.router} to what it was loaded with")
+        return subscription
     subscription = client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
     if wait:
         _, routers, missing = subscription.confirmation
