@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.network.database import Database
+from cbnet.network.filters import filter_from_bytes
 from cbnet.network.frames import Deliver
 from cbnet.network.local import Local
 from cbnet.network.outbox import Action, Send
@@ -29,6 +31,7 @@ class Border:
         self._views = views
         self._database = database
         self._subscriptions = subscriptions
+        self._read: dict[bytes, Filter] = {}  # what was wanted when it was last asked
         self.on_message: Callable[[Deliver], None] | None = None  # called with what is wanted beyond
 
     # --- lookup
@@ -44,10 +47,12 @@ class Border:
 
     def wanted(self) -> Predicate:
         """Return what is wanted in this domain, by whoever can be reached and by the clients of this router."""
+        predicates, before = self._database.predicates, self._read
         others = (name for name in self._views().names if name != self._local.name)
-        told = (filter for name in others for filter in self._database.predicates.predicate(name))
+        told = dict.fromkeys(written for name in others for written in predicates.written(name))
+        self._read = {written: before.get(written) or filter_from_bytes(written) for written in told}
         own = (each for link, _, predicate in self._subscriptions.all() if link != BEYOND for each in predicate)
-        return Predicate([*told, *own])
+        return Predicate([*self._read.values(), *own])
 
     # --- changes; they are told at the next tick
 

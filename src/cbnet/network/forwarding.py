@@ -20,7 +20,7 @@ from cbnet.network.frames import MOST_ENTRIES, MOST_HOPS, Deliver, Mark, Packet,
 from cbnet.network.hops import Hops, Step, supposing
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local
-from cbnet.network.subscriptions import LOADED, Subscriptions
+from cbnet.network.subscriptions import BEYOND, LOADED, Subscriptions
 from cbnet.network.traces import Traces
 from cbnet.network.view import View, Views
 from cbnet.network.wire import WireError
@@ -120,7 +120,7 @@ class Forwarder:
             if link == LOADED:
                 self._local.counters["delivered to the loaded predicate"] += 1
                 continue
-            self._local.counters["delivered"] += len(ids)
+            self._local.counters["handed over to other domains" if link == BEYOND else "delivered"] += len(ids)
             for first in range(0, len(ids), MOST_ENTRIES):
                 frame = Deliver(
                     ids[first : first + MOST_ENTRIES],

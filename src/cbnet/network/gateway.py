@@ -27,6 +27,8 @@ from cbnet.network.router import Router
 from cbnet.network.settings import check_name
 from cbnet.routing.summaries import summary
 
+_LOOKED_AT = 50_000  # filters in a second, which take a quarter of a processor
+
 
 class Side(Protocol):
     """A router in one of the domains, with who runs it."""
@@ -57,6 +59,7 @@ class Gateway:
         self._is_leaving = False
         self._summary = summary(outside)
         self._seen: list[tuple[object, ...]] = [()] * len(sides)  # when what is wanted was last looked at
+        self._due = [float("-inf")] * len(sides)  # when it may be looked at again
         self._wanted = [Predicate()] * len(sides)
         self._told: dict[tuple[int, int], Predicate] = {}  # on which side, of which side
         for number, side in enumerate(sides):
@@ -69,11 +72,21 @@ class Gateway:
         self.place = Place((), self.place.active) if self._is_leaving else heard
         for number, border in enumerate(borders):
             border.tell(self.place.way)
-            if border.state() != self._seen[number]:
-                self._wanted[number] = self._summary(border.wanted())
+            if self._is_due(number):
+                self._look(number)
             self._tell(number)
-        for number, border in enumerate(borders):
-            self._seen[number] = border.state()
+
+    def _is_due(self, number: int) -> bool:
+        """Return whether something else may be wanted on a side, and it is time to look."""
+        side = self._sides[number]
+        return side.now >= self._due[number] and side.router.border.state() != self._seen[number]
+
+    def _look(self, number: int) -> None:
+        side = self._sides[number]
+        self._seen[number] = side.router.border.state()
+        wanted = side.router.border.wanted()
+        self._wanted[number] = self._summary(wanted)
+        self._due[number] = side.now + len(wanted) / _LOOKED_AT
 
     def leave(self) -> None:
         """From now on stand in nobody's way: others take over, and until the end this one passes messages on too."""
