@@ -57,6 +57,6 @@ def _item(line: bytes) -> Item:
     if not isinstance(said.get("message"), dict):
         raise InputError("the item has no message", hint='write {"message": {"name": "value"}, "payload": "text"}')
     keep = said.get("keep")
-    if keep is not None and (type(keep) not in (int, float) or keep < 0):
+    if keep is not None and (type(keep) not in (int, float) or not 0 <= keep <= 1e12):
         raise InputError(f"it cannot be kept for {keep!r} seconds", hint="use a number, 0 for no caching")
     return Item(Message.from_dict(said["message"]), payload_of(said), keep)

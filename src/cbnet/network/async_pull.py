@@ -23,7 +23,7 @@ from cbnet.network.async_subscription import Confirmation
 from cbnet.network.failures import NoReply, Timeout
 from cbnet.network.frames import MOST_HOLDERS, Step
 from cbnet.network.publishing import MessageLike, checked_frame, checked_payload, said
-from cbnet.network.requested import RequestLike, as_request, request_from_bytes, request_to_bytes
+from cbnet.network.requested import Requested, RequestLike, as_request, request_from_bytes, request_to_bytes
 from cbnet.network.wire import encode
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_HOLDERS: Final = 8
 _LONGEST_WAIT = 3_600.0  # seconds
+_LONGEST_KEPT = 1e12  # seconds
 
 _log = logging.getLogger("cbnet.network")
 
@@ -107,7 +108,7 @@ class Answering:
         data = encode(frames.Answer(frame.number, None))
         if offer is not None:
             try:
-                item = await _item(offer.handler, request_from_bytes(frame.request).content)
+                item = await _item(offer.handler, request_from_bytes(frame.request))
                 data = checked_frame(frames.Answer(frame.number, item), {})
                 offer.answered += item is not None
             except Exception:
@@ -115,9 +116,10 @@ class Answering:
         self._send(data)
 
 
-async def _item(handler: Handler, request: Message) -> frames.Item | None:
+async def _item(handler: Handler, requested: Requested) -> frames.Item | None:
     """Return what a handler has for a request; an `InputError` if it cannot be sent."""
-    answer = handler(Message(dict(request.attributes), request.tags))
+    request = Message(dict(requested.content.attributes), requested.content.tags)
+    answer = handler(request)
     found = await answer if inspect.isawaitable(answer) else answer
     if found is None:
         return None
@@ -125,9 +127,16 @@ async def _item(handler: Handler, request: Message) -> frames.Item | None:
         found = Item(request, bytes(found))
     if not isinstance(found, Item):
         raise InputError(f"a handler has returned {type(found).__name__}", hint="return an Item, bytes or None")
+    if not requested.filter.matches(found.message):
+        raise InputError(f"the item does not match the request {request}", hint="return None for what is not there")
     attributes, tags = said(found.message)
-    keep = None if found.keep is None else round(found.keep * 1000)
-    return frames.Item(attributes, tags, checked_payload(found.payload), keep)
+    return frames.Item(attributes, tags, checked_payload(found.payload), _keep(found.keep))
+
+
+def _keep(seconds: float | None) -> int | None:
+    if seconds is not None and not 0 <= seconds <= _LONGEST_KEPT:
+        raise InputError(f"an item cannot be kept for {seconds} s", hint="use 0 for no caching, None for any time")
+    return None if seconds is None else round(seconds * 1000)
 
 
 def pull_frame(
