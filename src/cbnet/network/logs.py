@@ -68,11 +68,12 @@ class Limit(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether an event is written; one that is may tell of those before it that were not."""
         second = int(record.created)
-        last, count = self._passed.get(record.msg, (second, 0))
+        kind = record.msg if hasattr(record, "members") else record.name  # libraries write all sorts of texts
+        last, count = self._passed.get(kind, (second, 0))
         left_out = 0
         if last != second:
             left_out, count = max(0, count - _MOST), 0
-        self._passed[record.msg] = second, count + 1
+        self._passed[kind] = second, count + 1
         if left_out and hasattr(record, "members"):
             record.members = {**record.members, "left_out": left_out}
         return count < _MOST

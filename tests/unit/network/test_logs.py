@@ -67,6 +67,15 @@ def test_of_many_events_in_a_second_some_are_written_and_the_next_says_how_many_
     assert after.members == {}
 
 
+def test_libraries_are_limited_whatever_they_say():
+    limit = Limit()
+    remarks = [logging.LogRecord("library", logging.ERROR, "", 0, f"text {n}", (), None) for n in range(100)]
+    for each in remarks:
+        each.created = 5.0
+    assert sum(map(limit.filter, remarks)) == 20
+    assert len(limit._passed) == 1
+
+
 def test_a_program_that_uses_cbnet_sees_nothing_unless_it_wants(capfd):
     log(logging.WARNING, "dropped", reason="x")
     assert capfd.readouterr() == ("", "")
