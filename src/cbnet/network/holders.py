@@ -26,6 +26,7 @@ from cbnet.network.subscriptions import Subscriptions
 from cbnet.network.wire import WireError
 
 MOST_ASKED: Final = 1_000  # requests that wait for the answer of one client
+MOST_ASKING: Final = 20_000  # of all
 
 
 @dataclass
@@ -104,7 +105,7 @@ class Holders:
         """Ask a client that was not asked; if there is none, or enough were, give the request back."""
         found = self._offers.matched(request_from_bytes(request.request).content)
         able = [link for link in found if link not in asked and self._busy[link] < MOST_ASKED]
-        if not able or request.asked >= request.most:
+        if not able or request.asked >= request.most or len(self._asking) >= MOST_ASKING:
             self.on_none(request)
             return
         link = min(able, key=lambda link: (self._busy[link], link))

@@ -54,7 +54,6 @@ class Pulls:
 
     def begin(self, request: Request) -> None:
         """Send a request of a client here on its way."""
-        request_from_bytes(request.request)
         if not self._is_answered(request):
             self._try_next(request)
 
@@ -117,7 +116,7 @@ class Pulls:
         elif to == me:
             self._holders.ask(replace(request, to=me))
         else:
-            on = stepped(replace(request, to=to), me, f"sent toward {to}, the nearest that offers it")
+            on = stepped(replace(request, to=to, hops=0), me, f"sent toward {to}, the nearest that offers it")
             self._requesters.went(on)
             self._unicast.pass_on(on)
 

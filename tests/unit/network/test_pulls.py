@@ -4,6 +4,7 @@ import pytest
 from networks_live import Alone, Lab, links_of, sent, shut
 
 from cbnet import parse
+from cbnet.network import holders
 from cbnet.network.frames import (
     Answer,
     Asked,
@@ -312,7 +313,7 @@ def test_a_router_on_the_way_keeps_nothing_of_a_request():
 
 def test_a_request_for_a_router_that_cannot_be_reached_goes_to_another():
     alone = between()
-    assert sent(alone.say(2, request(to="z")), Request, link=1) == [request(hops=2, tried=["z"])]
+    assert sent(alone.say(2, request(to="z", hops=200)), Request, link=1) == [request(hops=1, tried=["z"])]
     done = alone.say(2, request(to="z", tried=["b"], asked=1))
     assert sent(done, NoItem, link=2) == [NoItem("c", 1, 1, 4, 2, 1, None)]
 
@@ -377,6 +378,18 @@ def test_a_client_is_not_asked_more_than_it_can_be():
             alone.say(client, Pull(number, A, 5.0, 8, True, False))
     assert len(alone.router._holders) == 1_000
     assert alone.router.counters["requests without a reply"] == 200
+
+
+def test_all_clients_together_are_not_asked_more_than_a_router_can_keep(monkeypatch):
+    monkeypatch.setattr(holders, "MOST_ASKING", 3)
+    alone = Alone("a")
+    for link in (1, 2, 3):
+        alone.client_link(link)
+    for link in (1, 2):
+        alone.say(link, Offer(5, "exists s", 0))
+    done = [alone.say(3, Pull(number, A, 5.0, 8, True, False)) for number in range(4)]
+    assert [len(sent(each, Asked)) for each in done] == [1, 1, 1, 0]
+    assert sent(done[3], NotReplied, link=3) == [NotReplied(3, False, 1, 0, None)]
 
 
 def test_mistakes_with_offers_are_told():
