@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from time import perf_counter
 from typing import NamedTuple
 
@@ -51,15 +52,38 @@ class View:
         self._settings = settings
         self._first = first
         self._counters: Counter[str] = Counter() if counters is None else counters
-        self._graph = Graph.from_edges(((u, v, weight) for (u, v), weight in edges.items()), names=[settings.name])
-        self.names = [str(name) for name in self._graph.names]
-        self.ids = {name: id for id, name in enumerate(self.names)}
-        self.me = self.ids[settings.name]
+        self._predicates = predicates
         self.seconds = 0.0  # that its scheme took to compute
-        self.interests = LiveInterests(self.names, predicates)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len({self._settings.name, *chain.from_iterable(self.edges)})
+
+    # made when they are asked for: while a network starts there are very many views, and few are used
+
+    @cached_property
+    def _graph(self) -> Graph:
+        links = ((u, v, weight) for (u, v), weight in self.edges.items())
+        return Graph.from_edges(links, names=[self._settings.name])
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The routers that can be reached, by id."""
+        return [str(name) for name in self._graph.names]
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The ids of these routers."""
+        return {name: id for id, name in enumerate(self.names)}
+
+    @cached_property
+    def me(self) -> int:
+        """The id of this router."""
+        return self.ids[self._settings.name]
+
+    @cached_property
+    def interests(self) -> LiveInterests:
+        """What these routers want."""
+        return LiveInterests(self.names, self._predicates)
 
     @cached_property
     def _scheme(self) -> Scheme:
