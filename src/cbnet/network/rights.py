@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Final
 
 from cbnet.errors import InputError
@@ -30,6 +31,8 @@ from cbnet.language.message import Message
 from cbnet.language.parser import parse
 from cbnet.language.predicate import Predicate
 from cbnet.language.witness import search_counterexample
+from cbnet.matching import Table
+from cbnet.network.content import Content
 from cbnet.network.toml_files import check_keys
 
 RIGHTS_LIMITS: Final = Limits(length=4_096, filters=16, constraints=64)  # of one right
@@ -58,12 +61,12 @@ class Rights:
     def check_publish(self, message: Message) -> None:
         """Raise `Denied` unless the client may publish a message."""
         self._check_text(message)
-        _check_message("publish", self.publish, message)
+        self._check_message("publish", self.publish, message)
 
     def check_request(self, request: Message) -> None:
         """Raise `Denied` unless the client may send a request."""
         self._check_text(request)
-        _check_message("request", self.request, request)
+        self._check_message("request", self.request, request)
 
     def check_subscribe(self, predicate: Predicate) -> None:
         """Raise `Denied` unless the client may subscribe to a predicate."""
@@ -80,6 +83,10 @@ class Rights:
                 f"you may have {self.constraints:,} constraints in all your {what}: these would be {count:,}",
                 hint="ask for more: `constraints` in your table",
             )
+
+    def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
+        if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
+            raise _denial(may, right, message)
 
     def _check_text(self, message: Message) -> None:
         if self.text is not None and (length := text_length(message)) > self.text:
@@ -103,8 +110,10 @@ _SAID: Final = {bool: "true or false", int: "a whole number"}
 
 def text_length(message: Message) -> int:
     """Return how many characters the names, texts and tags of a message have."""
-    texts = (len(value) for value in message.attributes.values() if isinstance(value, str))
-    return sum(map(len, message.attributes)) + sum(texts) + sum(map(len, message.tags))
+    length = sum(map(len, message.tags))
+    for name, value in message.attributes.items():
+        length += len(name) + (len(value) if type(value) is str else 0)
+    return length
 
 
 def rights_of(said: Mapping[str, Any], where: str) -> Rights:
@@ -129,13 +138,17 @@ def rights_of(said: Mapping[str, Any], where: str) -> Rights:
 # --- what is denied
 
 
-def _check_message(may: str, right: Predicate | None, message: Message) -> None:
-    if right is None or right.matches(message):
-        return
+@lru_cache(maxsize=1_000)
+def _table(right: Predicate) -> Table[int]:
+    """Return a right, compiled: every message of a client is matched with it."""
+    return Table.build({0: right})
+
+
+def _denial(may: str, right: Predicate, message: Message) -> Denied:
     if not right.filters:
-        raise Denied(f"you may not {may} anything")
+        return Denied(f"you may not {may} anything")
     closest = min((_failing(filter, message) for filter in right.filters), key=_size)
-    raise Denied(f"you may {may} `{_short(right)}` only: this message fails `{_short(closest)}`")
+    return Denied(f"you may {may} `{_short(right)}` only: this message fails `{_short(closest)}`")
 
 
 def _failing(filter: Filter, message: Message) -> Filter:
