@@ -220,10 +220,14 @@ def reachable_edges(start: str, neighbours: Callable[[str], Mapping[str, int]]) 
     edges: dict[tuple[str, str], int] = {}
     waiting = [start]
     reached = {start}
+    done: set[str] = set()  # what is to be said of their links is said
     for u in waiting:  # grows meanwhile
+        done.add(u)
         for v, weight in neighbours(u).items():
+            if v in done:
+                continue
             back = neighbours(v).get(u)
-            if back is not None and v != u:
+            if back is not None:
                 edges[min(u, v), max(u, v)] = max(weight, back)
                 if v not in reached:
                     reached.add(v)
