@@ -6,7 +6,7 @@ from time import thread_time
 import pytest
 from networks_live import Alone, sent
 
-from cbnet.network import Settings, TcpRouter, connect_async
+from cbnet.network import Settings, TcpRouter, connect_async, tcp
 from cbnet.network.addresses import Address
 from cbnet.network.frames import Deliver, Hello, Publish, Refused, Subscribe
 from cbnet.network.loops import run
@@ -89,6 +89,29 @@ def test_a_filter_has_so_many_constraints_and_no_more():
     alone.client_link(1)
     (refused,) = sent(alone.say(1, Subscribe(1, " and ".join(f"x != {n}" for n in range(257)), 0)))
     assert refused.reason == "constraints of a filter: 257 is over the limit of 256"
+
+
+def test_many_that_do_not_say_who_they_are_make_room_for_others(monkeypatch):
+    monkeypatch.setattr(tcp, "MOST_STRANGERS", 3)
+
+    async def story():
+        router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {})
+        await router.start()
+        try:
+            async with await connect_async(str(router.address)) as client:
+                silent = [await asyncio.open_connection(*router.address) for _ in range(5)]
+                await client.publish({"x": 1}, wait=True)
+                assert len(router.router.links) == 4
+                told = [await reader.read() for reader, _ in silent[:2]]
+                assert all(b"you have not said who you are" in each for each in told)
+                async with await connect_async(str(router.address)) as other:
+                    await other.publish({"x": 1}, wait=True)
+                for _, writer in silent:
+                    writer.transport.abort()
+        finally:
+            await router.stop()
+
+    run(story())
 
 
 def test_many_large_subscriptions_at_once_let_others_be_served():

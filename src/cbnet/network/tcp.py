@@ -46,6 +46,7 @@ _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds before it is looked again whether a neighbour must be dialled
 _PATIENCE = 3.0  # seconds for a neighbour to answer
 PRESSURE = 1 << 20  # bytes that wait for a neighbour before clients must wait
+MOST_STRANGERS = 1_000  # connections over which nothing has come yet
 MOST_WAITING = 1 << 24  # bytes of messages that wait for one neighbour or client
 MOST_ANSWERS = 2 * MOST_WAITING  # bytes of all that waits for one client
 MOST_RECORDS = MOST_NODE_BYTES + (1 << 26)  # bytes of all that waits for one neighbour: more than one predicate
@@ -84,6 +85,7 @@ class TcpRouter:
         self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
         self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
         self._turns = Turns(self._give, self.closed)
+        self._strangers: dict[Connection, None] = {}  # that have not said who they are, oldest first
         self._kept_alive = 0.0  # when all were last shown that this side is there
         self._sent: dict[Connection, int] = {}  # bytes until then
         self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
@@ -158,6 +160,9 @@ class TcpRouter:
         self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
         link.traffic = connection.traffic
+        self._strangers[connection] = None
+        if len(self._strangers) > MOST_STRANGERS:
+            self.failed(next(iter(self._strangers)), "too many others have come, and you have not said who you are")
 
     def received(self, connection: Connection, frames: list[Frame]) -> None:
         """Give frames to the router, now or when others had their turn."""
@@ -174,6 +179,7 @@ class TcpRouter:
         if link is None:
             return False
         self.journal.met(number, link, connection, self._now)
+        self._strangers.pop(connection, None)
         connection.waiting.drops = link.is_dropped_for
         if link.is_router:
             connection.waiting.most = MOST_RECORDS
@@ -316,6 +322,7 @@ class TcpRouter:
         self._untold.pop(connection, None)
         self._held.discard(connection)
         self._turns.forget(connection)
+        self._strangers.pop(connection, None)
         self._pressing.pop(connection, None)
         if not self._pressing:
             self._release()
