@@ -54,7 +54,7 @@ def test_console_sessions(document, tmp_path):
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=300,
             )
             assert (done.stdout + done.stderr).rstrip("\n") == expected, command
 
