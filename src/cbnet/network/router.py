@@ -151,6 +151,12 @@ class Router:
         return self._views()
 
     @property
+    def is_overlapping(self) -> bool:
+        """Whether the topology has just changed, so that messages also take the ways of before."""
+        self._views()
+        return bool(self._views.earlier(self._local.now))
+
+    @property
     def view_changes(self) -> int:
         """How many views of the network this router has had."""
         return self._views.changes
