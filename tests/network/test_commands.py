@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
 def subscriber(folder, predicate, *arguments):
     """Run `cbnet sub`, and wait until all routers know of it."""
     with running("sub", predicate, "--network", folder, "--router", "d", "--wait", *arguments) as process:
-        assert process.stderr.readline() == "subscribed at d; 4 routers know it\n"
+        assert process.stderr.readline() == "subscribed at d; known by 4 routers\n"
         yield process
 
 

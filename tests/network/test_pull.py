@@ -153,7 +153,7 @@ def quotes(network, tmp_path):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     process = started("offer", "exists sym", "--items", file, "--router", network.addresses["r3"], "--wait")
     try:
-        assert process.stderr.readline() == "offered at r3; 6 routers know it\n"
+        assert process.stderr.readline() == "offered at r3; known by 6 routers\n"
         yield process
     finally:
         process.send_signal(signal.SIGINT)
@@ -203,7 +203,7 @@ def test_a_command_answers_by_what_it_prints(cbnet, network):
         "offer", "exists word", "--exec", "grep -q hello && printf found", "--count", 1, "--wait", "--json",
         "--router", network.addresses["r2"],
     )  # fmt: skip
-    assert process.stderr.readline() == "offered at r2; 6 routers know it\n"
+    assert process.stderr.readline() == "offered at r2; known by 6 routers\n"
     where = ["--router", network.addresses["r4"]]
     assert cbnet("request", 'word = "bye"', *where).err.startswith("no reply")
     assert cbnet("request", 'word = "hello"', *where).out == 'word = "hello"  found\n'

@@ -275,7 +275,7 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
         assert denied.code == 1
         assert denied.err.endswith('; write `region = "EU" and price > 10`\n')
         with running("sub", 'region = "EU" and price > 10', *shown, *token, "--wait", "--count", "1") as sub:
-            assert sub.stderr.readline() == "subscribed at a; 1 router know it\n"
+            assert sub.stderr.readline() == "subscribed at a; known by 1 router\n"
             monkeypatch.setenv("CBNET_TOKEN", made["token"])
             forbidden = cbnet("pub", "price=11", "region=US", *shown)
             assert forbidden.code == 1

@@ -95,7 +95,7 @@ def offer(
         if wait:
             _, routers, missing = offered.confirmation
             away = f"; out of reach: {', '.join(missing)}" if missing else ""
-            print_remark(f"offered at {client.router}; {counted(routers, 'router')} know it{away}")
+            print_remark(f"offered at {client.router}; known by {counted(routers, 'router')}{away}")
         _print_all(answered, count, as_json=json)
         while count is not None and offered.answered < count:
             time.sleep(0.01)

@@ -86,7 +86,7 @@ def _subscribed(
     if wait:
         _, routers, missing = subscription.confirmation
         away = f"; out of reach: {', '.join(missing)}" if missing else ""
-        print_remark(f"subscribed at {client.router}; {counted(routers, 'router')} know it{away}")
+        print_remark(f"subscribed at {client.router}; known by {counted(routers, 'router')}{away}")
     return subscription
 
 
