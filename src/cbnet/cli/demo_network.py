@@ -182,8 +182,8 @@ def show_small_network(story: NetworkStory, console: Console) -> None:
     graph, tables = story.plan.graph, story.plan.data.tables if story.plan.data else {}
     console.print(
         f"[bold]The same Internet, running[/]: {len(graph)} routers, each a process of its own, and {graph.edge_count}"
-        f" links over TCP.\nThey came up in {story.seconds:.1f} seconds. Each knew from the start what all nodes want,"
-        f" {story.filters:,} filters in all;\nthe {len(tables)} most central ones match by the tables that Spark"
+        f" links over TCP. They came up in {story.seconds:.1f} seconds. Each knew from the start what all nodes want,"
+        f" {story.filters:,} filters in all; the {len(tables)} most central ones match by the tables that Spark"
         " compiled, checked against these filters.\n"
     )
     for remark in story.remarks:
@@ -195,7 +195,10 @@ def show_small_network(story: NetworkStory, console: Console) -> None:
         console.print("[bold green]Every node got just what it asked for.[/]")
     else:
         console.print("[bold red]This is not as it should be.[/]")
-    console.print("Run your own: [cyan]cbnet pipeline init[/], then [cyan]cbnet up --fib run/live[/]\n")
+    console.print(
+        "Run your own: [cyan]cbnet pipeline init[/], remove the # of \\[tables] and \\[live] in pipeline.toml,"
+        " [cyan]cbnet pipeline run pipeline.toml[/], [cyan]cbnet up --fib run/live[/]\n"
+    )
 
 
 def verdict_grid(story: NetworkStory) -> Grid:
@@ -209,7 +212,7 @@ def verdict_grid(story: NetworkStory) -> Grid:
     grid.add_column(style="dim")
     routers = len({router for router, _ in story.published})
     grid.add_row("published", f"{len(story.published):,}", f"messages, at {routers} routers")
-    grid.add_row("wanted", f"{verdict.expected:,}", f"deliveries, by brute force: all {story.filters:,} filters")
+    grid.add_row("wanted", f"{verdict.expected:,}", f"by brute force over all {story.filters:,} filters")
     grid.add_row("matched by first tables", f"{story.by_first_table:,}", "times, by what Spark compiled")
     good, bad = "bold green", "bold red"
     grid.add_row("delivered", f"{verdict.delivered:,}", style=good if verdict.is_good else "")

@@ -5,6 +5,7 @@
     [topology]
     graph = "graph.txt"         # a file, beside this one, or a generator such as "powerlaw:20"
     seed = 0                    # of the generator
+    largest = false             # whether to take the largest component of a graph that is not connected
 
     [network]                   # all of it optional
     name = "cbnet"
@@ -41,10 +42,10 @@ VERSION = 1
 NAME = "network.toml"
 _KEYS = {
     "": ("version", "predicates", "topology", "network", "ports", "tables"),
-    "topology": ("graph", "seed", "roots"),
+    "topology": ("graph", "seed", "largest", "roots"),
     "network": ("name", "scheme", "trees"),
 }
-_TYPES = {"graph": str, "seed": int, "roots": list, "name": str, "scheme": str, "trees": int}
+_TYPES = {"graph": str, "seed": int, "largest": bool, "roots": list, "name": str, "scheme": str, "trees": int}
 
 
 @dataclass
@@ -94,7 +95,8 @@ def _plan(said: dict[str, Any], folder: Path, seed: int | None) -> NetworkPlan:
     shape, network = (_table(said, name) for name in ("topology", "network"))
     if "graph" not in shape:
         raise InputError("no graph is named", hint='write graph = "powerlaw:20", or a file, in [topology]')
-    graph = topology(_graph(shape["graph"], folder), shape.get("seed", 0) if seed is None else seed)
+    seed = shape.get("seed", 0) if seed is None else seed
+    graph = topology(_graph(shape["graph"], folder), seed, largest=shape.get("largest", False))
     names = {str(name) for name in graph.names}
     roots = _roots(shape.get("roots", []), names)
     if roots:
@@ -160,4 +162,4 @@ def _ports(said: Any, names: set[str]) -> dict[str, int]:
 
 
 def _said(kind: type) -> str:
-    return {str: "a string", int: "a whole number", list: "a list"}[kind]
+    return {str: "a string", int: "a whole number", bool: "true or false", list: "a list"}[kind]

@@ -14,6 +14,7 @@
     [topology]
     graph = "graph.as-rel.txt.gz"     # a file in this folder, or a generator such as "aslike:300"
     seed = 0                          # of the generator
+    largest = true                    # if only the largest component of the graph was taken
     roots = [852, 7018]               # of the trees, by name, tree 0 first; ties are broken by the smallest parent
 
     [tables]                          # by name of the router
@@ -47,12 +48,14 @@ def write_network_folder(
     predicates: DataFrame,
     *,
     seed: int = 0,
+    largest: bool = False,
     tags: DataFrame | None = None,
     tables: Mapping[int, Path] | None = None,
 ) -> None:
     """Write a folder that a network can start from.
 
-    topology: the text that names the graph, with its seed. predicates: PREDICATES. tags: TAGS. tables: by router.
+    topology: the text that names the graph, with its seed; largest: whether its largest component was taken.
+    predicates: PREDICATES. tags: TAGS. tables: by router.
     """
     if not roots:
         raise InputError("a network needs a tree", hint="give at least one root")
@@ -66,6 +69,7 @@ def write_network_folder(
         "[topology]",
         f"graph = {_toml(_copied_graph(folder, topology))}",
         f"seed = {seed}",
+        *(["largest = true"] if largest else []),
         f"roots = [{', '.join(_toml(graph.name(root)) for root in roots)}]",
         "",
         "[tables]",

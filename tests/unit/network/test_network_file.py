@@ -59,6 +59,13 @@ def test_what_the_pipeline_writes_is_read(file, tmp_path):
     assert read_folder(tmp_path).settings == plan.settings
 
 
+def test_the_largest_component_is_taken_if_that_is_said(file, tmp_path):
+    (tmp_path / "graph.txt").write_text("a b\nb c\nx y\n")
+    assert len(read_network(file('[topology]\ngraph = "graph.txt"\nlargest = true')).graph) == 3
+    with pytest.raises(InputError, match=r"largest in \[topology\] must be true or false, not 1"):
+        read_network(file('[topology]\ngraph = "graph.txt"\nlargest = 1'))
+
+
 def test_another_scheme_that_is_said_stands_before_the_trees(file):
     plan = read_network(file('[topology]\ngraph = "ring:4"\nroots = [1]\n[network]\nscheme = "psf"'))
     assert (plan.scheme, plan.roots) == ("psf", ("1",))

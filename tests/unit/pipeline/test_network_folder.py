@@ -5,6 +5,8 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.matching import Table
+from cbnet.network.loaded import load
+from cbnet.network.network_file import read_folder
 from cbnet.pipeline.compiled_tables import compile_tables
 from cbnet.pipeline.network_folder import write_network_folder
 from cbnet.pipeline.schemas import FIB, PREDICATES
@@ -34,12 +36,15 @@ def test_a_network_can_be_read_back_from_its_folder(frame, tmp_path):
 
 def test_a_generated_graph_is_named_with_its_seed(frame, tmp_path):
     graph = topology("powerlaw:12", seed=5)
-    write_network_folder(tmp_path, "powerlaw:12", graph, [3], frame(ROWS, PREDICATES), seed=5)
+    write_network_folder(tmp_path, "powerlaw:12", graph, [3], frame(ROWS, PREDICATES), seed=5, largest=True)
     said = tomllib.loads((tmp_path / "network.toml").read_text())
-    assert said["topology"] == {"graph": "powerlaw:12", "seed": 5, "roots": [3]}
+    assert said["topology"] == {"graph": "powerlaw:12", "seed": 5, "largest": True, "roots": [3]}
     assert said["tables"] == {}
     again = topology(said["topology"]["graph"], said["topology"]["seed"])
     assert [*again.edges()] == [*graph.edges()]
+    plan = read_folder(tmp_path)  # as `cbnet up --fib` reads it
+    assert (len(plan.graph), plan.settings["scheme"], plan.settings["roots"]) == (12, "multitree", ("3",))
+    assert load(plan.data.predicates, [str(name) for name in graph.names], {}, {}).count == len(ROWS)
 
 
 def test_a_network_needs_a_tree(frame, tmp_path):

@@ -108,6 +108,7 @@ def _live(place: Workplace) -> Output:
         place.roots(said.trees),
         place.frame("predicates"),
         seed=place.config.seed,
+        largest=network.largest,
         tags=place.frame("tags") if place.config.has_traces else None,
         tables=tables,
     )
