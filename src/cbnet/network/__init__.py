@@ -28,6 +28,7 @@ two threads at once. `router.counters` has what happened, and what was dropped f
     records ─► database ◄─ flooding ◄─ wanted, origin ◄─ announced      what all know
     view ◄─ interests, headers              what a scheme makes of it
     forwarding ◄─ duplicates, hops          the way of a message
+    loaded ─► first_table ─► beginning      what a network begins with that was made from data
     clients, subscriptions, confirmations, traces
     pulls ◄─ holders, requesters, reply_cache, requested, pull_steps    the way of a request and its reply
     router                                  all of it together
@@ -38,7 +39,7 @@ Over TCP:
 
     addresses, backoff, waiting, tls, security ─► connection ─► tcp ─► serving ─► launcher ◄─ processes     routers
     gateway, gateway_file ─► gateway_serving                                                 gateways
-    publishing, async_subscription, async_pull ─► async_client ─► client, statuses                       clients
+    publishing, async_subscription, async_pull ─► async_client ─► client, statuses, rehearsal            clients
 """
 
 from cbnet.network.addresses import Address
