@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.grids import add_cells, new_grid
 from cbnet.cli.output import counted, print_json, print_remark
+from cbnet.cli.pipeline_more import more_grids
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +71,7 @@ def show_states(out: str, states: Sequence[tuple[str, State, Result | None]]) ->
 
 
 def show_outcomes(out: str, outcomes: Sequence[Outcome]) -> None:
-    """Draw what was read and derived, what stages took, and Table 1."""
+    """Draw what was read and derived, what stages took, Table 1, and what else there is."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -80,6 +81,8 @@ def show_outcomes(out: str, outcomes: Sequence[Outcome]) -> None:
         print_remark(line)
     console.print(stage_grid(outcomes))
     show_table1(outcomes, console)
+    for grid in more_grids(outcomes):
+        console.print(grid)
     console.print(f"Results: {out}", markup=False, soft_wrap=True)
 
 
@@ -110,7 +113,16 @@ def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
 def stage_grid(outcomes: Sequence[Outcome]) -> Grid:
     """Return what each stage took, and all of them together."""
     grid = new_grid(
-        "Stages", "\n", "\nrows", "\nseconds", "CPU s\nJava", "CPU s\nPython", "peak\nMiB", "shuffled\nMiB", "\n"
+        "Stages",
+        "\n",
+        "\nrows",
+        "\nseconds",
+        "CPU s\nJava",
+        "CPU s\nPython",
+        "peak\nMiB",
+        "shuffled\nMiB",
+        "\n",
+        tight=True,
     )
     for each in outcomes:
         cost = each.result.facts.get("cost", {})
@@ -120,7 +132,7 @@ def stage_grid(outcomes: Sequence[Outcome]) -> Grid:
             f"{each.result.rows:,}",
             f"{each.result.seconds:,.1f}",
             *_costs(cost),
-            "" if each.is_new else "done before",
+            "" if each.is_new else "earlier",
         )
     costs = [each.result.facts.get("cost", {}) for each in outcomes]
     seconds = sum(each.result.seconds for each in outcomes)
