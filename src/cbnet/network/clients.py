@@ -188,7 +188,8 @@ class Clients:
         return predicate
 
     def _check_room(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, what_all: str) -> None:
-        self._rights(link).check_constraints(registered.constraints(link, id, predicate), what_all)
+        links = self._links.of_same_client(link)
+        self._rights(link).check_constraints(registered.constraints(links, link, id, predicate), what_all)
         longest = max((len(filter.constraints) for filter in predicate.filters), default=0)
         size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # refuses what is too long by itself
         for what, count, limit in (

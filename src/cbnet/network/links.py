@@ -56,6 +56,11 @@ class Link:
         """Whether a router is known to be at the other end."""
         return self.hello is not None and self.hello.role == "router"
 
+    @property
+    def account(self) -> str:
+        """The name of a client whose rights are told; empty for all others."""
+        return self.hello.name if self.hello is not None and self.rights is not EVERYTHING else ""
+
 
 class OpenLinks:
     """All connections of a router."""
@@ -68,6 +73,7 @@ class OpenLinks:
         self._access = access
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
+        self._by_account: dict[str, list[int]] = {}
         settings = local.settings
         self._own = Hello(LOW, HIGH, "router", settings.name, settings.network, local.life, settings.routing)
         self._pings = 0
@@ -100,6 +106,11 @@ class OpenLinks:
         links = self._by_neighbour.get(neighbour)
         return links[-1] if links else None
 
+    def of_same_client(self, link: int) -> list[int]:
+        """Return the links of the client that has a link, as far as that is known: this one at least."""
+        known = self._all.get(link)
+        return self._by_account.get(known.account if known else "", [link])
+
     def all(self) -> list[Link]:
         """Return the links whose other side is known."""
         return [link for link in self._all.values() if link.hello is not None]
@@ -120,6 +131,8 @@ class OpenLinks:
             raise WireError("a second Hello")
         self._check(hello)
         hello = link.hello = self._admitted(link, hello)
+        if link.account:
+            self._by_account.setdefault(link.account, []).append(link.id)
         if link.is_router:
             self.changes += hello.name not in self._by_neighbour
             parallel = self._by_neighbour.setdefault(hello.name, [])
@@ -131,6 +144,7 @@ class OpenLinks:
         """Return the Hello of who may link, with its true name and without its token; refuse all others."""
         try:
             name, link.rights = self._access.admitted(hello, link.names)
+            link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
             self._local.counters[f"denied: {hello.role}"] += 1
             if hello.role == "client":
@@ -174,6 +188,10 @@ class OpenLinks:
             if not parallel:
                 del self._by_neighbour[gone.hello.name]
                 self.changes += 1
+        if gone.account in self._by_account:
+            self._by_account[gone.account].remove(link)
+            if not self._by_account[gone.account]:
+                del self._by_account[gone.account]
         self._forget(link)
 
     def watch(self) -> None:

@@ -5,11 +5,12 @@
     offer       it must cover the predicate of an offer
     request     a request, as a message, must match it
     watch       whether the client may trace messages and see how the router is: both tell of others
-    constraints how many all its subscriptions have together; as many its offers. A tag counts as one
+    constraints how many all its subscriptions have together, over all links; as many its offers. A tag counts as one
     text        how many characters the names, texts and tags of one of its messages have together
+    links       how many it may have at once
 
-The last two bound what one client can make others wait: a message is set against each constraint at most once, and that
-takes at most one pass over its text.
+The last three bound what one client can make others wait: a message is set against each constraint at most once, and
+that takes at most one pass over its text.
 
 What is not allowed raises `Denied`, which says what is missing and, for a predicate, what to write instead. `covers`
 is sound and not complete: where it is not shown that a predicate stays within the rights, it is denied. Its work grows
@@ -57,6 +58,7 @@ class Rights:
     watch: bool = True
     constraints: int | None = None
     text: int | None = None
+    links: int | None = None
 
     def check_publish(self, message: Message) -> None:
         """Raise `Denied` unless the client may publish a message."""
@@ -84,6 +86,11 @@ class Rights:
                 hint="ask for more: `constraints` in your table",
             )
 
+    def check_links(self, count: int) -> None:
+        """Raise `Denied` if the client would have too many links."""
+        if self.links is not None and count > self.links:
+            raise Denied(f"you may have {self.links:,} links at once", hint="ask for more: `links` in your table")
+
     def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
         if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
             raise _denial(may, right, message)
@@ -104,7 +111,12 @@ class Rights:
 RIGHTS: Final = tuple(field.name for field in fields(Rights))
 EVERYTHING: Final = Rights()
 _PREDICATES: Final = ("publish", "subscribe", "offer", "request")
-_OTHERS: Final[Mapping[str, bool | int]] = {"watch": False, "constraints": 4_000, "text": 4_096}  # if nothing is said
+_OTHERS: Final[Mapping[str, bool | int]] = {
+    "watch": False,
+    "constraints": 4_000,
+    "text": 4_096,
+    "links": 16,
+}  # if nothing is said
 _SAID: Final = {bool: "true or false", int: "a whole number"}
 
 

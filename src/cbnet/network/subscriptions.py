@@ -53,10 +53,10 @@ class Subscriptions:
         """Return how many subscriptions a client has."""
         return len(self._of.get(link, ())) + sum(listener == link for listener, _ in self._listening)
 
-    def constraints(self, link: int, id: int, predicate: Predicate) -> int:
-        """Return how many constraints, with tags, a client would have if it had this subscription."""
+    def constraints(self, links: Iterable[int], link: int, id: int, predicate: Predicate) -> int:
+        """Return how many constraints, with tags, a client with some links would have if it had this subscription."""
         before = _constraints(self._of.get(link, {}).get(id, ()))
-        return self._constraints[link] - before + _constraints(predicate.filters)
+        return sum(self._constraints[each] for each in links) - before + _constraints(predicate.filters)
 
     @property
     def loaded(self) -> Predicate | None:

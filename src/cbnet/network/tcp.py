@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from itertools import count
 from ssl import SSLError
 from typing import Any, NamedTuple
@@ -84,7 +84,7 @@ class TcpRouter:
         self._ids: dict[Connection, int] = {}
         self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
         self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
-        self._turns = Turns(self._give, self.closed)
+        self._turns = Turns(self._give, self.closed, self._who)
         self._strangers: dict[Connection, None] = {}  # that have not said who they are, oldest first
         self._kept_alive = 0.0  # when all were last shown that this side is there
         self._sent: dict[Connection, int] = {}  # bytes until then
@@ -307,6 +307,10 @@ class TcpRouter:
         found = self.router.links.get(self._ids[connection])
         assert found is not None
         return found
+
+    def _who(self, connection: Connection) -> Hashable:
+        """Return what all links of a client that is known have in common."""
+        return self._link(connection).account or connection
 
     def _press(self, connection: Connection) -> None:
         link = self.router.links.get(self._ids.get(connection, 0))

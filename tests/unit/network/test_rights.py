@@ -1,12 +1,14 @@
 """What clients may do is decided by predicates, and who is denied something is told what is missing."""
 
 import pytest
-from networks_live import Alone, sent
+from networks_live import Alone, sent, shut
 
 from cbnet import InputError, Message, covers, parse
+from cbnet.network.access import Access, Account
 from cbnet.network.frames import (
     AskStatus,
     Deliver,
+    Hello,
     Publish,
     Published,
     Refused,
@@ -18,6 +20,9 @@ from cbnet.network.frames import (
     Unsubscribe,
 )
 from cbnet.network.rights import EVERYTHING, Denied, Rights, rights_of, text_length, within
+from cbnet.network.router import Router
+from cbnet.network.settings import Settings
+from cbnet.network.tokens import new_token
 
 EU = parse('region = "EU"')
 
@@ -132,10 +137,36 @@ def test_a_client_has_so_many_constraints_and_no_more_however_it_says_them():
 # --- from a file
 
 
+def test_the_constraints_of_a_client_are_those_of_all_its_links():
+    made = new_token("ticker")
+    access = Access({"ticker": Account(rights_of({"subscribe": "true", "constraints": 3, "links": 2}, "t"), made.hash)})
+    router = Router(Settings("a"), 7, access)
+    hello = Hello(1, 1, "client", "any", "cbnet", 0, "", made.token)
+    for link in (1, 2):
+        router.opened(link, 0.0)
+        router.received(link, hello, 0.0)
+    assert sent(router.received(1, Subscribe(1, "x = 1 and y = 1", 0), 0.0), Refused) == []
+    assert sent(router.received(2, Subscribe(1, "x = 2", 0), 0.0), Refused) == []
+    (refused,) = sent(router.received(2, Subscribe(2, "x = 3", 0), 0.0), Refused)
+    assert refused.reason.startswith("you may have 3 constraints in all your subscriptions: these would be 4")
+    assert sent(router.received(2, Subscribe(1, "x = 4", 0), 0.0), Refused) == []  # in the place of another
+
+    # a third link is refused; when one goes, there is room again
+    router.opened(3, 0.0)
+    done = router.received(3, hello, 0.0)
+    assert sent(done, Refused)[0].reason == "you may have 2 links at once; ask for more: `links` in your table"
+    assert list(shut(done)) == [3]
+    assert router.counters["denied: client"] == 1
+    router.closed(1, 0.0)
+    router.opened(4, 0.0)
+    assert shut(router.received(4, hello, 0.0)) == {}
+    assert sent(router.received(4, Subscribe(1, "x = 1 and y = 1", 0), 0.0), Refused) == []
+
+
 def test_rights_are_read_from_a_table_which_gives_no_others():
     said = {"publish": 'region = "EU"', "subscribe": "true", "request": "#a", "watch": True, "constraints": 7}
     assert rights_of(said, "[clients.a]") == Rights(
-        EU, parse("true"), parse("false"), parse("#a"), watch=True, constraints=7, text=4_096
+        EU, parse("true"), parse("false"), parse("#a"), watch=True, constraints=7, text=4_096, links=16
     )
 
 

@@ -1,14 +1,14 @@
-"""A client that asks for much is served in turns, in order, and nothing that it sent is lost."""
+"""Who sends much is served in turns, in order, and nothing that it sent is lost."""
 
 import asyncio
 
 import pytest
 
 from cbnet.network import turns as module
-from cbnet.network.frames import Ping, Publish, Subscribe
+from cbnet.network.frames import AskStatus, Ping, Publish, Subscribe
 from cbnet.network.turns import Turns
 
-LONG = [Subscribe(number, "x = 1", 0) for number in range(4)]
+LONG = [*(Subscribe(number, "x = 1", 0) for number in range(3)), AskStatus(3)]
 SHORT = [Ping(number) for number in range(4)]
 
 
@@ -16,6 +16,9 @@ class Held:
     """A connection that knows whether it is read."""
 
     is_read = True
+
+    def __init__(self, client=None):
+        self.client = client or self
 
     def hold(self):
         self.is_read = False
@@ -34,7 +37,7 @@ class Table:
         self.closing = None
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
-        self.turns = Turns(self.give, self.ended.append)
+        self.turns = Turns(self.give, self.ended.append, lambda connection: connection.client)
 
     def give(self, connection, frames):
         self.now += self._seconds * len(frames)
@@ -59,14 +62,54 @@ def table(monkeypatch):
     return play
 
 
-def test_what_is_quick_is_given_at_once_however_much_it_is(table):
+def test_what_is_quick_is_given_at_once(table):
     async def story(table):
         one = Held()
-        table.turns.take(one, SHORT * 100)
+        table.turns.take(one, SHORT)
         assert len(table.given) == 1
+        table.turns.take(one, SHORT * 100)
+        assert table.frames(one) == SHORT * 101
+        assert one.is_read
+        assert not table.turns.late
+
+    table(story, seconds=0.00001)
+
+
+def test_much_that_is_not_quick_lets_others_be_served_and_goes_on_as_soon_as_they_were(table):
+    async def story(table):
+        one, other = Held(), Held()
+        table.turns.take(one, SHORT * 10)
+        assert table.frames(one) == SHORT * 4  # one part, which took longer than a turn
+        assert not one.is_read
+        table.turns.take(other, SHORT)
+        assert table.frames(other) == SHORT
+        began = asyncio.get_running_loop().time()
+        while table.turns.late:
+            await asyncio.sleep(0)
+        assert asyncio.get_running_loop().time() - began < 0.5  # the 40 frames would take 40 s
+        assert table.frames(one) == SHORT * 10
         assert one.is_read
 
     table(story, seconds=1.0)
+
+
+def test_all_links_of_a_client_have_one_turn(table):
+    async def story(table):
+        one, two, other = Held("evil"), Held("evil"), Held()
+        table.turns.take(one, LONG)
+        table.turns.take(two, LONG)
+        assert (table.frames(one), table.frames(two)) == (LONG[:1], [])
+        table.turns.take(two, SHORT)  # after what waits
+        table.turns.take(other, LONG[:1])
+        assert table.frames(other) == LONG[:1]
+        began = asyncio.get_running_loop().time()
+        while len(table.frames(one) + table.frames(two)) < 5:
+            await asyncio.sleep(0.001)
+        assert asyncio.get_running_loop().time() - began >= 0.9 * 4 * 0.03  # whichever link it was
+        await asyncio.sleep(0.3)
+        assert (table.frames(one), table.frames(two)) == (LONG, [*LONG, *SHORT])
+
+    table(story, seconds=0.03)
 
 
 def test_what_takes_long_is_given_in_turns_and_in_order_while_others_are_served(table):
