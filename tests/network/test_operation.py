@@ -128,7 +128,7 @@ def test_a_command_asks_for_the_health(pair, cbnet):
     assert json.loads(outcome.out) == {"healthy": True, "ready": True, "reasons": []}
     outcome = cbnet("health", pair["a"].address)  # where it speaks to routers and clients
     assert outcome.code == 1
-    assert "is not a router of cbnet" in outcome.err or "no answer" in outcome.err
+    assert "http" in outcome.err  # that is to be given; whether it says something there, or hangs up
 
 
 def test_a_head_has_no_body(pair):

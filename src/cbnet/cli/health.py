@@ -48,8 +48,10 @@ def _asked(where: str, path: str, what: str) -> tuple[bool, list[str]]:
         answer: Any = decode(connection.getresponse().read(_MOST))
         return bool(answer[what]), [str(reason) for reason in answer.get("reasons", ())]
     except OSError as error:
-        raise CbnetError(f"no answer from {where}: {error.strerror or error}") from None
+        raise CbnetError(f"no answer from {where}: {error.strerror or error}; was the router told this http?") from None
     except (HTTPException, DecodeError, AttributeError, KeyError, TypeError):
-        raise CbnetError(f"what answers at {where} is not a router of cbnet") from None
+        raise CbnetError(
+            f"what is at {where} tells no health; give the address that the router was told as http"
+        ) from None
     finally:
         connection.close()

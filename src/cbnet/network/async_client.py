@@ -456,7 +456,7 @@ class AsyncClient:
         if hello.network != self._hello.network:
             self._fault = InputError(
                 f"{connection.other_side} is a router of the network {hello.network!r}",
-                hint="say which network is meant",
+                hint=f"say that name (network=, --network-name), or dial a router of {self._hello.network!r}",
             )
             connection.close("another network")
             self._changed.set()
@@ -610,7 +610,7 @@ class AsyncClient:
                     if connection is not self._connection:  # no Hello has come, and nobody else ends it
                         connection.abort()
                 if not connection.traffic.received:
-                    self._problem = "it hung up without a word; perhaps it speaks TLS only"
+                    self._problem = connection.ending
                 if isinstance(connection.error, SSLError):
                     self._refusal = NotTrusted(explained(connection.error, str(where)))
             except NotTrusted as error:

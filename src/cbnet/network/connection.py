@@ -39,6 +39,7 @@ _NEEDLESS = frozenset({Ping, Pong})  # where something waits: that shows as well
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket's buffer, above which frames wait, and below which they go on
 _AT_ONCE = 1 << 20  # bytes that are written before the turn of the event loop ends
 _LINGER = 2.0  # seconds for the last frames to leave
+_WITHOUT_A_WORD = "it hung up without a word; perhaps it speaks TLS only"
 
 
 class Party(Protocol):
@@ -212,6 +213,13 @@ class Connection(asyncio.Protocol):
     def is_loaded(self) -> bool:
         """Whether much is to be written at the end of this turn."""
         return len(self._ready) > _LOW
+
+    @property
+    def ending(self) -> str:
+        """How it has ended, in words."""
+        if not self.traffic.received:
+            return _WITHOUT_A_WORD
+        return str(self.error or "the connection has ended")
 
     @property
     def other_side(self) -> str:

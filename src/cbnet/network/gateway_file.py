@@ -27,7 +27,8 @@ from cbnet.network.configuration import KEYS, Configuration, configuration_of
 from cbnet.network.toml_files import check_keys, read_toml
 from cbnet.routing.summaries import summary
 
-_OWN = ("listen", "network", "neighbours", "weights", "http")  # of one domain
+_OF_DOMAIN = ("listen", "network", "neighbours", "weights", "http")  # said of one domain
+_OF_ALL = ("log", "log_level", "drain")  # said of the whole process
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,24 @@ def read_gateway(path: Path) -> GatewayPlan:
 
 def _plan(said: dict[str, Any], path: Path) -> GatewayPlan:
     domains, outside = said.pop("domain", []), said.pop("outside", "exact")
-    check_keys(said, [key for key in KEYS if key not in _OWN], " before the domains")
+    _check_place(said, _OF_DOMAIN, "is said before the domains", "say it in the table of each [[domain]]")
+    check_keys(said, KEYS, " before the domains")
     if "name" not in said:
         raise InputError("the gateway has no name", hint="write name = ... before the domains")
     _check_domains(domains)
+    for table in domains:
+        _check_place(table, _OF_ALL, "is said of one domain", "say it before the tables, for all")
     summary(outside)
     sides = [configuration_of({**said, **table}, path) for table in domains]
     _check_once("network", [each.settings.network for each in sides])
     _check_once("listen", [str(each.listen) for each in sides if each.listen.port])
     return GatewayPlan(said["name"], outside, sides)
+
+
+def _check_place(table: dict[str, Any], wrong: tuple[str, ...], where: str, hint: str) -> None:
+    for key in wrong:
+        if key in table:
+            raise InputError(f"{key} {where}", hint=hint)
 
 
 def _check_once(key: str, values: list[str]) -> None:

@@ -21,7 +21,7 @@ from cbnet.network.logs import log
 from cbnet.network.router import Router
 
 _BETWEEN = 10.0  # seconds between two sums
-_DROPPED = "dropped: "
+_DROPPED, _DENIED = "dropped: ", "denied: "
 
 
 @dataclass
@@ -120,8 +120,8 @@ class Journal:
                 reason = counter.removeprefix(_DROPPED)
                 usual = reason == "duplicate"  # they come with every change of the topology
                 log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
-            elif counter.startswith(("denied", "refused")):
-                log(logging.WARNING, "denied", reason=counter, count=count)
+            elif counter.startswith(_DENIED):
+                log(logging.WARNING, "denied", reason=counter.removeprefix(_DENIED), count=count)
         records = {name.removeprefix("records "): new[name] for name in sorted(new) if name.startswith("records ")}
         if records:
             log(logging.INFO, "records", **{name.replace(" ", "_"): count for name, count in records.items()},

@@ -198,7 +198,7 @@ class TcpRouter:
         """Tell the router that a connection is gone, after all that came over it."""
         if self._turns.ended(connection):
             return
-        number = self._forget(connection, str(connection.error or "the connection has ended"))
+        number = self._forget(connection, connection.ending)
         if number is not None:
             self.perform(self.router.closed(number, self._now))
 

@@ -106,10 +106,16 @@ def _context(protocol: int, tls: Tls) -> Context:
                 ssl.Purpose.CLIENT_AUTH if protocol == ssl.PROTOCOL_TLS_SERVER else ssl.Purpose.SERVER_AUTH
             )
         else:
-            _load(tls.authority, lambda: context.load_verify_locations(tls.authority), "certificates of authorities")
+            _load(
+                tls.authority, lambda: context.load_verify_locations(tls.authority), "the certificate of an authority"
+            )
         if tls.certificate is not None:
             certificate, key = tls.certificate, tls.key
-            _load(certificate, lambda: context.load_cert_chain(certificate, key, _no_password), "a certificate")
+            _load(
+                certificate,
+                lambda: context.load_cert_chain(certificate, key, _no_password),
+                "a certificate, with its key",
+            )
     except ssl.SSLError as error:
         said = "the key is not that of the certificate" if error.reason == "KEY_VALUES_MISMATCH" else error.reason
         raise InputError(f"{said or error}", file=str(tls.key or tls.certificate)) from None
@@ -122,7 +128,7 @@ def _load(file: str | Path, load: Callable[[], None], what: str) -> None:
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise
-        raise InputError(f"this is not {what}, with its key, in PEM", file=str(file)) from None
+        raise InputError(f"this is not {what}, in PEM", file=str(file)) from None
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else str(file)
         raise InputError(f"cannot read: {error.strerror}", file=name) from None

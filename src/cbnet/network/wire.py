@@ -30,6 +30,7 @@ LONGEST_PACKET = 5 << 19  # more than a client's message and a header can be
 
 _NO_LENGTH = bytes(LENGTH_BYTES)
 _TLS = 0x1603  # the first bytes that are said by TLS
+_HTTP = (b"GET ", b"HEAD", b"POST")  # … and by HTTP
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
@@ -84,6 +85,8 @@ class FrameReader:
                 if length > self._longest:
                     if self._is_first and length >> 16 == _TLS:
                         raise WireError("this is TLS, and there is none here")
+                    if self._is_first and pending[start:body] in _HTTP:
+                        raise WireError("this is HTTP, which is answered at `http`")
                     raise WireError(f"a frame of {length:,} bytes; at most {self._longest:,} are allowed")
                 end = body + length
                 if end > size:

@@ -40,6 +40,16 @@ def test_what_is_dropped_is_told_in_sums(alone, caplog):
     assert told(caplog) == []
 
 
+def test_what_was_denied_is_told_in_sums_by_the_words_of_the_metrics(alone, caplog):
+    caplog.set_level("INFO")
+    journal = Journal(alone.router)
+    journal.check(0.0)
+    told(caplog)
+    alone.router.counters.update({"denied: publish": 2, "refused": 3})  # one was a mistake, and nothing to worry about
+    journal.check(10.0)
+    assert told(caplog) == [("denied", "WARNING", {"reason": "publish", "count": 2})]
+
+
 def test_a_neighbour_that_cannot_be_reached_is_told_of_loudly_once(alone, caplog):
     from cbnet.network.addresses import Address
 

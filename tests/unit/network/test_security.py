@@ -106,7 +106,10 @@ def test_lists_may_be_said_in_the_environment_and_clients_may_not():
         ('certificate = "ca-a.pem"\nauthority = "none.pem"', "none.pem: cannot read: No such file"),
         ('certificate = "ca.pem"\nauthority = "ca.pem"', "ca.pem: this is not a certificate, with its key, in PEM"),
         ('certificate = "router.toml"\nauthority = "ca.pem"', "router.toml: this is not a certificate"),
-        ('certificate = "ca-a.pem"\nauthority = "router.toml"', "router.toml: this is not certificates of authorities"),
+        (
+            'certificate = "ca-a.pem"\nauthority = "router.toml"',
+            "router.toml: this is not the certificate of an authority",
+        ),
         ("routers = 5", "routers must be a list of names"),
         ("clients = 5", "clients must be a table"),
     ],

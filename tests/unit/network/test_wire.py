@@ -228,3 +228,9 @@ def test_after_a_wrong_frame_nothing_more_is_read():
     for _ in range(3):
         with pytest.raises(WireError):
             list(started.feed(body(b"\xc1") + encode(Ping(3))))
+
+
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n"])
+def test_who_speaks_http_is_told_where_that_is_answered(said):
+    with pytest.raises(WireError, match="this is HTTP, which is answered at `http`"):
+        list(FrameReader().feed(said))
