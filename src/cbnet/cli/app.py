@@ -51,14 +51,19 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    alpha, check, covers, match, compile, inspect, topology, trees, simulate, fib, reproduce, report,
-    up, top, router, gateway, health, token, sub, pub, trace, offer, request, demo,
-):  # fmt: skip
-    app.command()(command)
-app.add_typer(bench, name="bench")
-app.add_typer(spark, name="spark")
-app.add_typer(pipeline, name="pipeline")
+# In the order of the help and of the reference.
+_PANELS = {
+    "Begin here": (demo,),
+    "Predicates and tables": (check, covers, match, compile, inspect),
+    "A live network, and its users": (up, top, sub, pub, trace, offer, request),
+    "One router at a time": (router, gateway, health, token),
+    "The laboratory": (topology, trees, fib, alpha, simulate, reproduce, report),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+for name, group in (("pipeline", pipeline), ("spark", spark), ("bench", bench)):
+    app.add_typer(group, name=name, rich_help_panel="Spark and measurements")
 
 
 def _print_version(asked: bool) -> None:
