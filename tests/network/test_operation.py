@@ -74,6 +74,7 @@ def test_the_counters_are_what_was_sent(pair):
     assert 300 // 64 <= timed == after["b"]["cbnet_match_seconds_bucket", ("le", "+Inf"), ("table", "subscriptions")]
     assert after["b"]["cbnet_subscriptions",] == 1
     assert after["a"]["cbnet_filters", ("table", "records")] == 1
+    assert {each[0] for each in after["a"]} >= {"cbnet_offers", "cbnet_cache_bytes"}
     assert after["a"]["cbnet_reachable_routers",] == 2
     assert after["a"]["cbnet_links", ("role", "router")] == 1
     assert after["b"]["cbnet_confirmation_seconds_count", ("result", "confirmed")] >= 1

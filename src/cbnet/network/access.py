@@ -1,6 +1,7 @@
 """Access: who may link to a router, and as what? Decided once for each link, by its Hello.
 
-    a client    shows its token; or, if it has none, a certificate that has its name in it
+    a client    shows its token; or, if it has none, a certificate that has its name in it. What it calls itself counts
+                only if the certificate has the names of several clients
     a router    is on the list of those that may link, and shows a certificate that has its name in it
 
 Who is admitted gets the rights of its name. If nothing is said of clients, or of routers, all are admitted.
@@ -8,7 +9,7 @@ Who is admitted gets the rights of its name. If nothing is said of clients, or o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -75,13 +76,17 @@ class Access:
         return Admitted(name, account.rights)
 
     def _by_certificate(self, clients: Mapping[str, Account], name: str, names: frozenset[str] | None) -> Admitted:
-        account = clients.get(name)
-        if account is not None and account.token is None and name in (names or ()):
-            return Admitted(name, account.rights)
-        if names and any(account.token is None for account in clients.values()):
+        by_certificate = {known for known, account in clients.items() if account.token is None}
+        shown = by_certificate.intersection(names or ())
+        if name in shown or len(shown) == 1:
+            true_name = name if name in shown else min(shown)
+            return Admitted(true_name, clients[true_name].rights)
+        if shown:
+            raise Denied(f"the certificate is for {_listed(shown)}", hint="say which of them connects: name=...")
+        if names and by_certificate:
             raise Denied(
-                f"no client {name!r} is known by a certificate for {_listed(names)}",
-                hint="connect by a name that is in it, or with a token",
+                f"no client is known by a certificate for {_listed(names)}",
+                hint="show one with the name of a client in it, or a token",
             )
         raise Denied("a token is needed", hint="say it with --token, CBNET_TOKEN or token=...")
 
@@ -103,5 +108,5 @@ def accounts(said: Mapping[str, Any]) -> dict[str, Account]:
     return found
 
 
-def _listed(names: frozenset[str]) -> str:
+def _listed(names: Set[str]) -> str:
     return ", ".join(sorted(names)[:5])

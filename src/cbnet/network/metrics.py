@@ -112,9 +112,12 @@ class RouterCollector(Collector):
         filters = GaugeMetricFamily("cbnet_filters", "Filters in a table.", labels=["table"])
         filters.add_metric(["records"], router.database.predicates.count)
         filters.add_metric(["announced"], len(router.announced))
+        filters.add_metric(["offers"], router.database.offers.count)
         yield filters
         yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",
                                 len(router.subscriptions))  # fmt: skip
+        yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
+        yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.cache.size)
         yield GaugeMetricFamily("cbnet_records", "Records of all routers that are known.", len(router.database))
         yield GaugeMetricFamily("cbnet_reachable_routers", "Routers that can be reached, with this one.",
                                 len(router.view))  # fmt: skip

@@ -48,8 +48,17 @@ def test_a_client_without_a_token_is_told_to_have_one():
 
 def test_a_client_may_show_a_certificate_instead_if_it_has_no_token():
     assert CLIENTS.admitted(client("card"), frozenset({"card", "x"})) == ("card", EVERYTHING)
-    assert "no client 'card' is known by a certificate for x" in denial(CLIENTS, client("card"), frozenset({"x"}))
-    assert "no client 'ticker' is known" in denial(CLIENTS, client("ticker"), frozenset({"ticker"}))
+    assert CLIENTS.admitted(client("client-1f"), frozenset({"card", "ticker"})) == ("card", EVERYTHING)
+    assert "no client is known by a certificate for x" in denial(CLIENTS, client("card"), frozenset({"x"}))
+    assert "no client is known by" in denial(CLIENTS, client("ticker"), frozenset({"ticker"}))  # it has a token
+
+
+def test_a_certificate_for_several_clients_is_shown_by_the_one_that_is_said():
+    access, names = Access({"card": Account(EVERYTHING), "disc": Account(RIGHTS)}), frozenset({"card", "disc"})
+    assert access.admitted(client("disc"), names) == ("disc", RIGHTS)
+    assert (
+        denial(access, client("c"), names) == "the certificate is for card, disc; say which of them connects: name=..."
+    )
 
 
 def test_only_routers_of_the_list_may_link_and_with_their_own_names():
