@@ -10,24 +10,31 @@ enters the other domains, if somebody wants it there, and takes their trees from
 unlike all others (source, life and number), so that no router takes it twice, whichever way it comes.
 
 What is wanted on a side is what all its routers ask for, other gateways too: so it is known beyond any number of
-domains. The gateways agree on a tree (`border_tree`), for in a circle what was wanted once would be wanted for ever.
+domains. If it is more than a router may ask for, the others are told that everything is. The gateways agree on a tree
+(`border_tree`), for in a circle what was wanted once would be wanted for ever.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.network.border_tree import Place, place
+from cbnet.network.filters import filter_to_bytes
+from cbnet.network.flooding import MOST_NODE_BYTES, MOST_NODE_FILTERS
 from cbnet.network.frames import Deliver
+from cbnet.network.logs import log
 from cbnet.network.outbox import Action
 from cbnet.network.router import Router
 from cbnet.network.settings import check_name
 from cbnet.routing.summaries import summary
 
 _LOOKED_AT = 50_000  # filters in a second, which take a quarter of a processor
+MOST_TOLD = MOST_NODE_FILTERS // 4  # filters of one side
+MOST_TOLD_BYTES = MOST_NODE_BYTES // 4
 
 
 class Side(Protocol):
@@ -85,8 +92,16 @@ class Gateway:
         side = self._sides[number]
         self._seen[number] = side.router.border.state()
         wanted = side.router.border.wanted()
-        self._wanted[number] = self._summary(wanted)
+        self._wanted[number] = self._told_of(number, wanted)
         self._due[number] = side.now + len(wanted) / _LOOKED_AT
+
+    def _told_of(self, number: int, wanted: Predicate) -> Predicate:
+        """Return the summary of what is wanted on a side; if that is too large for a record, everything."""
+        told = self._summary(wanted)
+        if len(told) <= MOST_TOLD and sum(len(filter_to_bytes(filter)) for filter in told) <= MOST_TOLD_BYTES:
+            return told
+        log(logging.WARNING, "too much", network=self._sides[number].router.settings.network, filters=len(told))
+        return summary("all")(wanted)
 
     def leave(self) -> None:
         """From now on stand in nobody's way: others take over, and until the end this one passes messages on too."""

@@ -24,6 +24,7 @@ async def serve_gateway(
         routers: dict[str, TcpRouter] = {}
         for each in plan.sides:
             router = TcpRouter(each.settings, each.listen, each.neighbours, each.security)
+            router.journal.about = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)
             await stack.enter_async_context(pages(router, each.operation.http))

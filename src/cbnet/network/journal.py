@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from cbnet.network.addresses import Address
 from cbnet.network.connection import Connection
@@ -42,29 +43,30 @@ class Journal:
         self._view = router.view
         self._told: Counter[str] = Counter()
         self._due = 0.0
+        self.about: dict[str, str] = {}  # members of all lines: which router it is, in a process that has several
 
     # --- as it happens
 
     def started(self, where: Address) -> None:
         """Tell that the router listens."""
         settings = self._router.settings
-        log(logging.INFO, "started", name=settings.name, network=settings.network, scheme=settings.routing,
-            address=str(where))  # fmt: skip
+        self._log(logging.INFO, "started", name=settings.name, network=settings.network, scheme=settings.routing,
+                  address=str(where))  # fmt: skip
 
     def pages(self, where: Address) -> None:
         """Tell that HTTP is answered."""
-        log(logging.INFO, "pages", address=str(where))
+        self._log(logging.INFO, "pages", address=str(where))
 
     def refused(self, address: str, reason: str) -> None:
         """Tell that somebody was not let in."""
-        log(logging.WARNING, "refused", address=address, reason=reason)
+        self._log(logging.WARNING, "refused", address=address, reason=reason)
 
     def met(self, number: int, link: Link, connection: Connection, now: float) -> None:
         """Tell of a link whose other side is known, once."""
         if number in self._up or link.hello is None:
             return
         known = self._up[number] = _Known(link.hello.role, link.hello.name, connection.other_side, now)
-        log(logging.INFO, "link up", name=known.name, role=known.role, address=known.address)
+        self._log(logging.INFO, "link up", name=known.name, role=known.role, address=known.address)
 
     def said(self, number: int, reason: str) -> None:
         """Take note why the other side closes a link."""
@@ -75,30 +77,30 @@ class Journal:
         known, said = self._up.pop(number, None), self._said.pop(number, None)
         why = reason if said is None else f"it says: {said}"
         if known is not None:
-            log(logging.INFO, "link down", name=known.name, role=known.role, address=known.address, reason=why,
-                seconds=round(now - known.since, 1))  # fmt: skip
+            self._log(logging.INFO, "link down", name=known.name, role=known.role, address=known.address, reason=why,
+                      seconds=round(now - known.since, 1))  # fmt: skip
         elif reason:
             self.refused(address, why)
 
     def unreachable(self, name: str, where: Address, error: Exception, *, is_first: bool) -> None:
         """Tell that a neighbour cannot be dialled; loudly only once."""
         level = logging.WARNING if is_first else logging.DEBUG
-        log(level, "unreachable", name=name, address=str(where), reason=str(error) or type(error).__name__)
+        self._log(level, "unreachable", name=name, address=str(where), reason=str(error) or type(error).__name__)
 
     def draining(self, seconds: float) -> None:
         """Tell that the router is about to end."""
-        log(logging.INFO, "draining", at_most_seconds=seconds)
+        self._log(logging.INFO, "draining", at_most_seconds=seconds)
 
     def drained(self, seconds: float, *, is_known: bool, waiting: int) -> None:
         """Tell how that went: whether all routers know, and how many bytes were not taken in time."""
         is_good = is_known and not waiting
-        log(logging.INFO if is_good else logging.WARNING, "drained", seconds=round(seconds, 2), is_known=is_known,
-            bytes_left=waiting)  # fmt: skip
+        self._log(logging.INFO if is_good else logging.WARNING, "drained", seconds=round(seconds, 2), is_known=is_known,
+                  bytes_left=waiting)  # fmt: skip
 
     def ended(self, seconds: float) -> None:
         """Tell that the router has ended."""
         self._sum_up()
-        log(logging.INFO, "ended", uptime=round(seconds, 1))
+        self._log(logging.INFO, "ended", uptime=round(seconds, 1))
 
     # --- now and then
 
@@ -107,7 +109,7 @@ class Journal:
         view = self._router.view
         if view is not self._view:
             self._view = view
-            log(logging.INFO, "network", reachable=len(view), links=len(view.edges))
+            self._log(logging.INFO, "network", reachable=len(view), links=len(view.edges))
         if now >= self._due:
             self._due = now + _BETWEEN
             self._sum_up()
@@ -119,10 +121,13 @@ class Journal:
             if counter.startswith(_DROPPED):
                 reason = counter.removeprefix(_DROPPED)
                 usual = reason == "duplicate"  # they come with every change of the topology
-                log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
+                self._log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
             elif counter.startswith(_DENIED):
-                log(logging.WARNING, "denied", reason=counter.removeprefix(_DENIED), count=count)
+                self._log(logging.WARNING, "denied", reason=counter.removeprefix(_DENIED), count=count)
         records = {name.removeprefix("records "): new[name] for name in sorted(new) if name.startswith("records ")}
         if records:
-            log(logging.INFO, "records", **{name.replace(" ", "_"): count for name, count in records.items()},
-                known=len(self._router.database), filters=self._router.database.predicates.count)  # fmt: skip
+            self._log(logging.INFO, "records", **{name.replace(" ", "_"): count for name, count in records.items()},
+                      known=len(self._router.database), filters=self._router.database.predicates.count)  # fmt: skip
+
+    def _log(self, level: int, event: str, **members: Any) -> None:
+        log(level, event, **self.about | members)

@@ -4,7 +4,7 @@ import pytest
 from domains_live import Domains
 
 from cbnet.errors import InputError
-from cbnet.network import MemoryClient, Settings
+from cbnet.network import MemoryClient, Settings, gateway
 from cbnet.network.frames import Traced
 from cbnet.network.gateway import Gateway
 from cbnet.network.memory_gateway import MemoryGateway
@@ -60,6 +60,19 @@ def test_a_domain_is_told_a_summary_of_what_is_wanted_in_the_others(outside, see
     assert list(said) == ["g@a"]
     assert set(said["g@a"].split(" or ")) == set(seen.split(" or "))
     assert told(net, "b2")["b1"] == "y > 3"
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_TOLD", 2), ("MOST_TOLD_BYTES", 10)])
+def test_what_is_too_much_for_a_record_is_told_as_everything(monkeypatch, caplog, limit, most):
+    monkeypatch.setattr(gateway, limit, most)
+    net = line(outside="exact")
+    for number in range(3):
+        net.clients["c2"].subscribe(number, f"x = {number}")
+    net.settle()
+    assert told(net, "b1")["h@b"] == told(net, "a1")["g@a"] == "true"
+    assert net.deliveries({"x": 1}) == [(name, "c2", 1) for name in net.routers]
+    assert net.deliveries({"x": 9}) == []
+    assert "too much" in caplog.messages
 
 
 def test_a_domain_where_nothing_is_wanted_elsewhere_is_told_nothing():
