@@ -18,8 +18,7 @@ from cbnet.cli.spark_options import Conf, pairs
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-    from cbnet.cli.progress import Report
-    from cbnet.pipeline.match_bench import Given, Speed
+    from cbnet.pipeline.match_bench import Speed
     from cbnet.pipeline.match_rivals import Measured
     from cbnet.pipeline.match_speed import Pass
 
@@ -55,43 +54,42 @@ def spark(
     sizes = listed("--rival-filters", rival_filters)
     with TemporaryDirectory(prefix="cbnet-bench-") as own, reported_steps() as report:
         given = match_bench.Given(flights, quotes, folder or Path(own), pairs("--conf", conf), seed)
-        measured = match_bench.speed(given, records, filters, _MASTERS, report) if records else None
-        rivals = _rivals(given, rival_records, sizes, budget, report) if rival_records else []
-    if json:
-        _print_json(measured, rivals)
-    else:
-        _show(measured, rivals)
+        if records:
+            measured = match_bench.speed(given, records, filters, _MASTERS, report)
+            _print_speed(measured) if json else _show_speed(measured)
+        if rival_records:
+            rivals = match_bench.rivals(given, rival_records, sizes, _MASTERS[-1], budget, report)
+            _print_rivals(rivals) if json else _show_rivals(rivals)
 
 
-def _rivals(given: Given, records: int, sizes: Sequence[int], budget: float, report: Report) -> list[Measured]:
-    from cbnet.pipeline.match_bench import rivals
+def _print_speed(measured: Speed) -> None:
+    for way, one in {"without Spark": measured.bare, **measured.on_spark}.items():
+        print_json({"way": way, "filters": measured.filters, **asdict(one), "us_kernel": one.us_kernel})
+    print_json({"two_processes": measured.two_processes, "checked": measured.checked})
 
-    return rivals(given, records, sizes, _MASTERS[-1], budget, report)
 
-
-def _print_json(measured: Speed | None, rivals: Sequence[Measured]) -> None:
-    if measured is not None:
-        ways = {"without Spark": measured.bare, **measured.on_spark}
-        for way, one in ways.items():
-            print_json({"way": way, "filters": measured.filters, **asdict(one), "us_kernel": one.us_kernel})
-        print_json({"two_processes": measured.two_processes, "checked": measured.checked})
+def _print_rivals(rivals: Sequence[Measured]) -> None:
     for rival in rivals:
-        print_json({**asdict(rival), "us_record": rival.us_record})
+        print_json({**asdict(rival), "us_record": None if rival.failure else rival.us_record})
 
 
-def _show(measured: Speed | None, rivals: Sequence[Measured]) -> None:
+def _show_speed(measured: Speed) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    if measured is not None:
-        console.print(_speed_grid(measured))
-        for line in _speed_lines(measured):
-            console.print(line)
-        console.print()
-    if rivals:
-        console.print(_rival_grid(rivals))
-        for line in _growth(rivals):
-            console.print(line)
+    console.print(_speed_grid(measured))
+    for line in _speed_lines(measured):
+        console.print(line)
+    console.print()
+
+
+def _show_rivals(rivals: Sequence[Measured]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(_rival_grid(rivals))
+    for line in _growth(rivals):
+        console.print(line, markup=False)
 
 
 def _speed_grid(measured: Speed) -> Grid:
@@ -125,19 +123,28 @@ def _speed_lines(measured: Speed) -> list[str]:
 def _rival_grid(rivals: Sequence[Measured]) -> Grid:
     grid = new_grid("Beside what one writes today, same answers", "way", "filters", "records", "seconds", "µs/record")
     for one in rivals:
-        add_cells(grid, one.way, f"{one.filters:,}", f"{one.records:,}", number(one.seconds), number(one.us_record))
+        cells = (
+            ("-", "-", "failed") if one.failure else (f"{one.records:,}", number(one.seconds), number(one.us_record))
+        )
+        add_cells(grid, one.way, f"{one.filters:,}", *cells)
     return grid
 
 
 def _growth(rivals: Sequence[Measured]) -> list[str]:
-    lines = []
-    largest = max(one.filters for one in rivals)
-    smallest = min(one.filters for one in rivals)
-    by_way = {(one.way, one.filters): one.us_record for one in rivals}
-    ours = by_way["cbnet", largest]
-    for way in dict.fromkeys(one.way for one in rivals):
-        growth = by_way[way, largest] / by_way[way, smallest]
-        lines.append(f"{way}: from {smallest:,} to {largest:,} filters a record takes {growth:.1f} times as long")
+    lines = [f"{one.way} failed with {one.filters:,} filters: {one.failure}" for one in rivals if one.failure]
+    by_way: dict[str, list[Measured]] = {}
+    for one in rivals:
+        if not one.failure:
+            by_way.setdefault(one.way, []).append(one)
+    ours = {one.filters: one.us_record for one in by_way["cbnet"]}
+    for way, done in by_way.items():
+        first, last = min(done, key=lambda one: one.filters), max(done, key=lambda one: one.filters)
+        said = []
+        if last.filters > first.filters:
+            times = last.us_record / first.us_record
+            said.append(f"from {first.filters:,} to {last.filters:,} filters a record takes {times:.1f} times as long")
         if way != "cbnet":
-            lines[-1] += f"; cbnet is {by_way[way, largest] / ours:,.0f} times as fast"
+            said.append(f"with {last.filters:,} cbnet is {last.us_record / ours[last.filters]:,.0f} times as fast")
+        if said:
+            lines.append(f"{way}: {'; '.join(said)}")
     return lines

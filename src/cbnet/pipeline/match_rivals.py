@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from time import perf_counter
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -37,11 +40,12 @@ class Measured:
     records: int
     matches: int
     seconds: float
+    failure: str = ""  # why it has no answer
 
     @property
     def us_record(self) -> float:
-        """Microseconds for a record."""
-        return self.seconds / self.records * 1e6
+        """Microseconds for a record; no end of them, if it failed."""
+        return inf if self.failure else self.seconds / self.records * 1e6
 
 
 def compare(
@@ -63,7 +67,10 @@ def compare(
     results = [_measured("cbnet", lambda rows: match(rows, table, key=KEY), records, len(asked), count)[0]]
     for name, way in ways.items():
         report(f"{name}, {len(asked):,} filters")
-        results.append(_rival(name, way, records, table, (len(asked), count), budget))
+        try:
+            results.append(_rival(name, way, records, table, (len(asked), count), budget))
+        except (PySparkException, Py4JError) as error:
+            results.append(Measured(name, len(asked), 0, 0, 0.0, failure=_reason(str(error))))
     return results
 
 
@@ -96,6 +103,12 @@ def _measured(
     hashed = F.xxhash64(F.col(KEY), F.col("interface")).cast("decimal(38,0)")
     [row] = work(records).agg(F.count("*"), F.coalesce(F.sum(hashed), F.lit(0))).collect()
     return Measured(way, filters, count, row[0], perf_counter() - start), (row[0], int(row[1]))
+
+
+def _reason(text: str) -> str:
+    """Return the last cause that a trace of Java names."""
+    causes = [line.strip() for line in text.splitlines() if line.startswith("Caused by: ")] or text.splitlines()[:1]
+    return causes[-1].removeprefix("Caused by: ") if causes else "no reason is told"
 
 
 def _filters_of(filters: pa.Table) -> Rows:

@@ -1,11 +1,14 @@
 """The benchmark, on a few records: what is measured, and that the rivals find the same."""
 
+from math import inf
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from cbnet import Table
 from cbnet.errors import InputError
+from cbnet.pipeline import match_rivals
 from cbnet.pipeline.match_bench import Given, rivals, speed
 from cbnet.pipeline.match_rivals import compare
 
@@ -38,6 +41,18 @@ def test_rivals_give_the_same_answers(given):
     ways = rivals(given, 1000, [20], "local[1]", 0.1, lambda _: None)
     assert [(one.way, one.filters) for one in ways] == [("cbnet", 20), ("join", 20), ("case", 20)]
     assert all(one.us_record > 0 for one in ways)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_rival_that_fails_does_not_end_the_others(given, monkeypatch):
+    def failing(records, _):
+        return records.selectExpr("id", "raise_error('too much') AS interface")
+
+    monkeypatch.setattr(match_rivals, "_cases", failing)
+    cbnet, join, case = rivals(given, 1000, [20], "local[1]", 0.1, lambda _: None)
+    assert (cbnet.failure, join.failure) == ("", "")
+    assert "too much" in case.failure
+    assert case.us_record == inf
 
 
 def test_rivals_read_every_operator_and_quote_as_the_table_does(spark, tmp_path):
