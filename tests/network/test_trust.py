@@ -263,6 +263,7 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
         f'name = "a"\nlisten = "127.0.0.1:0"\nrouters = []\n'
         f'certificate = "{ours.issue(HERE, "a")}"\nauthority = "{ours.file}"\n'
         f'[clients.ticker]\ntoken = "{made["hash"]}"\nsubscribe = \'region = "EU"\'\npublish = \'region = "EU"\'\n'
+        f'[clients.card]\npublish = "true"\n'
     )
     printed = cbnet("router", "-c", tmp_path / "router.toml", "--print").out
     assert made["hash"] in printed
@@ -284,8 +285,10 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
             assert sub.stdout.readline() == 'price = 11, region = "EU"\n'
         assert "you may not trace" in cbnet("trace", "region=EU", *shown).err
         row = json.loads(cbnet("top", *shown, "--json").out)
-        assert row["router"] == where or row["router"] == "a"
+        assert (row["router"], row["tells_all"]) == ("a", False)
+        assert "it needs the right `watch`" in cbnet("top", *shown, "--once").err
         monkeypatch.delenv("CBNET_TOKEN")
+        assert cbnet("pub", "price=11", *shown, "--certificate", ours.issue("card")).err == "published 1 message at a\n"
         refused = cbnet("pub", "price=11", *shown)
         assert (refused.code, "a token is needed" in refused.err) == (1, True)
         untrusted = cbnet("pub", "price=11", "--router", where, "--tls-authority", "system")

@@ -73,6 +73,8 @@ def top(
     silent = [row.router for row in rows if not row.answers]
     if silent:
         print_remark(f"no answer from {', '.join(silent)}: ended, stopped, or too busy to answer in 2 s")
+    if not all(row.tells_all for row in rows):
+        print_remark("a dash is what is not told to this client: it needs the right `watch`")
 
 
 def _routers(router: str | None, folder: Path | None, name: str) -> tuple[dict[str, Address], str]:
@@ -144,9 +146,12 @@ def _cells(row: RouterRates) -> list[str]:
     if not row.answers:
         return ["no answer", *[_DASH] * 11]
     sizes = (len(row.neighbours), row.reachable, row.clients, row.subscriptions, row.records, row.filters)
+    told = [f"{each:,}" for each in sizes]
+    if not row.tells_all:
+        return [*told, *[_DASH] * 6]
     speed = [_DASH if each is None else f"{each:,.0f}" for each in (row.in_per_s, row.out_per_s)]
     counts = (row.matched, row.delivered, row.waiting, sum((row.dropped or {}).values()))
-    return [*(f"{each:,}" for each in sizes), *speed, *(f"{each:,}" for each in counts)]
+    return [*told, *speed, *(f"{each:,}" for each in counts)]
 
 
 def _sums(rows: Sequence[RouterRates]) -> str:

@@ -38,6 +38,11 @@ def test_what_was_dropped_is_told_by_reason():
     assert rates("a", WHERE, None, now).dropped == {"duplicate": 2}
 
 
+def test_who_may_not_watch_is_told_no_links_and_no_counters():
+    assert not rates("a", WHERE, None, status()).tells_all
+    assert rates("a", WHERE, None, status(peers=[Peer("x", "client", 1, 2, 0, 0)])).tells_all
+
+
 def test_what_waits_is_the_sum_over_all_links():
     peers = [Peer("b", "router", 1, 2, 30, 0), Peer("x", "client", 1, 2, 12, 0)]
     assert rates("a", WHERE, None, status(peers=peers)).waiting == 42
