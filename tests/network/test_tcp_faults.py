@@ -30,7 +30,7 @@ ROUTER = encode(Hello(1, 1, "router", "evil", "cbnet", 0, "psf"))
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "a frame of 1,195,725,856 bytes"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "this is HTTP, which is answered at `http`"),
         (b"\0\0\0\5hello", "not a frame"),
         (encode(Ping(1)), "the first frame is a Ping, not a Hello"),
         (CLIENT + CLIENT, "a second Hello"),
