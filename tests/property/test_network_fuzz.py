@@ -188,7 +188,7 @@ HELLO = encode(hello("client", "s", scheme=""))
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1,195,725,856 bytes; at most 2,048 are allowed"),
+        (b"GET / HTTP/1.1\r\n\r\n", "this is HTTP, which is answered at `http`"),
         (b"\0\0\0\1\xc1", "not a frame: "),
         (encode(frames.Ping(1)), "the first frame is a Ping, not a Hello"),
         (HELLO + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes; at most 1,048,576 are allowed"),

@@ -22,9 +22,9 @@ from cbnet.network import frames
 from cbnet.network.addresses import DEFAULT, Address, address
 from cbnet.network.async_pull import MAX_HOLDERS, Answering, AsyncOffer, Handler, Reply, pull_frame, reply_of
 from cbnet.network.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
-from cbnet.network.client_link import ClientLink, Question, tag
+from cbnet.network.client_link import ClientLink, Question
 from cbnet.network.failures import NotConfirmed, Refused, TooSlow
-from cbnet.network.frames import Deliver, Frame, Hello, Hop, Status
+from cbnet.network.frames import Deliver, Frame, Hello, Hop, Status, tag_of
 from cbnet.network.links import HIGH, LOW
 from cbnet.network.publishing import MessageLike, publish_bytes, trace_bytes
 from cbnet.network.requested import RequestLike
@@ -403,8 +403,8 @@ class AsyncClient:
 
     def kept(self) -> set[Question]:
         """Return what is asked again after a new connection: subscriptions and offers."""
-        offers = {(tag(frames.Offer), id) for id in self._offers}
-        return offers | {(tag(frames.Subscribe), id) for id in self._subscriptions}
+        offers = {(tag_of(frames.Offer), id) for id in self._offers}
+        return offers | {(tag_of(frames.Subscribe), id) for id in self._subscriptions}
 
     def shut_out(self, error: CbnetError) -> None:
         """End all subscriptions, as no router lets this client in."""
@@ -432,12 +432,12 @@ class AsyncClient:
     def _refused(self, frame: frames.Refused) -> None:
         if self._link.is_refused(frame):
             return
-        if frame.frame == tag(frames.Publish):
+        if frame.frame == tag_of(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason
-        elif frame.frame == tag(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
+        elif frame.frame == tag_of(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
             gone.end(Refused(frame.reason))  # taken before, and not by the router that it is connected to now
-        elif frame.frame == tag(frames.Offer) and frame.number in self._offers:
+        elif frame.frame == tag_of(frames.Offer) and frame.number in self._offers:
             del self._offers[frame.number]
             _log.warning("%s refuses an offer that was taken before: %s", self.router, frame.reason)
 

@@ -20,7 +20,7 @@ from cbnet.network.addresses import Address
 from cbnet.network.backoff import Backoff
 from cbnet.network.connection import Connection
 from cbnet.network.failures import NotConnected, NotTrusted, Refused
-from cbnet.network.frames import Deliver, Frame, Hello
+from cbnet.network.frames import Deliver, Frame, Hello, tag_of
 from cbnet.network.links import HELLO
 from cbnet.network.tls import Context, dialled, explained
 from cbnet.network.waiting import Waiting
@@ -136,7 +136,7 @@ class ClientLink:
     ) -> Any:
         """Send something and return the answer; is_kept: it is sent again after a new connection."""
         end = self._loop.time() + timeout
-        question = tag(kind), number
+        question = tag_of(kind), number
         if not is_kept or self.connection is None:
             await self.writable(timeout)
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -155,7 +155,7 @@ class ClientLink:
 
     def answered(self, kind: type[Frame], number: int, answer: Frame) -> None:
         """Take the answer to something that was asked."""
-        future = self._awaited.get((tag(kind), number))
+        future = self._awaited.get((tag_of(kind), number))
         if future is not None and not future.done():
             future.set_result(answer)
 
@@ -344,10 +344,3 @@ class ClientLink:
             sent = connection.traffic.sent
             if silence > _DEAD and not self._owner.is_held:
                 self.failed(connection, "the router is silent")
-
-
-def tag(kind: type[Any]) -> int:
-    """Return the first member of all frames of a kind."""
-    found = kind.__struct_config__.tag
-    assert isinstance(found, int)
-    return found

@@ -31,6 +31,7 @@ from cbnet.network.frames import (
     Unsubscribed,
     Withdraw,
     Withdrawn,
+    tag_of,
 )
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local
@@ -212,9 +213,7 @@ class Clients:
         self._local.counters["refused"] += 1
         if isinstance(error, Denied):
             self._denied(link, type(frame).__name__, error)
-        tag = frame.__struct_config__.tag
-        assert isinstance(tag, int)
-        self._local.outbox.send(link, Refused(tag, number, error.summary[:MOST_REASON]))
+        self._local.outbox.send(link, Refused(tag_of(type(frame)), number, error.summary[:MOST_REASON]))
 
     def _denied(self, link: int, what: str, error: Denied) -> None:
         """Count what a client may not do; of very many, log the first, the tenth, the hundredth …"""

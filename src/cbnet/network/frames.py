@@ -137,7 +137,7 @@ class Links(_Frame, tag=5):
     sequence: Number
     age: Number  # ms
     neighbours: Neighbours
-    way: Way = []  # of a gateway: from the root of the tree between domains to itself; see `borders`
+    way: Way = []  # of a gateway: from the root of the tree between domains to itself; see `border_tree`
 
 
 class Whole(_Frame, tag=6):
@@ -329,7 +329,7 @@ class Subscribe(_Frame, tag=20):
 
     id: Number
     predicate: PredicateText
-    wait: Annotated[float, Meta(ge=0, le=3_600)]  # seconds for all routers to have it; 0: do not wait
+    wait: Seconds  # for all routers to have it; 0: do not wait
     is_loaded: bool = False  # what is delivered to the node's loaded predicate, in the place of a predicate
 
 
@@ -566,3 +566,10 @@ Frame: TypeAlias = (
     | Subscribed | Unsubscribed | Published | Traced | TraceEnd | Refused | Deliver | Lost | Status
     | Offered | Withdrawn | Asked | Replied | NotReplied
 )  # fmt: skip
+
+
+def tag_of(kind: type[Frame]) -> int:
+    """Return the first member of all frames of a kind, which says which it is."""
+    tag = kind.__struct_config__.tag
+    assert isinstance(tag, int)
+    return tag

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from cbnet.network.access import ANYBODY, Access
-from cbnet.network.frames import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT, Hello, Ping, Refused
+from cbnet.network.frames import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT, Hello, Ping, Refused, tag_of
 from cbnet.network.local import Local
 from cbnet.network.rights import EVERYTHING, Denied, Rights
 from cbnet.network.wire import WireError
 
 LOW, HIGH = 1, 1  # the versions of the protocol that are understood here
-HELLO = 1  # the first member of that frame
+HELLO = tag_of(Hello)
 _MOST_PARALLEL = 4
 
 
