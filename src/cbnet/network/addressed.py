@@ -6,7 +6,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from cbnet.network.frames import MOST_HOPS, Ask, NoItem, Reply, Report, Request, Seen
+from cbnet.network.frame_parts import MOST_HOPS
+from cbnet.network.frames import Ask, NoItem, Reply, Report, Request, Seen
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local
 from cbnet.network.view import Views

@@ -21,7 +21,8 @@ from cbnet.language.message import Message
 from cbnet.network import frames
 from cbnet.network.async_subscription import Confirmation
 from cbnet.network.failures import NoReply, Timeout
-from cbnet.network.frames import MOST_HOLDERS, Step
+from cbnet.network.frame_parts import MOST_HOLDERS
+from cbnet.network.frames import Step
 from cbnet.network.publishing import MessageLike, checked_frame, checked_payload, said
 from cbnet.network.requested import Requested, RequestLike, as_request, request_from_bytes, request_to_bytes
 from cbnet.network.wire import encode

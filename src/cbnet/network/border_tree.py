@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from cbnet.network.border import Way
-from cbnet.network.frames import MOST_GATEWAYS
+from cbnet.network.frame_parts import MOST_GATEWAYS
 
 
 class Place(NamedTuple):

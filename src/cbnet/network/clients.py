@@ -16,9 +16,8 @@ from cbnet.network.content import Content
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.flooding import MOST_NODE_BYTES, MOST_NODE_FILTERS
 from cbnet.network.forwarding import Forwarder
+from cbnet.network.frame_parts import MOST_PREDICATE, MOST_REASON
 from cbnet.network.frames import (
-    MOST_PREDICATE,
-    MOST_REASON,
     Frame,
     Offer,
     Publish,

@@ -12,7 +12,7 @@ from typing import Protocol
 from cbnet.errors import ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME, Value
-from cbnet.network.frames import Attributes, Tags
+from cbnet.network.frame_parts import Attributes, Tags
 
 _set = object.__setattr__
 

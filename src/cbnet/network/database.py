@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
-from cbnet.network.frames import MOST_ROUTERS, Entry
+from cbnet.network.frame_parts import MOST_ROUTERS
+from cbnet.network.frames import Entry
 from cbnet.network.loaded import Loaded
 from cbnet.network.predicates import NodePredicates, Written
 from cbnet.network.records import FIRST, Key, Kind, Record, Version, entry_of

@@ -14,7 +14,7 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.network.frames import MOST_FILTER, Scalar
+from cbnet.network.frame_parts import MOST_FILTER, Scalar
 from cbnet.network.wire import WireError
 
 _OPS = tuple(Op)

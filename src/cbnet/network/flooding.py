@@ -23,7 +23,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cbnet.network.database import Database, Outcome
-from cbnet.network.frames import MOST_ENTRIES, MOST_FILTERS, Change, Entry, Frame, Links, Summary, Want, Whole
+from cbnet.network.frame_parts import MOST_ENTRIES, MOST_FILTERS
+from cbnet.network.frames import Change, Entry, Frame, Links, Summary, Want, Whole
 from cbnet.network.links import OpenLinks
 from cbnet.network.loaded import MOST_NODE_FILTERS as MOST_NODE_FILTERS
 from cbnet.network.local import Local

@@ -16,7 +16,8 @@ from cbnet.errors import InputError
 from cbnet.network.addressed import Unicast
 from cbnet.network.content import Content
 from cbnet.network.duplicates import Duplicates
-from cbnet.network.frames import MOST_ENTRIES, MOST_HOPS, Deliver, Mark, Packet, Publish, Report, Trace
+from cbnet.network.frame_parts import MOST_ENTRIES, MOST_HOPS
+from cbnet.network.frames import Deliver, Mark, Packet, Publish, Report, Trace
 from cbnet.network.hops import Hops, Step, supposing
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local

@@ -11,80 +11,63 @@
     router to client    Subscribed  Unsubscribed  Published  Traced  TraceEnd  Refused  Deliver  Lost  Status
                         Offered  Withdrawn  Asked  Replied  NotReplied
 
-A frame is an array whose first member says which frame it is. What the types below say is checked while a
-frame is read, so that nothing behind `wire` sees a list that is too long or a number out of range.
+A frame is an array whose first member says which frame it is. What the types of its
+members say (`frame_parts`) is checked while it is read, so that nothing behind `wire` sees a list that is too long or a
+number out of range.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-MOST_ATTRIBUTES = 256
-MOST_TAGS = 1_024
-MOST_PAYLOAD = 1 << 19  # bytes
-MOST_NEIGHBOURS = 1_000
-MOST_FILTERS = 4_096  # in one frame; a predicate of more comes in parts
-MOST_FILTER = 1 << 14  # bytes
-MOST_PREDICATE = 1 << 16  # characters of a predicate's text
-MOST_ENTRIES = 2_048
-MOST_ROUTERS = 5_000
-MOST_GATEWAYS = 64  # on the way from the root of the tree between domains
-MOST_WEIGHT = 1_000_000
-MOST_HOPS = 255
-MOST_REASON = 500
-MOST_SHOWN = 3  # of many in a report
-MOST_BRANCHES = 100
-MOST_PEERS = 1_000
-MOST_COUNTERS = 200
-MOST_REQUEST = 1 << 12  # bytes
-MOST_TERMS = 64  # values and tags of a request
-MOST_HOLDERS = 64  # that are asked for one item
-MOST_TRIED = 64  # routers of holders that are tried for one item
-MOST_STEPS = 1_000  # of a traced request and its reply
-MOST_TOKEN = 128  # characters
-
-MOST_SEQUENCE = 2**63 - 1
-_MOST_INT = 2**63 - 1
-_MOST_FLOAT = 1.7976931348623157e308
-
-Number: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_INT)]
-NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
-Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_HOPS)]
-Reason: TypeAlias = Annotated[str, Meta(max_length=MOST_REASON)]
-Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MOST_ROUTERS)]
-Texts: TypeAlias = Annotated[list[Annotated[str, Meta(max_length=MOST_REASON)]], Meta(max_length=MOST_SHOWN + 1)]
-PredicateText: TypeAlias = Annotated[str, Meta(max_length=MOST_PREDICATE)]
-Filters: TypeAlias = Annotated[list[Annotated[bytes, Meta(max_length=MOST_FILTER)]], Meta(max_length=MOST_FILTERS)]
-FilterKind: TypeAlias = Annotated[int, Meta(ge=1, le=2)]  # of a record that holds filters; see `records.Kind`
-Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_WEIGHT)]
-Way: TypeAlias = Annotated[list[NodeName], Meta(max_length=MOST_GATEWAYS)]
-Neighbours: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MOST_NEIGHBOURS)]
-
-# Of both the largest float excludes infinity and, as it is not less, NaN.
-Scalar: TypeAlias = (
-    bool
-    | Annotated[int, Meta(ge=-_MOST_INT - 1, le=_MOST_INT)]
-    | Annotated[float, Meta(ge=-_MOST_FLOAT, le=_MOST_FLOAT)]
-    | str
+from cbnet.network.frame_parts import (
+    MOST_COUNTERS,
+    MOST_ENTRIES,
+    MOST_HOLDERS,
+    MOST_INT,
+    MOST_PEERS,
+    MOST_TOKEN,
+    MOST_TRIED,
+    Attributes,
+    Branch,
+    Entry,
+    FilterKind,
+    Filters,
+    Hop,
+    Hops,
+    Item,
+    Keep,
+    Mark,
+    Neighbours,
+    NodeName,
+    Number,
+    Part,
+    Payload,
+    Peer,
+    PredicateText,
+    Reason,
+    RequestBytes,
+    Routers,
+    Seconds,
+    Step,
+    Steps,
+    Tags,
+    Way,
+    WireHeader,
 )
-Attributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MOST_ATTRIBUTES)]
-Tags: TypeAlias = Annotated[list[str], Meta(max_length=MOST_TAGS)]
-Payload: TypeAlias = Annotated[bytes, Meta(max_length=MOST_PAYLOAD)]
-WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `headers`
+
+__all__ = [
+    "Answer", "Ask", "AskStatus", "Asked", "Branch", "Change", "Close", "Deliver", "Entry", "Frame", "Hello", "Hop",
+    "IfSlow", "Item", "Links", "Lost", "Mark", "NoItem", "NotReplied", "Offer", "Offered", "Packet", "Peer", "Ping",
+    "Pong", "Publish", "Published", "Pull", "Refused", "Replied", "Reply", "Report", "Request", "Seen", "Status",
+    "Step", "Subscribe", "Subscribed", "Summary", "Trace", "TraceEnd", "Traced", "Unsubscribe", "Unsubscribed",
+    "Want", "Whole", "Withdraw", "Withdrawn", "tag_of",
+]  # fmt: skip
 
 
-RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MOST_REQUEST)]  # a request as a filter; see `requested`
-Keep: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_INT)] | None  # ms for which a reply may be cached; None: any
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_600)]
-
-
-class _Part(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    pass
-
-
-class _Frame(_Part, tag=True):
+class _Frame(Part, tag=True):
     pass
 
 
@@ -137,7 +120,8 @@ class Links(_Frame, tag=5):
     sequence: Number
     age: Number  # ms
     neighbours: Neighbours
-    way: Way = []  # of a gateway: from the root of the tree between domains to itself; see `border_tree`
+    # Of a gateway: from the root of the tree between domains to itself; see `border_tree`.
+    way: Way = []  # noqa: RUF012  # a new one for each frame, as msgspec makes it
 
 
 class Whole(_Frame, tag=6):
@@ -157,21 +141,12 @@ class Change(_Frame, tag=7):
 
     owner: NodeName
     life: Number
-    sequence: Annotated[int, Meta(ge=1, le=_MOST_INT)]
+    sequence: Annotated[int, Meta(ge=1, le=MOST_INT)]
     age: Number
     added: Filters
     removed: Filters
     wants_seen: bool
     kind: FilterKind = 1
-
-
-class Entry(_Part):
-    """A record that a router has: whose, of which kind, which version."""
-
-    owner: NodeName
-    kind: Annotated[int, Meta(ge=0, le=2)]  # see `records.Kind`
-    life: Number
-    sequence: Number
 
 
 class Summary(_Frame, tag=8):
@@ -184,15 +159,6 @@ class Want(_Frame, tag=9):
     """Records that a router lacks; only the owner and the kind of each entry count."""
 
     entries: Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
-
-
-class Mark(_Part):
-    """What makes a packet a traced one."""
-
-    number: Number  # of the trace, at the router that wants the reports: the packet's source
-    is_dry: bool  # nothing is delivered
-    predicate: PredicateText = ""  # as if somebody with this predicate
-    at: Annotated[str, Meta(max_length=64)] = ""  # were at this router
 
 
 class Packet(_Frame, tag=10):
@@ -231,29 +197,6 @@ class Ask(_Frame, tag=12):
     kind: FilterKind = 1
 
 
-class Branch(_Part):
-    """What a router did with a traced packet toward a neighbour, and why."""
-
-    neighbour: NodeName
-    is_sent: bool
-    toward: Annotated[list[NodeName], Meta(max_length=MOST_SHOWN)]  # nodes beyond it that want the message
-    wanting: Number  # how many there are
-    why: Texts  # the filters that matched; or what came closest
-
-
-class Hop(_Part):
-    """What a router did with a traced packet."""
-
-    router: NodeName
-    came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
-    hops: Hops
-    dropped: Reason  # "" if it was not
-    branches: Annotated[list[Branch], Meta(max_length=MOST_BRANCHES)]  # those that it was sent to first
-    delivered: Texts  # to which local subscriptions, each with the filter that matched
-    missed: Texts  # what came closest among the other local subscriptions
-    supposed: Texts  # whether the supposed subscriber gets it, and why, at its router
-
-
 class Report(_Frame, tag=13):
     """A hop of a traced packet, told to the router that wants to know."""
 
@@ -261,16 +204,6 @@ class Report(_Frame, tag=13):
     hops: Hops
     number: Number
     hop: Hop
-
-
-class Step(_Part):
-    """What a router did with a traced request, or with its reply."""
-
-    router: NodeName
-    what: Annotated[str, Meta(max_length=100)]
-
-
-Steps: TypeAlias = Annotated[list[Step], Meta(max_length=MOST_STEPS)] | None  # None: not traced
 
 
 class Request(_Frame, tag=14):
@@ -398,15 +331,6 @@ class Pull(_Frame, tag=28):
     is_traced: bool
 
 
-class Item(_Part):
-    """What a holder has: a message, and for how many ms it may be cached."""
-
-    attributes: Attributes
-    tags: Tags
-    payload: Payload
-    keep: Keep
-
-
 class Answer(_Frame, tag=29):
     """What I have for the request of this number; nothing."""
 
@@ -476,17 +400,6 @@ class Lost(_Frame, tag=37):
     """Some messages were dropped because the client read too slowly: so many since this was last told."""
 
     messages: Number
-
-
-class Peer(_Part):
-    """A link of a router, and what went over it."""
-
-    name: NodeName
-    role: Literal["router", "client"]
-    received: Number  # bytes
-    sent: Number  # bytes
-    waiting: Number  # bytes that the other side has not taken yet
-    dropped: Number  # messages, because it read too slowly
 
 
 class Status(_Frame, tag=38):

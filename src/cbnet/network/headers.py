@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from cbnet.network.frames import WireHeader
+from cbnet.network.frame_parts import WireHeader
 from cbnet.network.wire import WireError
 from cbnet.routing.drp import Drp
 from cbnet.routing.header import Header

@@ -18,7 +18,8 @@ from cbnet.language.parser import parse
 from cbnet.language.predicate import Predicate
 from cbnet.matching.explain import explain
 from cbnet.network.content import Content
-from cbnet.network.frames import MOST_BRANCHES, MOST_REASON, MOST_SHOWN, Branch, Hop, Mark, Packet
+from cbnet.network.frame_parts import MOST_BRANCHES, MOST_REASON, MOST_SHOWN
+from cbnet.network.frames import Branch, Hop, Mark, Packet
 from cbnet.network.links import OpenLinks
 from cbnet.network.predicates import NodePredicates
 from cbnet.network.subscriptions import BEYOND, LOADED, Subscriptions

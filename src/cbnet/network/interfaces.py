@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cbnet.network.frames import MOST_NEIGHBOURS
+from cbnet.network.frame_parts import MOST_NEIGHBOURS
 from cbnet.network.links import Link, Traffic
 
 OTHERS = "others"  # neighbours beyond the first so many names

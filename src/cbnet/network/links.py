@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from cbnet.network.access import ANYBODY, Access
-from cbnet.network.frames import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT, Hello, Ping, Refused, tag_of
+from cbnet.network.frame_parts import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT
+from cbnet.network.frames import Hello, Ping, Refused, tag_of
 from cbnet.network.local import Local
 from cbnet.network.rights import EVERYTHING, Denied, Rights
 from cbnet.network.wire import WireError

@@ -15,7 +15,8 @@ from cbnet.network.announced import Announced
 from cbnet.network.database import Database
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.flooding import Flooding, fits
-from cbnet.network.frames import MOST_SEQUENCE, Change, Links
+from cbnet.network.frame_parts import MOST_SEQUENCE
+from cbnet.network.frames import Change, Links
 from cbnet.network.links import OpenLinks
 from cbnet.network.local import Local
 from cbnet.network.records import FILTER_KINDS, Key, Kind, Version

@@ -10,7 +10,8 @@ import msgspec
 from cbnet.errors import InputError, LimitError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
-from cbnet.network.frames import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Attributes, Frame, Publish, Tags, Trace
+from cbnet.network.frame_parts import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Attributes, Tags
+from cbnet.network.frames import Frame, Publish, Trace
 from cbnet.network.wire import LENGTH_BYTES, LONGEST_FROM_CLIENT, encode
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]

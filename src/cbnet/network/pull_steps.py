@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from cbnet.network.frames import MOST_STEPS, NoItem, Reply, Request, Step
+from cbnet.network.frame_parts import MOST_STEPS
+from cbnet.network.frames import NoItem, Reply, Request, Step
 
 Traced = TypeVar("Traced", Request, Reply, NoItem)
 CAME_BACK = "the reply came"  # what a router does with a reply

@@ -16,7 +16,8 @@ from cbnet.errors import InputError
 from cbnet.network.addressed import Unicast
 from cbnet.network.content import Content
 from cbnet.network.database import Database
-from cbnet.network.frames import MOST_TRIED, NoItem, Reply, Request
+from cbnet.network.frame_parts import MOST_TRIED
+from cbnet.network.frames import NoItem, Reply, Request
 from cbnet.network.holders import Holders
 from cbnet.network.local import Local
 from cbnet.network.pull_steps import CAME_BACK, stepped

@@ -22,7 +22,7 @@ from cbnet.language.parser import parse_filter
 from cbnet.language.roles import filter_of, request_of
 from cbnet.network.content import Content
 from cbnet.network.filters import filter_from_bytes, filter_to_bytes
-from cbnet.network.frames import MOST_REQUEST, MOST_TERMS, Attributes, Tags
+from cbnet.network.frame_parts import MOST_REQUEST, MOST_TERMS, Attributes, Tags
 from cbnet.network.wire import WireError
 
 RequestLike: TypeAlias = str | Filter | Message | Mapping[str, Any]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cbnet.errors import LimitError
-from cbnet.network.frames import NoItem, NotReplied, Pull, Replied, Reply, Request, Steps
+from cbnet.network.frame_parts import Steps
+from cbnet.network.frames import NoItem, NotReplied, Pull, Replied, Reply, Request
 from cbnet.network.local import Local
 
 MOST_OF_CLIENT: Final = 1_000  # requests of one client that wait for a reply

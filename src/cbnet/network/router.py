@@ -31,6 +31,7 @@ from cbnet.network.confirmations import Confirmations
 from cbnet.network.database import Database
 from cbnet.network.flooding import Flooding
 from cbnet.network.forwarding import Forwarder
+from cbnet.network.frame_parts import MOST_REASON
 from cbnet.network.holders import Holders
 from cbnet.network.hops import Hops
 from cbnet.network.leaving import Leaving
@@ -258,7 +259,7 @@ class Router:
         elif isinstance(frame, frames.Ping):
             self._local.outbox.send(link.id, frames.Pong(frame.number))
         elif isinstance(frame, frames.Close):
-            self.links.shut(link.id, f"you have closed it: {frame.reason}"[: frames.MOST_REASON])
+            self.links.shut(link.id, f"you have closed it: {frame.reason}"[:MOST_REASON])
         elif not isinstance(frame, frames.Pong):
             raise WireError(f"a {link.hello.role} may not send a {type(frame).__name__}")
 

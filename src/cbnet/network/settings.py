@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from cbnet.errors import InputError
-from cbnet.network.frames import MOST_WEIGHT
+from cbnet.network.frame_parts import MOST_WEIGHT
 from cbnet.routing import SCHEMES
 
 _LONGEST_NAME = 64

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cbnet.network.frames import MOST_COUNTERS, MOST_PEERS, Peer, Status
+from cbnet.network.frame_parts import MOST_COUNTERS, MOST_PEERS
+from cbnet.network.frames import Peer, Status
 from cbnet.network.links import Link
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.network.frames import MOST_TOKEN
+from cbnet.network.frame_parts import MOST_TOKEN
 from cbnet.network.settings import check_name
 
 VARIABLE = "CBNET_TOKEN"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cbnet.language.predicate import Predicate
 from cbnet.network.database import Database
 from cbnet.network.first_table import FirstTable, FirstTableRouter
-from cbnet.network.frames import MOST_WEIGHT
+from cbnet.network.frame_parts import MOST_WEIGHT
 from cbnet.network.headers import Headers, headers_of
 from cbnet.network.interests import LiveInterests
 from cbnet.network.loaded import Edges

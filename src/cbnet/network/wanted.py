@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cbnet.network.frames import MOST_ROUTERS
+from cbnet.network.frame_parts import MOST_ROUTERS
 from cbnet.network.records import Key, Version
 
 _ATTEMPTS = 8

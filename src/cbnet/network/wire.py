@@ -20,7 +20,8 @@ from struct import Struct
 import msgspec
 
 from cbnet.errors import CbnetError
-from cbnet.network.frames import MOST_REASON, Frame, Hello, Packet, Reply
+from cbnet.network.frame_parts import MOST_REASON
+from cbnet.network.frames import Frame, Hello, Packet, Reply
 
 LENGTH_BYTES = 4
 LONGEST_HELLO = 1 << 11

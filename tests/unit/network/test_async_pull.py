@@ -8,7 +8,8 @@ import pytest
 from cbnet import InputError, Message
 from cbnet.network import Item, NoReply, Timeout
 from cbnet.network.async_pull import Answering, AsyncOffer, pull_frame, reply_of
-from cbnet.network.frames import MOST_PAYLOAD, Answer, Asked, NotReplied, Replied, Step
+from cbnet.network.frame_parts import MOST_PAYLOAD
+from cbnet.network.frames import Answer, Asked, NotReplied, Replied, Step
 from cbnet.network.frames import Item as WireItem
 from cbnet.network.requested import as_request, request_to_bytes
 from cbnet.network.wire import encode

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from cbnet.network.border_tree import place
-from cbnet.network.frames import MOST_GATEWAYS
+from cbnet.network.frame_parts import MOST_GATEWAYS
 
 
 def test_a_gateway_alone_is_the_root_and_leads_everywhere():

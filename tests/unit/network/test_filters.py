@@ -6,7 +6,7 @@ import pytest
 from cbnet import Filter, parse_filter
 from cbnet.errors import InputError
 from cbnet.network.filters import filter_from_bytes, filter_to_bytes, plain_filter
-from cbnet.network.frames import MOST_FILTER
+from cbnet.network.frame_parts import MOST_FILTER
 from cbnet.network.wire import WireError
 
 

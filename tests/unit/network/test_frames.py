@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from cbnet import parse_filter
-from cbnet.network import clients, flooding, frames, holders, requesters, settings, tcp, wire
+from cbnet.network import clients, flooding, frame_parts, frames, holders, requesters, settings, tcp, wire
 from cbnet.network.filters import filter_to_bytes
 from cbnet.network.frames import Change, Hello, Packet
 from cbnet.network.wire import FrameReader
@@ -39,12 +39,12 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
 def test_the_limits_in_the_document_are_the_real_ones():
     limits = [
         wire.LONGEST_HELLO, wire.LONGEST_FROM_CLIENT, wire.LONGEST_FROM_ROUTER, wire.LONGEST_PACKET,
-        frames.MOST_ATTRIBUTES, frames.MOST_TAGS, frames.MOST_PAYLOAD, frames.MOST_NEIGHBOURS, frames.MOST_FILTERS,
-        frames.MOST_FILTER, frames.MOST_PREDICATE, frames.MOST_ENTRIES, frames.MOST_ROUTERS, frames.MOST_WEIGHT,
-        frames.MOST_HOPS, frames.MOST_REASON, frames.MOST_SHOWN, frames.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
+        frame_parts.MOST_ATTRIBUTES, frame_parts.MOST_TAGS, frame_parts.MOST_PAYLOAD, frame_parts.MOST_NEIGHBOURS, frame_parts.MOST_FILTERS,
+        frame_parts.MOST_FILTER, frame_parts.MOST_PREDICATE, frame_parts.MOST_ENTRIES, frame_parts.MOST_ROUTERS, frame_parts.MOST_WEIGHT,
+        frame_parts.MOST_HOPS, frame_parts.MOST_REASON, frame_parts.MOST_SHOWN, frame_parts.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
         clients.LIMITS.filters, clients.LIMITS.constraints, round(settings.Settings("a").lifetime),
-        round(settings.Settings("a").refresh), frames.MOST_PEERS, frames.MOST_COUNTERS,
-        frames.MOST_STEPS, frames.MOST_REQUEST, frames.MOST_TERMS, frames.MOST_HOLDERS, frames.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
+        round(settings.Settings("a").refresh), frame_parts.MOST_PEERS, frame_parts.MOST_COUNTERS,
+        frame_parts.MOST_STEPS, frame_parts.MOST_REQUEST, frame_parts.MOST_TERMS, frame_parts.MOST_HOLDERS, frame_parts.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
         requesters.MOST_WAITING, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))

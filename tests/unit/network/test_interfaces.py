@@ -1,6 +1,7 @@
 """What went over interfaces is summed over links that come and go, in a bounded number of sums."""
 
-from cbnet.network.frames import MOST_NEIGHBOURS, Hello
+from cbnet.network.frame_parts import MOST_NEIGHBOURS
+from cbnet.network.frames import Hello
 from cbnet.network.interfaces import Interfaces
 from cbnet.network.links import Link, Traffic
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet.network import Memory, Settings
-from cbnet.network.frames import MOST_WEIGHT
+from cbnet.network.frame_parts import MOST_WEIGHT
 
 
 @pytest.fixture

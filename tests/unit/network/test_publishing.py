@@ -6,7 +6,8 @@ import pytest
 
 from cbnet import InputError, Message
 from cbnet.errors import LimitError
-from cbnet.network.frames import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Hello, Publish
+from cbnet.network.frame_parts import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS
+from cbnet.network.frames import Hello, Publish
 from cbnet.network.publishing import publish_bytes
 from cbnet.network.wire import FrameReader, encode
 

@@ -7,7 +7,7 @@ from networks_live import content, database
 from cbnet import parse_filter
 from cbnet.network.database import Database
 from cbnet.network.filters import filter_to_bytes
-from cbnet.network.frames import MOST_WEIGHT
+from cbnet.network.frame_parts import MOST_WEIGHT
 from cbnet.network.records import Version
 from cbnet.network.settings import Settings
 from cbnet.network.view import Views, reachable_edges

@@ -4,20 +4,15 @@ import msgspec
 import pytest
 
 from cbnet.network import frames
-from cbnet.network.frames import (
+from cbnet.network.frame_parts import (
     MOST_ATTRIBUTES,
     MOST_FILTERS,
     MOST_PAYLOAD,
     MOST_PREDICATE,
     MOST_REQUEST,
     MOST_TAGS,
-    Close,
-    Hello,
-    Packet,
-    Ping,
-    Publish,
-    Subscribe,
 )
+from cbnet.network.frames import Close, Hello, Packet, Ping, Publish, Subscribe
 from cbnet.network.wire import (
     LONGEST_FROM_CLIENT,
     LONGEST_FROM_ROUTER,
