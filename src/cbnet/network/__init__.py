@@ -11,6 +11,7 @@ and does what it answers:
     router.held(link, now)              nothing is read from it for a while, and so it is silent
     router.failed(link, reason, now)    `FrameReader` has raised a `WireError`, with that reason
     router.closed(link, now)            the connection is gone
+    router.leave(now)                   it shall end soon: others are told to take other ways
     router.tick(now)                    call it some 10 times in a second
 
 Each returns a list of actions, to be done in this order:
@@ -22,24 +23,31 @@ Each returns a list of actions, to be done in this order:
 clients: a `Hello` says who is there. None of the calls raises, whatever the other side has sent; none may be made from
 two threads at once. `router.counters` has what happened, and what was dropped for which reason.
 
-    frames ─► wire                          what is said, and its bytes
+The state machine:
+
+    frame_parts ─► frames ─► wire           what is said, and its bytes
     links, clock, outbox, settings, local   one connection; time; what to do; what was told
     access ◄─ rights, tokens                who may link, and what it may do
-    records ─► database ◄─ flooding ◄─ wanted, origin ◄─ announced      what all know
+    records ─► database ◄─ flooding ◄─ wanted, origin ◄─ announced, leaving     what all know
+    filters, predicates, slots, timed_table                 how it is written, and matched
     view ◄─ interests, headers              what a scheme makes of it
-    forwarding ◄─ duplicates, hops          the way of a message
-    loaded ─► first_table ─► beginning      what a network begins with that was made from data
-    clients, subscriptions, confirmations, traces
+    addressed, content ─► forwarding ◄─ duplicates, hops    the way of a message
+    clients ◄─ subscriptions, confirmations, traces, status
     pulls ◄─ holders, requesters, reply_cache, requested, pull_steps    the way of a request and its reply
     router                                  all of it together
     memory, memory_client, trial            a whole network in one process, with a clock of its own
     border, border_tree ─► gateway ◄─ memory_gateway        networks that are domains of a larger one
+    network_file, loaded, first_table ─► beginning, rehearsal   networks that are made from data
 
 Over TCP:
 
-    addresses, backoff, waiting, tls, security ─► connection ─► tcp ─► serving ─► launcher ◄─ processes     routers
-    gateway, gateway_file ─► gateway_serving                                                 gateways
-    publishing, async_subscription, async_pull ─► async_client ─► client, statuses, rehearsal            clients
+    addresses, backoff, waiting, tls ─► connection ─► tcp ◄─ turns, interfaces      a router
+    journal ◄─ logs;  http_server ◄─ metrics, health        what it tells
+    configuration ◄─ toml_files, security, operation ─► serving ◄─ loops    a process
+    gateway_file ─► gateway_serving                         the process of a gateway
+    launcher ◄─ processes ─► running                        many of them on one machine
+    client_link, publishing, async_subscription, async_pull ─► async_client ─► client   clients; `failures`
+    statuses ─► rates;  load                                who watches many routers, and who loads them
 """
 
 from cbnet.network.addresses import Address
