@@ -1,7 +1,7 @@
 """Whatever happens to a network: afterwards everybody has got what was wanted, and nobody ever anything twice.
 
 Each schedule is made again from its seed and its scheme: `Trial(seed, scheme).run(25)`. The environment variable
-CBNET_SCHEDULES says how many are run.
+SCHEDULES says how many are run.
 """
 
 import os
@@ -15,7 +15,7 @@ from cbnet.network.frames import Subscribed
 from cbnet.network.trial import Trial
 from cbnet.routing import SCHEMES
 
-SCHEDULES = int(os.environ.get("CBNET_SCHEDULES", "250"))
+SCHEDULES = int(os.environ.get("SCHEDULES", "250"))
 PARTS = 10
 
 

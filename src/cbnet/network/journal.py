@@ -22,6 +22,7 @@ from cbnet.network.logs import log
 from cbnet.network.router import Router
 
 _BETWEEN = 10.0  # seconds between two sums
+_LOOK = 1.0  # seconds between two looks at the network: while it starts, each finds another one
 _DROPPED, _DENIED = "dropped: ", "denied: "
 
 
@@ -43,6 +44,7 @@ class Journal:
         self._view = router.view
         self._told: Counter[str] = Counter()
         self._due = 0.0
+        self._looked = float("-inf")
         self.about: dict[str, str] = {}  # members of all lines: which router it is, in a process that has several
 
     # --- as it happens
@@ -106,10 +108,12 @@ class Journal:
 
     def check(self, now: float) -> None:
         """Tell what has changed since this was last asked for."""
-        view = self._router.view
-        if view is not self._view:
-            self._view = view
-            self._log(logging.INFO, "network", reachable=len(view), links=len(view.edges))
+        if now >= self._looked + _LOOK:
+            self._looked = now
+            view = self._router.view
+            if view is not self._view:
+                self._view = view
+                self._log(logging.INFO, "network", reachable=len(view), links=len(view.edges))
         if now >= self._due:
             self._due = now + _BETWEEN
             self._sum_up()
