@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from cbnet.network import Client, Tls
+    from cbnet.network import Address, Client, Tls
 
 AnyRouter = Annotated[
     str | None,
@@ -73,12 +73,18 @@ NOBODY = Identity()
 def connected(router: str | None, folder: Path | None, name: str, identity: Identity = NOBODY) -> Client:
     """Return a client, connected to the router that is meant."""
     from cbnet.network import connect
-    from cbnet.network.addresses import DEFAULT
+
+    routers, network = routers_meant(router, folder, name)
+    return connect(map(str, routers.values()), network=network, tls=identity.tls, token=identity.token)
+
+
+def routers_meant(router: str | None, folder: Path | None, name: str) -> tuple[dict[str, Address], str]:
+    """Return the routers that are meant, by name or address, and the name of their network."""
+    from cbnet.network.addresses import DEFAULT, address
     from cbnet.network.running import Running
 
     if folder is not None:
         running = Running.read(folder)
-        return connect(running.addresses(router), network=running.network, tls=identity.tls, token=identity.token)
+        return running.meant(router), running.network
     said = router or os.environ.get("CBNET_ROUTER") or DEFAULT
-    addresses = [each.strip() for each in said.split(",")]
-    return connect(addresses, network=name, tls=identity.tls, token=identity.token)
+    return {each.strip(): address(each.strip()) for each in said.split(",")}, name

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +19,7 @@ from cbnet.cli.network_options import (
     Key,
     NetworkName,
     TokenOption,
+    routers_meant,
 )
 from cbnet.cli.output import AsJson, counted, print_json, print_remark
 from cbnet.errors import CbnetError
@@ -54,7 +53,7 @@ def top(
     Example: cbnet top --network here
     """
     identity = Identity(tls_authority, certificate, key, token)
-    watch = Watch(*_routers(router, network, network_name), identity)
+    watch = Watch(*routers_meant(router, network, network_name), identity)
     watch.look()
     if not (once or json) and sys.stdout.isatty():
         _show_live(watch, every)
@@ -75,19 +74,6 @@ def top(
         print_remark(f"no answer from {', '.join(silent)}: ended, stopped, or too busy to answer in 2 s")
     if not all(row.tells_all for row in rows):
         print_remark("a dash is what is not told to this client: it needs the right `watch`")
-
-
-def _routers(router: str | None, folder: Path | None, name: str) -> tuple[dict[str, Address], str]:
-    """Return the routers that are meant, by name or address, and the name of their network."""
-    from cbnet.network.addresses import DEFAULT, address
-    from cbnet.network.running import Running
-
-    if folder is not None:
-        running = Running.read(folder)
-        meant = {address(each) for each in running.addresses(router)}
-        return {each: where for each, where in running.routers.items() if where in meant}, running.network
-    said = router or os.environ.get("CBNET_ROUTER") or DEFAULT
-    return {each.strip(): address(each.strip()) for each in said.split(",")}, name
 
 
 def _show_live(watch: Watch, every: float) -> None:

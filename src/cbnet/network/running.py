@@ -49,10 +49,10 @@ class Running:
             raise InputError("this is not what `cbnet up` writes", file=str(path))
         return cls(said["network"], {name: address(str(where)) for name, where in routers.items()})
 
-    def addresses(self, router: str | None) -> list[str]:
-        """Return the address of one router, or of all."""
+    def meant(self, router: str | None) -> dict[str, Address]:
+        """Return where one router is, or all are."""
         if router is None:
-            return [str(where) for where in self.routers.values()]
+            return dict(self.routers)
         if router not in self.routers:
             raise InputError(f"there is no router {router!r}", hint="use one of " + ", ".join(self.routers))
-        return [str(self.routers[router])]
+        return {router: self.routers[router]}

@@ -113,10 +113,10 @@ def test_where_routers_run_is_written_and_read(tmp_path):
     running = Running("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
     running.write(tmp_path / "new")
     assert Running.read(tmp_path / "new") == running
-    assert running.addresses("b c") == ["[::1]:2"]
-    assert running.addresses(None) == ["127.0.0.1:1", "[::1]:2"]
+    assert running.meant("b c") == {"b c": running.routers["b c"]}
+    assert [str(where) for where in running.meant(None).values()] == ["127.0.0.1:1", "[::1]:2"]
     with pytest.raises(InputError, match=r"there is no router 'z'; use one of a, b c"):
-        running.addresses("z")
+        running.meant("z")
 
 
 def test_a_folder_from_which_nothing_runs_is_an_error(tmp_path):
