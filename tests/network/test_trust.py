@@ -188,11 +188,14 @@ def test_a_client_goes_to_the_router_that_lets_it_in_and_ends_when_none_does(pla
             async with await connect_async(addresses, tls=ours.tls(), token=TICKER.token) as client:
                 assert client.router == "b"
                 subscription = await client.subscribe('region = "EU"')
+                offer = await client.offer('region = "EU"', lambda _: None)
+                assert offer.failure is None
                 b.router.links._access = strict.access  # the token is taken away from the client
                 for link in b.router.links.all():
                     b.perform(b.router.failed(link.id, "come again", b.now))
                 with pytest.raises(Refused, match="unknown token"):
                     await anext(subscription)
+                assert "unknown token" in str(offer.failure)
                 with pytest.raises(Refused, match="unknown token"):
                     await client.publish({"region": "EU"}, timeout=1)
 

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from queue import Queue
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,10 +28,12 @@ from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.language import Message
-    from cbnet.network import Item
+    from cbnet.network import Item, Offer
 
     Handler = Callable[[Message], Item | None]
     Answered = Queue[tuple[Message, Item | None]]
+
+_LOOK = 0.5  # seconds, after which it is looked whether the offer still stands
 
 
 def offer(
@@ -96,7 +98,7 @@ def offer(
             _, routers, missing = offered.confirmation
             away = f"; out of reach: {', '.join(missing)}" if missing else ""
             print_remark(f"offered at {client.router}; known by {counted(routers, 'router')}{away}")
-        _print_all(answered, count, as_json=json)
+        _print_all(offered, answered, count, as_json=json)
         while count is not None and offered.answered < count:
             time.sleep(0.01)
         client.status()  # its answer comes after the router has taken the last reply
@@ -126,10 +128,15 @@ def _printed(command: str, request: Message, keep: float | None) -> Item | None:
     return None if outcome.returncode else Item(request, outcome.stdout, keep)
 
 
-def _print_all(answered: Answered, count: int | None, *, as_json: bool) -> None:
+def _print_all(offered: Offer, answered: Answered, count: int | None, *, as_json: bool) -> None:
     replies = 0
     while count is None or replies < count:
-        request, item = answered.get()
+        try:
+            request, item = answered.get(timeout=_LOOK)
+        except Empty:
+            if offered.failure is not None:
+                raise offered.failure from None
+            continue
         replies += item is not None
         if as_json:
             print_json({"request": request.to_dict(), "answered": item is not None})

@@ -407,9 +407,11 @@ class AsyncClient:
         return offers | {(tag_of(frames.Subscribe), id) for id in self._subscriptions}
 
     def shut_out(self, error: CbnetError) -> None:
-        """End all subscriptions, as no router lets this client in."""
+        """End all subscriptions and offers, as no router lets this client in."""
         for subscription in self._subscriptions.values():
             subscription.end(error)
+        for offer in self._offers.values():
+            offer.failure = error
 
     def _send_subscribe(self, subscription: AsyncSubscription) -> None:
         if subscription.when_full == "disconnect":
@@ -438,7 +440,7 @@ class AsyncClient:
         elif frame.frame == tag_of(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
             gone.end(Refused(frame.reason))  # taken before, and not by the router that it is connected to now
         elif frame.frame == tag_of(frames.Offer) and frame.number in self._offers:
-            del self._offers[frame.number]
+            self._offers.pop(frame.number).failure = Refused(frame.reason)
             _log.warning("%s refuses an offer that was taken before: %s", self.router, frame.reason)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 from cbnet.language.message import Message
 from cbnet.network import frames
 from cbnet.network.async_subscription import Confirmation
@@ -70,6 +70,7 @@ class AsyncOffer:
         self.handler = handler
         self.confirmation = Confirmation(False, 0, [])
         self.answered = 0  # requests, with an item
+        self.failure: CbnetError | None = None  # why it has ended, if a router that was connected to later refuses it
         self._client = client
 
     async def __aenter__(self) -> Self:

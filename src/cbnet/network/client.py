@@ -15,6 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from cbnet.errors import CbnetError
 from cbnet.language.covering import PredicateLike
 from cbnet.language.message import Message
 from cbnet.network.addresses import DEFAULT
@@ -314,6 +315,11 @@ class Offer:
     def answered(self) -> int:
         """How many requests were answered with an item."""
         return self._offer.answered
+
+    @property
+    def failure(self) -> CbnetError | None:
+        """Why it has ended, if a router that was connected to later refuses it."""
+        return self._offer.failure
 
     def withdraw(self) -> None:
         """Answer no more requests."""
