@@ -36,7 +36,11 @@ def test_a_client_is_who_its_token_says_whatever_it_calls_itself():
     assert CLIENTS.admitted(client("card", TICKER.token), frozenset({"card"})) == ("ticker", RIGHTS)
 
 
-@pytest.mark.parametrize("token", ["ticker.x", "nobody.x", "card.x", new_token("ticker").token, TICKER.token + "x"])
+@pytest.mark.parametrize(
+    "token",
+    ["ticker.x", "nobody.x", "card.x", new_token("ticker").token, TICKER.token + "x"],
+    ids=["short", "of nobody", "of no token", "another", "longer"],
+)
 def test_all_wrong_tokens_are_refused_in_the_same_words(token):
     assert denial(CLIENTS, client("ticker", token)) == "unknown token; ask who runs the router for a new one"
 
