@@ -1,4 +1,5 @@
 import io
+import logging
 import os
 import sys
 from dataclasses import dataclass
@@ -30,8 +31,11 @@ def cbnet(monkeypatch, capsys):
     def run(*arguments: str, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["cbnet", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        handlers, level = logging.root.handlers[:], logging.root.level
         with pytest.raises(SystemExit) as ended:
             main()
+        logging.root.handlers[:] = handlers  # a command that logs, such as `router`, is alone in its process otherwise
+        logging.root.setLevel(level)
         captured = capsys.readouterr()
         return Outcome(ended.value.code or 0, captured.out, captured.err)
 
