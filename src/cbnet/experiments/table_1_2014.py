@@ -177,7 +177,7 @@ def _kept(tables: Tables, parameters: Parameters) -> Finding:
         return Finding(86, ours, "holds")
     if last <= theirs:
         reason = "fewer are kept than in the paper, already of fewer clusters: our users share more tags than its users"
-        return Finding(86, ours, "differs", reason)
+        return Finding(86, ours, "differs" if last >= _SHARE_CLOSE * theirs else "fails", reason)
     if max(shares) >= users.PAPER_CLUSTERS:
         return Finding(86, ours, "fails", "more are kept than in the paper")
     return Finding(86, ours, "open", "the share falls as the population grows, and the paper's is larger than ours")

@@ -1,5 +1,6 @@
 from collections import defaultdict
 
+import pyarrow as pa
 import pytest
 
 from cbnet.experiments import users_2014
@@ -64,6 +65,16 @@ def test_a_small_generated_run_leaves_open_what_it_cannot_tell(tables):
     assert set(found) == set(EXPERIMENT.claims)
     assert found[84].verdict == found[86].verdict == found[87].verdict == "open"
     assert found[88].ours.startswith("518.83 and 54.63 MiB")  # 50 bytes of 10,880,657 and of 1,145,713
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.10, "differs"), (0.06, "fails")])
+def test_a_share_far_below_the_papers_does_not_hold(tables, share, verdict):
+    """The paper keeps 12.7 %."""
+    rows = tables["interfaces"].to_pylist()
+    for row in rows:
+        row["kept"] = round(share * row["descriptors"])
+    changed = tables | {"interfaces": pa.Table.from_pylist(rows, schema=tables["interfaces"].schema)}
+    assert {finding.claim: finding.verdict for finding in findings(changed, PARAMETERS)}[86] == verdict
 
 
 def test_shares_fall_as_the_population_grows(tables):
