@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 
-settings.register_profile("cbnet", deadline=None, max_examples=300, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("cbnet", deadline=None, max_examples=200, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("cbnet")
 
 
