@@ -45,7 +45,7 @@ def cbnet(monkeypatch, capsys):
 @pytest.fixture(scope="session")
 def spark():
     """The one Spark session of the whole test run: two cores, little memory, few partitions."""
-    from cbnet.pipeline.session import spark_session
+    from cbnet.pipeline.spark.session import spark_session
 
     conf = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
     with spark_session("cbnet tests", master="local[2]", conf=conf, progress=False) as session:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 from cbnet import Message, Table
-from cbnet.cli.demo import show_messages, show_reasons, show_receivers
-from cbnet.cli.demo_story import MESSAGES, RECEIVERS
+from cbnet.cli.demo.demo import show_messages, show_reasons, show_receivers
+from cbnet.cli.demo.story import MESSAGES, RECEIVERS
 
 console = Console(record=True, width=108, file=io.StringIO(), force_terminal=True, highlight=False)
 table = Table.build(RECEIVERS)

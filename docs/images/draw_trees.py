@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cbnet.report import draw_graph
-from cbnet.report.layout import layout
+from cbnet.lab.report import draw_graph
+from cbnet.lab.report.graph_layout import layout
 from cbnet.topology import Graph, shortest_path_tree
 
 LINKS = "bc cg ch bf fj fk be ei ed da ij jk fg"

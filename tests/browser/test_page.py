@@ -5,12 +5,12 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from cbnet.experiments.claim import VERDICTS, Finding, claims
-from cbnet.experiments.experiment import Experiment
-from cbnet.experiments.reproduce import Outcome
-from cbnet.experiments.reproduced_page import reproduction_page
-from cbnet.report.chart import Chart
-from cbnet.report.page import html
+from cbnet.lab.experiments.claim import VERDICTS, Finding, claims
+from cbnet.lab.experiments.experiment import Experiment
+from cbnet.lab.experiments.page import reproduction_page
+from cbnet.lab.experiments.reproduce import Outcome
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.page import html
 
 TABLE = pa.table(
     {

@@ -7,7 +7,7 @@ import pytest
 
 from cbnet import Table, counterexample, covers, parse
 from cbnet.errors import PredicateSyntaxError
-from cbnet.language.jsonform import message_from_json
+from cbnet.language.syntax.json_form import message_from_json
 
 
 def cases(name):

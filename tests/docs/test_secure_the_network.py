@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cbnet.network import Settings, TcpRouter, Tls, connect_async
-from cbnet.network.access import Access
-from cbnet.network.addresses import Address
-from cbnet.network.loops import run
-from cbnet.network.security import Security
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.security.access import Access
+from cbnet.network.security.trust import Security
+from cbnet.network.transport.event_loop import run
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "secure-the-network.md"
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-import cbnet.bench.broker_comparison as comparison
-import cbnet.bench.network as bench
-import cbnet.bench.network_failures as failures
+import cbnet.lab.bench.network.broker_comparison as comparison
+import cbnet.lab.bench.network.failures as failures
+import cbnet.lab.bench.network.throughput as bench
 from cbnet import Message, parse
-from cbnet.bench.verdict import Verdict
+from cbnet.lab.bench.network.delivery_check import Verdict
 
 SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload", 32)
 

@@ -15,10 +15,10 @@ import cbnet as package
 from cbnet import Table, parse
 from cbnet.matching.reference import match
 from cbnet.network import Processes, statuses
-from cbnet.network.network_file import read_folder
-from cbnet.network.processes import Data
-from cbnet.network.rehearsal import rehearse
-from cbnet.network.running import Running
+from cbnet.network.client.rehearsal import rehearse
+from cbnet.network.service.network_file import read_folder
+from cbnet.network.service.process_network import Data
+from cbnet.network.service.running_file import Running
 from cbnet.topology import topology
 
 # The tree of 1: 1 - 2 - 3 - 4, and 2 - 5; the link 3 - 5 is not in it.

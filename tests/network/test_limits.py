@@ -4,14 +4,15 @@ import asyncio
 from time import thread_time
 
 import pytest
-from networks_live import Alone, sent
+from support.networks_live import Alone, sent
 
-from cbnet.network import Settings, TcpRouter, connect_async, tcp
-from cbnet.network.addresses import Address
-from cbnet.network.frames import Deliver, Hello, Publish, Refused, Subscribe
-from cbnet.network.loops import run
-from cbnet.network.rights import rights_of
-from cbnet.network.wire import encode
+from cbnet.network import Settings, TcpRouter, connect_async
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Deliver, Hello, Publish, Refused, Subscribe
+from cbnet.network.protocol.wire import encode
+from cbnet.network.security.rights import rights_of
+from cbnet.network.transport import tcp_router as tcp
+from cbnet.network.transport.event_loop import run
 
 RIGHTS = rights_of(dict.fromkeys(("publish", "subscribe", "offer", "request"), "true"), "[clients.worst]")
 

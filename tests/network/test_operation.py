@@ -8,12 +8,12 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from operated import operated
 from prometheus_client.parser import text_string_to_metric_families
+from support.operated import operated
 
 from cbnet import connect
 from cbnet.network import Processes, Settings
-from cbnet.network.processes import _free_ports
+from cbnet.network.service.process_network import _free_ports
 
 
 @pytest.fixture(scope="module")

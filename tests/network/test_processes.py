@@ -8,7 +8,7 @@ import pytest
 
 from cbnet import InputError, connect, connect_async
 from cbnet.network import NotConnected, Processes, Refused, Settings
-from cbnet.network.loops import run
+from cbnet.network.transport.event_loop import run
 from cbnet.topology import topology
 
 NAMES = [str(n) for n in range(6)]

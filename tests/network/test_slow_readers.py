@@ -7,12 +7,26 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cbnet.network import Processes, Settings, TcpRouter, TooSlow, connect, connect_async, connection, tcp
-from cbnet.network.addresses import Address
-from cbnet.network.filters import filter_to_bytes
-from cbnet.network.frames import Change, Close, Deliver, Hello, IfSlow, Links, Lost, Packet, Ping, Subscribe, Subscribed
-from cbnet.network.loops import run
-from cbnet.network.wire import FrameReader, encode
+from cbnet.network import Processes, Settings, TcpRouter, TooSlow, connect, connect_async
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import (
+    Change,
+    Close,
+    Deliver,
+    Hello,
+    IfSlow,
+    Links,
+    Lost,
+    Packet,
+    Ping,
+    Subscribe,
+    Subscribed,
+)
+from cbnet.network.protocol.wire import FrameReader, encode
+from cbnet.network.transport import connection
+from cbnet.network.transport import tcp_router as tcp
+from cbnet.network.transport.event_loop import run
 
 SMALL = 1 << 16
 

@@ -10,8 +10,8 @@ import pytest
 
 from cbnet import Message, connect, parse
 from cbnet.network import Processes, Settings
-from cbnet.network.frames import Close, Hello, Links, Packet, Ping, Publish, Subscribe
-from cbnet.network.wire import FrameReader, encode
+from cbnet.network.protocol.frames import Close, Hello, Links, Packet, Ping, Publish, Subscribe
+from cbnet.network.protocol.wire import FrameReader, encode
 
 QUICK = {"heartbeat": 0.5, "dead": 2.5}
 

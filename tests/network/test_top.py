@@ -7,7 +7,7 @@ import pytest
 
 from cbnet import connect
 from cbnet.network import Processes, Settings
-from cbnet.network.running import Running
+from cbnet.network.service.running_file import Running
 
 
 @pytest.fixture(scope="module")

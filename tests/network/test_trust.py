@@ -7,16 +7,16 @@ import sys
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
-from certificates import Authority
+from support.certificates import Authority
 
 from cbnet import InputError, connect, parse
 from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async
-from cbnet.network.access import Access, Account
-from cbnet.network.addresses import Address
-from cbnet.network.loops import new_loop
-from cbnet.network.rights import EVERYTHING, Rights
-from cbnet.network.security import OPEN, Security
-from cbnet.network.tokens import new_token
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.security.access import Access, Account
+from cbnet.network.security.rights import EVERYTHING, Rights
+from cbnet.network.security.tokens import new_token
+from cbnet.network.security.trust import OPEN, Security
+from cbnet.network.transport.event_loop import new_loop
 
 HERE = "127.0.0.1"
 EU = Rights(parse('region = "EU"'), parse('region = "EU"'), watch=False)

@@ -10,11 +10,11 @@ from time import sleep
 
 import pyspark
 import pytest
-from pipeline_runs import COMMAND, CONFIG, QUICK, rows_of, wait_for
+from support.pipeline_runs import COMMAND, CONFIG, QUICK, rows_of, wait_for
 
-from cbnet.pipeline.config import read_config
-from cbnet.pipeline.java import java_home
-from cbnet.pipeline.run import run
+from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.runner import run
+from cbnet.pipeline.spark.java import java_home
 
 SPARK = Path(pyspark.__path__[0])
 CLASSES = "org.apache.spark.deploy"

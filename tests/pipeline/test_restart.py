@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from pipeline_runs import COMMAND, CONFIG, QUICK, rows_of, wait_for
+from support.pipeline_runs import COMMAND, CONFIG, QUICK, rows_of, wait_for
 
-from cbnet.pipeline.config import read_config
-from cbnet.pipeline.run import State, run, states
+from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.runner import State, run, states
 
 STAGES = ["models", "population", "loads", "predicates", "fib", "table1"]
 

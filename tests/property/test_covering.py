@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import constraints, filters, messages_near, predicates
+from support.strategies import constraints, filters, messages_near, predicates
 
 from cbnet.language import (
     Constraint,
@@ -22,7 +22,7 @@ from cbnet.language import (
     search_counterexample,
     witness,
 )
-from cbnet.language.numbers import predecessor, successor
+from cbnet.language.relations.number_range import predecessor, successor
 
 
 @given(predicates())

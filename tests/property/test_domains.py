@@ -3,18 +3,18 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import UNIVERSE, graphs, networks
-from strategies import messages_near, predicates
+from support.networks import UNIVERSE, graphs, networks
+from support.strategies import messages_near, predicates
 
 from cbnet.language import Predicate, covers
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge
-from cbnet.routing.commit import COMMITS
-from cbnet.routing.domains import Domains
-from cbnet.routing.multitree import MultiTree
-from cbnet.routing.summaries import SUMMARIES, summary
+from cbnet.routing.domains.scheme import Domains
+from cbnet.routing.domains.summary import SUMMARIES, summary
+from cbnet.routing.multitree.commit import COMMITS
+from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import shortest_path_tree
-from cbnet.topology.domains import checked_domains, grow_domains
+from cbnet.topology.trees.domains import checked_domains, grow_domains
 
 
 @st.composite

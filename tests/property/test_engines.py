@@ -4,13 +4,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import any_predicates, filters, messages_near, predicates
+from support.strategies import any_predicates, filters, messages_near, predicates
 
 from cbnet import Table, covers
 from cbnet.matching import reference
-from cbnet.matching.columns import columns_of
-from cbnet.matching.engines import ENGINES
-from cbnet.matching.reduced import covered_by
+from cbnet.matching.engines.registry import ENGINES
+from cbnet.matching.storage.columns import columns_of
+from cbnet.matching.storage.reduction import covered_by
 
 interfaces = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 tables = st.dictionaries(interfaces, predicates(), max_size=8)
@@ -84,9 +84,9 @@ def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers
 
 @given(st.lists(filters(max_size=3), min_size=1, max_size=6), st.data())
 def test_every_filter_is_found_again_and_no_other(given_filters, data):
-    from cbnet._kernels.pivot import Remainder
+    from cbnet._kernels.pivot_table import Remainder
     from cbnet.language import Predicate
-    from cbnet.matching.encoded_filter import encode_filter
+    from cbnet.matching.storage.filter_code import encode_filter
 
     table = {place: Predicate([filter]) for place, filter in enumerate(given_filters)}
     compiled = Remainder(Table.build(table, reduce=False)._compiled.index)

@@ -6,13 +6,15 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import filters, messages_near, predicates
+from support.strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
 from cbnet.errors import CbnetError, InputError
-from cbnet.matching import level, live, recent, reference
-from cbnet.matching.encoded_filter import decode_filter, encode_filter
-from cbnet.matching.live import LiveTable
+from cbnet.matching import level, reference
+from cbnet.matching import live_table as live
+from cbnet.matching import memtable as recent
+from cbnet.matching.live_table import LiveTable
+from cbnet.matching.storage.filter_code import decode_filter, encode_filter
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,12 +8,12 @@ publishes; who must get it is found by asking every predicate, and by which cabl
 from random import Random
 
 import pytest
-from domains_live import Domains, flat
+from support.domains_live import Domains, flat
 
 from cbnet.language import parse
-from cbnet.network.trial import MESSAGES, WANTS
+from cbnet.network.simulation.random_schedule import MESSAGES, WANTS
 from cbnet.routing import SCHEMES
-from cbnet.routing.summaries import SUMMARIES
+from cbnet.routing.domains.summary import SUMMARIES
 
 
 class Schedule:

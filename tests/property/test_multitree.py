@@ -6,25 +6,25 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import UNIVERSE, WANTS, graphs, networks
-from strategies import messages_near, predicates
+from support.networks import UNIVERSE, WANTS, graphs, networks
+from support.strategies import messages_near, predicates
 
 from cbnet.language import Descriptor, Message, Predicate, reduce
 from cbnet.language.roles import MessageKind
 from cbnet.matching import reference
 from cbnet.routing import Network, deliver, judge
-from cbnet.routing.choice import CHOICES
-from cbnet.routing.commit import COMMITS
-from cbnet.routing.descriptor_fibs import DescriptorFibs
-from cbnet.routing.descriptors import Descriptors
-from cbnet.routing.edge_entries import EdgeEntries
-from cbnet.routing.folding import fold
-from cbnet.routing.joins import Joins
-from cbnet.routing.multitree import MultiTree
-from cbnet.routing.predicate_fibs import PredicateFibs
-from cbnet.routing.pull import pull
-from cbnet.routing.sides import Sides, lengths_on_tree
-from cbnet.routing.tree_classes import TreeClasses
+from cbnet.routing.multitree.commit import COMMITS
+from cbnet.routing.multitree.folding import fold
+from cbnet.routing.multitree.grouping import TreeClasses
+from cbnet.routing.multitree.holder_choice import CHOICES
+from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.multitree.sides import Sides, lengths_on_tree
+from cbnet.routing.simulate.pull import pull
+from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
+from cbnet.routing.sizing.descriptor_sets import Descriptors
+from cbnet.routing.sizing.edge_entries import EdgeEntries
+from cbnet.routing.sizing.lowest_common_ancestor import Joins
+from cbnet.routing.sizing.predicate_fibs import PredicateFibs
 from cbnet.topology import shortest_path_tree, shortest_path_trees
 
 

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks_live import Alone, Lab, hello, sent, shut
+from support.networks_live import Alone, Lab, hello, sent, shut
 
 from cbnet import parse_filter
-from cbnet.network import frames
-from cbnet.network.filters import filter_to_bytes
-from cbnet.network.frames import Change, Close, Deliver, Hello, Links, Packet, Publish, Subscribe
-from cbnet.network.wire import FrameReader, WireError, encode
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import Change, Close, Deliver, Hello, Links, Packet, Publish, Subscribe
+from cbnet.network.protocol.wire import FrameReader, WireError, encode
 from cbnet.routing import SCHEMES
 
 # --- frames made from their own types, with names and filters that mean something

@@ -2,11 +2,11 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import any_predicates, filters, messages_near
+from support.strategies import any_predicates, filters, messages_near
 
 from cbnet import Predicate, covers
-from cbnet.network.announced import Announced
-from cbnet.network.filters import filter_from_bytes, filter_to_bytes, plain_filter
+from cbnet.network.announce.announcement import Announced
+from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes, plain_filter
 
 
 @given(any_predicates)

@@ -9,10 +9,10 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks_live import Lab
+from support.networks_live import Lab
 
-from cbnet.network.frames import Subscribed
-from cbnet.network.trial import Trial
+from cbnet.network.protocol.frames import Subscribed
+from cbnet.network.simulation.random_schedule import Trial
 from cbnet.routing import SCHEMES
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "250"))

@@ -10,15 +10,15 @@ from collections import Counter
 import pytest
 
 from cbnet.language.message import Message
-from cbnet.language.parser import parse
-from cbnet.network.frames import Item, NotReplied, Replied
-from cbnet.network.memory import Memory
-from cbnet.network.memory_client import MemoryClient
-from cbnet.network.settings import Settings
-from cbnet.network.view import reachable_edges
+from cbnet.language.syntax.parser import parse
+from cbnet.network.link.settings import Settings
+from cbnet.network.linkstate.view import reachable_edges
+from cbnet.network.protocol.frames import Item, NotReplied, Replied
+from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_network import Memory
 
 SCHEDULES = int(os.environ.get("CBNET_PULL_SCHEDULES", "24"))
-SETTLING = 9.0  # seconds: see cbnet.network.trial
+SETTLING = 9.0  # seconds: see cbnet.network.simulation.random_schedule
 SLACK = 4.0  # seconds: on links, which a cache does not count, and while a holder was asked
 CACHE_AGE = 6.0
 OFFERS = ("exists s", 's = "A"', 's = "A" or s = "B"', 's ^= "" and #t', "#t", "true", 's > "A"')

@@ -1,13 +1,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_reduction import plain_reduce
-from strategies import close_names, close_tags, close_values, constraints, filters, messages_near, predicates
+from support.plain_reduction import plain_reduce
+from support.strategies import close_names, close_tags, close_values, constraints, filters, messages_near, predicates
 
 from cbnet.language import Predicate, covers, disjunction_advantage, reduce, satisfiable, size
-from cbnet.language.numbers import LARGEST
-from cbnet.language.ranges import AttributeRange
-from cbnet.language.shapes import Shapes
+from cbnet.language.relations.number_range import LARGEST
+from cbnet.language.relations.range_encoding import Shapes
+from cbnet.language.relations.ranges import AttributeRange
 
 both_rules = pytest.mark.parametrize("rules", ["full", "pairwise"])
 
@@ -93,8 +93,8 @@ def test_the_kernel_decides_between_single_constraints_on_words(wide, narrow):
 
 @given(st.lists(filters(close_names, close_values, close_tags), max_size=12), st.data())
 def test_what_a_few_do_not_need_more_do_not_need(said, data):
-    from cbnet.language.reduction import _Coder
-    from cbnet.language.rows import Rows
+    from cbnet.language.relations.filter_encoding import Rows
+    from cbnet.language.relations.reduction import _Coder
 
     said = list(Predicate(said).filters)
     counts = sorted(data.draw(st.sets(st.integers(0, len(said)))))

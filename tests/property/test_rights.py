@@ -2,12 +2,12 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks_live import Alone, sent
-from strategies import messages_near, predicates
+from support.networks_live import Alone, sent
+from support.strategies import messages_near, predicates
 
 from cbnet.language import covers
-from cbnet.network.frames import Deliver, Publish, Refused, Subscribe
-from cbnet.network.rights import Denied, Rights, within
+from cbnet.network.protocol.frames import Deliver, Publish, Refused, Subscribe
+from cbnet.network.security.rights import Denied, Rights, within
 
 
 def publish(message):

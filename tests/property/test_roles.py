@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import any_messages, close_names, close_values, messages_near, predicates
+from support.strategies import any_messages, close_names, close_values, messages_near, predicates
 
 from cbnet.language import Message
 from cbnet.language.roles import answers, filter_of, request_of

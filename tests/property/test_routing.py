@@ -4,13 +4,13 @@ from itertools import chain, combinations
 
 import pytest
 from hypothesis import given, settings
-from networks import UNIVERSE, graphs, graphs_without_ties, networks, trees
+from support.networks import UNIVERSE, graphs, graphs_without_ties, networks, trees
 
 from cbnet.matching import reference
 from cbnet.routing import SCHEMES, deliver, judge, scheme
-from cbnet.routing.drp import Drp
-from cbnet.routing.ideal import fewest_packets, is_ideal
-from cbnet.routing.unicast import OneTree
+from cbnet.routing.schemes.drp import Drp
+from cbnet.routing.schemes.unicast import OneTree
+from cbnet.routing.simulate.ideal import fewest_packets, is_ideal
 
 IN_THE_SOURCE_TREE = ("psf", "ips", "drp")
 

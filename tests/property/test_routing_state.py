@@ -6,16 +6,16 @@ from math import log2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import UNIVERSE, below, graphs, indistinguishable, networks, trees, via
-from strategies import messages_near, predicates
+from support.networks import UNIVERSE, below, graphs, indistinguishable, networks, trees, via
+from support.strategies import messages_near, predicates
 
 from cbnet.language import reduce
 from cbnet.language.predicate import Predicate
 from cbnet.matching import Table, reference
 from cbnet.routing import SCHEMES, Network, deliver, scheme
-from cbnet.routing.indistinguishable import class_of, classes_at
 from cbnet.routing.interests import Interests, filter_words, places
-from cbnet.routing.rewriting import Rewriting
+from cbnet.routing.schemes.header_rewriting import Rewriting
+from cbnet.routing.schemes.source_classes import class_of, classes_at
 from cbnet.topology import bridges
 
 

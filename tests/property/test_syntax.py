@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import any_messages, any_predicates, predicates
+from support.strategies import any_messages, any_predicates, predicates
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language import (

@@ -7,6 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.graph_reference import (
+    reference_betweenness,
+    reference_distances,
+    reference_parents,
+    reference_preorder,
+)
 
 from cbnet.errors import InputError
 from cbnet.topology import (
@@ -22,17 +28,11 @@ from cbnet.topology import (
     shortest_path_trees,
     topology,
 )
-from cbnet.topology.as_relations import read_as_relations
-from cbnet.topology.edge_list import read_edge_list
-from cbnet.topology.edges import Edges
-from cbnet.topology.files import read_graph
-from cbnet.topology.graphml import read_graphml
-from cbnet.topology.reference import (
-    reference_betweenness,
-    reference_distances,
-    reference_parents,
-    reference_preorder,
-)
+from cbnet.topology.graph.edges import Edges
+from cbnet.topology.readers.as_relations import read_as_relations
+from cbnet.topology.readers.edge_list import read_edge_list
+from cbnet.topology.readers.graph_files import read_graph
+from cbnet.topology.readers.graphml import read_graphml
 
 # Few different weights, so that there are many ties; some far apart, so that detours pay.
 weights = st.just(1) | st.sampled_from([1, 2, 3]) | st.sampled_from([1, 7, 50])

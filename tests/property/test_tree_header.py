@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import UNIVERSE, graphs, networks
+from support.networks import UNIVERSE, graphs, networks
 
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.header_cost import Spread
-from cbnet.routing.link_filter import Link, filled, names, size
-from cbnet.routing.tree_header import TreeHeader
+from cbnet.routing.schemes.link_filter import Link, filled, names, size
+from cbnet.routing.schemes.tree_header import TreeHeader
+from cbnet.routing.simulate.header_cost import Spread
 
 MANY = 200_000  # packets: more than false positives make on nine nodes
 

@@ -7,6 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.tree_reference import (
+    reference_chosen_parents,
+    reference_distinct_trees,
+    reference_extra_lengths,
+    reference_link_load,
+    reference_tree_path,
+)
 
 from cbnet.topology import (
     ROOT,
@@ -21,15 +28,8 @@ from cbnet.topology import (
     tied_trees,
     topology,
 )
-from cbnet.topology.tree_reference import (
-    reference_chosen_parents,
-    reference_distinct_trees,
-    reference_extra_lengths,
-    reference_link_load,
-    reference_tree_path,
-)
-from cbnet.topology.tree_survey import surveyed_stretch
-from cbnet.topology.tree_ties import random_tree
+from cbnet.topology.survey.survey import surveyed_stretch
+from cbnet.topology.trees.ties import random_tree
 
 fewer = settings(max_examples=100)  # each holds hundreds of paths
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from strategies import (
+from support.strategies import (
     any_messages,
     any_numbers,
     any_predicates,
@@ -20,8 +20,8 @@ from strategies import (
 )
 
 from cbnet.language import Constraint, Message
-from cbnet.language.numbers import LARGEST, predecessor, successor
-from cbnet.language.strings import StringRange
+from cbnet.language.relations.number_range import LARGEST, predecessor, successor
+from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import INT_MAX, INT_MIN, kind
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cbnet.network.configuration import KEYS, configuration
+from cbnet.network.service.configuration import KEYS, configuration
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

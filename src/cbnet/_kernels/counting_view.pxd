@@ -27,10 +27,10 @@ walks only go forward, so that a damaged file can give wrong answers but no read
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from cbnet._kernels.determinants cimport Selectivity
-from cbnet._kernels.encoding cimport Symbols
-from cbnet._kernels.pools cimport Numbers
-from cbnet._kernels.string_trie cimport Tries
+from cbnet._kernels.counting_selectivity cimport Selectivity
+from cbnet._kernels.message_encoding cimport Symbols
+from cbnet._kernels.constant_pool cimport Numbers
+from cbnet._kernels.counting_strings cimport Tries
 
 cdef enum Kind:
     BOOL_EQ, NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE

@@ -3,9 +3,9 @@
 from libc.stdint cimport uint64_t
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.determinants cimport count_ones
-from cbnet._kernels.pools cimport open_numbers, open_texts
-from cbnet._kernels.string_trie cimport Entry, Node
+from cbnet._kernels.counting_selectivity cimport count_ones
+from cbnet._kernels.constant_pool cimport open_numbers, open_texts
+from cbnet._kernels.counting_strings cimport Entry, Node
 
 
 cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) except -1:

@@ -8,9 +8,9 @@ What a message asks for is collected first, and looked at a little later, when i
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from cbnet._kernels.encoding cimport Attribute
+from cbnet._kernels.message_encoding cimport Attribute
 from cbnet._kernels.pivot_view cimport Postings, View
-from cbnet._kernels.results cimport TargetSet
+from cbnet._kernels.target_set cimport TargetSet
 
 cdef enum:
     WORD_ROOM = 128

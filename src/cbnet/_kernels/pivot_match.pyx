@@ -4,11 +4,11 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from cbnet._kernels.encoding cimport BOOL, NUMBER, STRING, TAG, Attribute
+from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute
 from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.pools cimport Pool, begins, filter_bit, last_not_above, number_place, text_at, text_place
-from cbnet._kernels.results cimport add_target, close_targets, has_target, is_full, open_targets
-from cbnet._kernels.tests cimport *
+from cbnet._kernels.constant_pool cimport Pool, begins, filter_bit, last_not_above, number_place, text_at, text_place
+from cbnet._kernels.target_set cimport add_target, close_targets, has_target, is_full, open_targets
+from cbnet._kernels.test_codes cimport *
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *address)

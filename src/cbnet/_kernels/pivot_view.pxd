@@ -30,8 +30,8 @@ answers but no read outside it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from cbnet._kernels.encoding cimport Symbols
-from cbnet._kernels.pools cimport Numbers, Pool
+from cbnet._kernels.message_encoding cimport Symbols
+from cbnet._kernels.constant_pool cimport Numbers, Pool
 
 cdef enum List:
     ANY, NUMBER_UP, NUMBER_DOWN, NUMBER_UNEQUAL, STRING_UP, STRING_DOWN, STRING_UNEQUAL, LISTS

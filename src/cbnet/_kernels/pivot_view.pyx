@@ -4,9 +4,9 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.encoding cimport Attribute, read_value
-from cbnet._kernels.pools cimport Texts, number_place, open_numbers, open_texts, text_place
-from cbnet._kernels.tests cimport *
+from cbnet._kernels.message_encoding cimport Attribute, read_value
+from cbnet._kernels.constant_pool cimport Texts, number_place, open_numbers, open_texts, text_place
+from cbnet._kernels.test_codes cimport *
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL

@@ -17,7 +17,7 @@ Which bits a tag has depends on its text and on the number of hashes alone, not 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.encoding cimport Symbols, hash_bytes
+from cbnet._kernels.message_encoding cimport Symbols, hash_bytes
 from cbnet._kernels.tag_matcher cimport Message, TagMatcher
 from cbnet._kernels.tag_owners cimport Owners, append_owner
 

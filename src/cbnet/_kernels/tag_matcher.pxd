@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from cbnet._kernels.encoding cimport Attribute, Batch, Symbols
-from cbnet._kernels.results cimport Found, TargetSet
+from cbnet._kernels.message_encoding cimport Attribute, Batch, Symbols
+from cbnet._kernels.target_set cimport Found, TargetSet
 from cbnet._kernels.tag_owners cimport Groups, Owners
 from cbnet._kernels.tag_unions cimport Union, Unions
 

@@ -13,8 +13,8 @@ from libc.stdint cimport int64_t
 import numpy
 
 from cbnet._kernels.arrays cimport empty
-from cbnet._kernels.encoding cimport TAG
-from cbnet._kernels.results cimport add_target, close_targets, open_targets, take_targets
+from cbnet._kernels.message_encoding cimport TAG
+from cbnet._kernels.target_set cimport add_target, close_targets, open_targets, take_targets
 from cbnet._kernels.tag_owners cimport add_owned, open_groups, owned_count
 from cbnet._kernels.tag_sets cimport clear_tag, has_tag, set_tag
 from cbnet._kernels.tag_unions cimport merged

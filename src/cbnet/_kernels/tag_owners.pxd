@@ -8,7 +8,7 @@ An owner is one number: below GROUP the one target itself, from GROUP on a group
 
 from libc.stdint cimport int64_t, uint32_t
 
-from cbnet._kernels.results cimport TargetSet
+from cbnet._kernels.target_set cimport TargetSet
 
 cdef extern from *:
     """

@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_RawRealloc
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.results cimport add_target
+from cbnet._kernels.target_set cimport add_target
 
 
 cdef int open_groups(Groups *groups, dict arrays) except -1:

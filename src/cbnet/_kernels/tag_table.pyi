@@ -1,6 +1,6 @@
 from typing import Any
 
-from cbnet._kernels.encoding import Batch, Symbols
+from cbnet._kernels.message_encoding import Batch, Symbols
 
 class Index:
     symbols: Symbols

@@ -11,34 +11,34 @@ from typing import Annotated, Any
 
 import typer
 
-from cbnet.cli.alpha import alpha
-from cbnet.cli.bench import bench
-from cbnet.cli.check import check
-from cbnet.cli.compile import compile
-from cbnet.cli.covers import covers
-from cbnet.cli.demo import demo
-from cbnet.cli.fib import fib
-from cbnet.cli.gateway import gateway
-from cbnet.cli.health import health
-from cbnet.cli.inspect import inspect
-from cbnet.cli.match import match
-from cbnet.cli.offer import offer
-from cbnet.cli.output import print_error
-from cbnet.cli.pipeline import pipeline
-from cbnet.cli.pub import pub
-from cbnet.cli.report import report
-from cbnet.cli.reproduce import reproduce
-from cbnet.cli.request import request
-from cbnet.cli.router import router
-from cbnet.cli.simulate import simulate
-from cbnet.cli.spark import spark
-from cbnet.cli.sub import sub
-from cbnet.cli.token import token
-from cbnet.cli.top import top
-from cbnet.cli.topology import topology
-from cbnet.cli.trace import trace
-from cbnet.cli.trees import trees
-from cbnet.cli.up import up
+from cbnet.cli.bench.bench import bench
+from cbnet.cli.console import print_error
+from cbnet.cli.demo.demo import demo
+from cbnet.cli.lab.alpha import alpha
+from cbnet.cli.lab.fib import fib
+from cbnet.cli.lab.report import report
+from cbnet.cli.lab.reproduce import reproduce
+from cbnet.cli.lab.simulate import simulate
+from cbnet.cli.lab.topology import topology
+from cbnet.cli.lab.trees import trees
+from cbnet.cli.network.gateway import gateway
+from cbnet.cli.network.health import health
+from cbnet.cli.network.offer import offer
+from cbnet.cli.network.pub import pub
+from cbnet.cli.network.request import request
+from cbnet.cli.network.router import router
+from cbnet.cli.network.sub import sub
+from cbnet.cli.network.token import token
+from cbnet.cli.network.top import top
+from cbnet.cli.network.trace import trace
+from cbnet.cli.network.up import up
+from cbnet.cli.pipeline.pipeline import pipeline
+from cbnet.cli.pipeline.spark import spark
+from cbnet.cli.predicates.check import check
+from cbnet.cli.predicates.compile import compile
+from cbnet.cli.predicates.covers import covers
+from cbnet.cli.predicates.inspect import inspect
+from cbnet.cli.predicates.match import match
 from cbnet.errors import CbnetError, InputError
 
 # Typer carries a copy of click in newer versions and uses the real one in older: this finds either.

@@ -1,16 +1,16 @@
 """The predicate language: what can be said? Values, messages, predicates, and how they relate."""
 
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.covering import covers, overlaps, satisfiable
 from cbnet.language.filter import Descriptor, Filter
-from cbnet.language.jsonform import message_from_json, message_to_json, predicate_from_json, predicate_to_json
 from cbnet.language.limits import Limits
 from cbnet.language.message import Message
-from cbnet.language.parser import parse, parse_filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.reduction import reduce
-from cbnet.language.size import disjunction_advantage, size
-from cbnet.language.witness import Search, counterexample, search_counterexample, witness
+from cbnet.language.relations.covering import covers, overlaps, satisfiable
+from cbnet.language.relations.reduction import reduce
+from cbnet.language.relations.size import disjunction_advantage, size
+from cbnet.language.relations.witness import Search, counterexample, search_counterexample, witness
+from cbnet.language.syntax.json_form import message_from_json, message_to_json, predicate_from_json, predicate_to_json
+from cbnet.language.syntax.parser import parse, parse_filter
 
 __all__ = [
     "Constraint", "Descriptor", "Filter", "Limits", "Message", "Op", "Predicate", "Search",

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Any
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.keyed import Keyed
-from cbnet.language.printing import print_name, print_value
+from cbnet.language.notation import print_name, print_value
+from cbnet.language.value_object import Keyed
 from cbnet.language.values import Kind, Value, canonical, checked_name, checked_value, kind, sort_key
 
 

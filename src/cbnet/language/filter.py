@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cbnet.language.constraint import Constraint
-from cbnet.language.keyed import Keyed, checked_members
 from cbnet.language.message import Message
-from cbnet.language.printing import print_tag
+from cbnet.language.notation import print_tag
+from cbnet.language.value_object import Keyed, checked_members
 from cbnet.language.values import checked_tags
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.keyed import Keyed
-from cbnet.language.printing import print_name, print_tag, print_value
+from cbnet.language.notation import print_name, print_tag, print_value
+from cbnet.language.value_object import Keyed
 from cbnet.language.values import RESERVED_NAME, Value, checked_name, checked_tags, checked_value, sort_key
 
 

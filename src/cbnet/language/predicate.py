@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cbnet.language.filter import Filter
-from cbnet.language.keyed import Keyed, checked_members
 from cbnet.language.limits import DEFAULT_LIMITS
 from cbnet.language.message import Message
+from cbnet.language.value_object import Keyed, checked_members
 
 
 class Predicate(Keyed):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cbnet.language.constraint import Constraint
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
+from cbnet.language.notation import print_name, print_tag, print_value
 from cbnet.language.predicate import Predicate
-from cbnet.language.printing import print_name, print_tag, print_value
 from cbnet.language.values import Value, kind
 
 _SHOWN = 3  # of the closest filters, where several are equally close

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cbnet._kernels import pivot_build
-from cbnet._kernels.pivot import Remainder
-from cbnet.matching import pivot
-from cbnet.matching.columns import Columns
-from cbnet.matching.encoded_filter import Tests, encode_filter
-from cbnet.matching.reduced import hashes_with_targets, taken_rows
+from cbnet._kernels.pivot_table import Remainder
+from cbnet.matching.engines import pivot
+from cbnet.matching.storage.columns import Columns
+from cbnet.matching.storage.filter_code import Tests, encode_filter
+from cbnet.matching.storage.reduction import hashes_with_targets, taken_rows
 
 if TYPE_CHECKING:
-    from cbnet.matching.columns import Array
-    from cbnet.matching.compiled import Compiled
-    from cbnet.matching.recent import Item
+    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.memtable import Item
+    from cbnet.matching.storage.columns import Array
 
 
 LEAST_REMOVALS = 50_000

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from cbnet.errors import InputError, ValueDomainError
-from cbnet.language.covering import PredicateLike, as_predicate
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
+from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.language.values import INT_MAX, INT_MIN, checked_text
 from cbnet.matching.explain import Explanation, explain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cbnet.matching.compiled import Compiled
+    from cbnet.matching.compiled_table import Compiled
 
 Interface: TypeAlias = str | int
 Key = TypeVar("Key", bound=Interface)
@@ -61,8 +61,8 @@ class Table(Generic[Key]):
         such as will come: matching is the same without them, but may be faster with. `report` is
         called with what is being done.
         """
-        from cbnet.matching.columns import columns_of
-        from cbnet.matching.compiled import Compiled
+        from cbnet.matching.compiled_table import Compiled
+        from cbnet.matching.storage.columns import columns_of
 
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
@@ -80,8 +80,8 @@ class Table(Generic[Key]):
         report: Report = _silent,
     ) -> Table[Any]:
         """Make a table from an Arrow table with one row per constraint; see `arrow_filters`."""
-        from cbnet.matching.arrow_filters import columns_from_arrow
-        from cbnet.matching.compiled import Compiled
+        from cbnet.matching.compiled_table import Compiled
+        from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
         report("reading constraints")
         return Table(Compiled.build(columns_from_arrow(filters), engine, report, reduce=reduce, sample=sample))
@@ -89,7 +89,7 @@ class Table(Generic[Key]):
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Table[Any]:
         """Map a compiled table from a file; `verify` reads and checks every byte of it."""
-        from cbnet.matching.compiled import Compiled
+        from cbnet.matching.compiled_table import Compiled
 
         return Table(Compiled.open(Path(path), verify=verify))
 
@@ -117,7 +117,7 @@ class Table(Generic[Key]):
 
         A column per attribute, null where it is absent; a list-of-strings column "#" for the tags.
         """
-        from cbnet.matching.arrow_results import matches_as_arrow
+        from cbnet.matching.arrow_matches import matches_as_arrow
 
         return matches_as_arrow(self._compiled, batch, threads)
 

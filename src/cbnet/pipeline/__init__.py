@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
-    from cbnet.pipeline.matched import match
+    from cbnet.pipeline.match.match import match
 
 __all__ = ["match"]
 
@@ -23,7 +23,7 @@ if find_spec("pyspark") is None:
 
 def __getattr__(name: str) -> object:
     if name == "match":  # asked for late: it needs Spark, and numpy
-        from cbnet.pipeline.matched import match
+        from cbnet.pipeline.match.match import match
 
         return match
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

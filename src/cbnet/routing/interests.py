@@ -20,12 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 
-from cbnet.language.candidates import Candidates
-from cbnet.language.covering import Analysis
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
-from cbnet.language.reduction import reduce as reduced
+from cbnet.language.relations.covering import Analysis
+from cbnet.language.relations.range_index import Candidates
+from cbnet.language.relations.reduction import reduce as reduced
 from cbnet.matching import Table
 
 _KEPT = 1 << 16  # disjunctions that were reduced, some 100 bytes each

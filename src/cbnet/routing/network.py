@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.language.covering import PredicateLike, as_predicate
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
+from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching import Table
 from cbnet.routing.branches import Branches
 from cbnet.routing.interests import Interests

@@ -21,8 +21,8 @@ from typing import ClassVar
 from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.routing.header import Header
-from cbnet.routing.memory import State, total
 from cbnet.routing.network import Network
+from cbnet.routing.state import State, total
 
 
 class Router(ABC):
@@ -99,16 +99,16 @@ class Scheme(ABC):
 
 # name -> module and class: only what is asked for is imported
 _SCHEMES = {
-    "psf": ("cbnet.routing.psf", "Psf"),
-    "ips": ("cbnet.routing.ips", "Ips"),
-    "pif": ("cbnet.routing.pif", "Pif"),
-    "drp": ("cbnet.routing.drp", "Drp"),
-    "multitree": ("cbnet.routing.multitree", "MultiTree"),
+    "psf": ("cbnet.routing.schemes.psf", "Psf"),
+    "ips": ("cbnet.routing.schemes.ips", "Ips"),
+    "pif": ("cbnet.routing.schemes.pif", "Pif"),
+    "drp": ("cbnet.routing.schemes.drp", "Drp"),
+    "multitree": ("cbnet.routing.multitree.multitree", "MultiTree"),
 }
 SCHEMES = tuple(_SCHEMES)
 _SIMULATED_ONLY = {
-    "domains": ("cbnet.routing.domains", "Domains"),
-    "treeheader": ("cbnet.routing.tree_header", "TreeHeader"),
+    "domains": ("cbnet.routing.domains.scheme", "Domains"),
+    "treeheader": ("cbnet.routing.schemes.tree_header", "TreeHeader"),
 }
 SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # a live router drives the others
 

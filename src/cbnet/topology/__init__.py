@@ -1,20 +1,19 @@
 """What does the network look like? Graphs, how they are named, their shortest-path trees and their measures."""
 
-from cbnet.topology.as_classes import AsClass, as_classes, customer_trees
-from cbnet.topology.betweenness import betweenness, most_central
-from cbnet.topology.bridges import bridges
-from cbnet.topology.components import components, largest_component
-from cbnet.topology.edges import Relation
-from cbnet.topology.graph import Graph
-from cbnet.topology.growth import UNREACHED
-from cbnet.topology.named import topology
-from cbnet.topology.path_lengths import PathLengths, average_distance, path_lengths
-from cbnet.topology.tree_interfaces import distinct_trees
-from cbnet.topology.tree_load import link_load
-from cbnet.topology.tree_roots import draw_roots, root_classes
-from cbnet.topology.tree_stretch import ExtraLengths, extra_lengths
-from cbnet.topology.tree_ties import Ties, tied_trees
-from cbnet.topology.trees import (
+from cbnet.topology.graph.as_classes import AsClass, as_classes, customer_trees
+from cbnet.topology.graph.bridges import bridges
+from cbnet.topology.graph.components import components, largest_component
+from cbnet.topology.graph.edges import Relation
+from cbnet.topology.graph.graph import Graph
+from cbnet.topology.graph.traversal import UNREACHED
+from cbnet.topology.readers.specification import topology
+from cbnet.topology.survey.betweenness import betweenness, most_central
+from cbnet.topology.survey.interfaces import distinct_trees
+from cbnet.topology.survey.link_load import link_load
+from cbnet.topology.survey.path_lengths import PathLengths, average_distance, path_lengths
+from cbnet.topology.survey.stretch import ExtraLengths, extra_lengths
+from cbnet.topology.trees.roots import draw_roots, root_classes
+from cbnet.topology.trees.shortest_paths import (
     ROOT,
     Tree,
     distances,
@@ -22,6 +21,7 @@ from cbnet.topology.trees import (
     shortest_path_tree,
     shortest_path_trees,
 )
+from cbnet.topology.trees.ties import Ties, tied_trees
 
 __all__ = [
     "ROOT",

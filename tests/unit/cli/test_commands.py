@@ -3,7 +3,7 @@ import json
 import pytest
 
 from cbnet import Message
-from cbnet.language.witness import Search
+from cbnet.language.relations.witness import Search
 
 
 def rows(text):

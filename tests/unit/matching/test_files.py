@@ -2,8 +2,8 @@ import pytest
 
 from cbnet import Message, parse
 from cbnet.errors import FileError, InputError
-from cbnet.matching.message_files import read_messages
-from cbnet.matching.predicate_files import read_columns, read_predicates
+from cbnet.matching.files.message_files import read_messages
+from cbnet.matching.files.predicate_files import read_columns, read_predicates
 
 
 def written(tmp_path, name, text):

@@ -1,5 +1,5 @@
 import pytest
-from networks import TWELVE, graph
+from support.networks import TWELVE, graph
 
 from cbnet.errors import InputError
 from cbnet.routing import Network, scheme

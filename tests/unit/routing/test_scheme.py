@@ -1,5 +1,5 @@
 import pytest
-from networks import RING, Named
+from support.networks import RING, Named
 
 from cbnet.errors import InputError
 from cbnet.routing import SCHEMES, scheme

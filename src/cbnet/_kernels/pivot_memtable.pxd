@@ -1,0 +1,14 @@
+"""Filters that can be added and taken out one by one."""
+
+from libc.stdint cimport uint32_t
+
+from cbnet._kernels.target_set cimport TargetSet
+
+cdef class RecentIndex:
+    cdef dict equal
+    cdef dict tagged
+    cdef dict named
+    cdef list always
+    cdef readonly Py_ssize_t longest   # bucket so far
+    cdef list _bucket(self, frozenset tests)
+    cdef int add_targets(self, dict members, list tags, TargetSet *targets) except -1

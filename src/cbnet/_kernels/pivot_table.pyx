@@ -1,0 +1,212 @@
+"""The pivot index: which targets do messages reach, in all of it, in what is left of it, in several together?
+
+`pivot_match.pxd` says how one message is matched; `pivot_view.pxd` draws the arrays.
+"""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from cbnet._kernels.arrays cimport empty, owned
+from cbnet._kernels.message_encoding cimport Batch, Symbols
+from cbnet._kernels.pivot_match cimport State, close_state, match_attributes, open_state, reserve
+from cbnet._kernels.pivot_view cimport *
+from cbnet._kernels.pivot_memtable cimport RecentIndex
+from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, open_targets, take_targets
+
+cdef enum:
+    FEW_TESTS = 64
+
+
+cdef class Index:
+    """The arrays of a pivot index, checked against each other once, and room to match with."""
+
+    cdef View view
+    cdef readonly Symbols symbols
+    cdef readonly uint32_t targets
+    cdef object kept
+    cdef State own
+    cdef Found found
+    cdef Batch batch
+
+    def __init__(self, Symbols symbols, dict arrays, uint32_t targets):
+        self.symbols = symbols
+        self.targets = targets
+        self.kept = arrays
+        self.batch = Batch()
+        open_view(&self.view, symbols, arrays)
+        open_state(&self.own, &self.view, targets)
+
+    def __cinit__(self):
+        self.found.targets = NULL
+        self.found.used = self.found.room = 0
+
+    def __dealloc__(self):
+        close_state(&self.own)
+        PyMem_RawFree(self.found.targets)
+
+    def match_members(self, dict members, list labels):
+        """Match one message in its JSON form; return the labels of its targets, in order.
+
+        None if something in the message is not plain and valid. The lock of the interpreter is held
+        throughout, so that threads may call this at once.
+        """
+        return self._labelled(labels) if self._add_targets(members, &self.own.targets, NULL) else None
+
+    cdef bint _add_targets(self, dict members, TargetSet *targets, const uint8_t *removed) except -1:
+        """Add the targets of a message to a set; return False if it is not plain and valid."""
+        cdef TargetSet own = self.own.targets
+        self.batch.clear()
+        if not self.batch.push_members(self.symbols, members):
+            return False
+        reserve(&self.own, self.batch.used)
+        self.view.removed = removed
+        self.own.targets = targets[0]
+        match_attributes(&self.view, &self.own, self.batch.attributes, <uint32_t> self.batch.used)
+        self.own.targets = own
+        return True
+
+    cdef list _labelled(self, list labels):
+        """Take the targets that were found and return their labels.
+
+        Making a list may run other code, which may match here: what was found is put aside for it.
+        """
+        cdef Found found = self.found
+        cdef uint32_t known = <uint32_t> len(labels)
+        cdef Py_ssize_t i
+        found.used = 0
+        self.found.targets = NULL
+        self.found.room = 0
+        if not take_targets(&self.own.targets, &found):
+            raise MemoryError
+        answer = [labels[found.targets[i]] for i in range(found.used) if found.targets[i] < known]
+        PyMem_RawFree(self.found.targets)
+        self.found = found
+        return answer
+
+    cdef int _make_room(self, uint32_t targets) except -1:
+        """Have room for targets that were first named after the table was built."""
+        if targets > self.own.targets.total:
+            close_targets(&self.own.targets)
+            open_targets(&self.own.targets, targets + targets // 4)
+        return 0
+
+    def postings(self):
+        """Return how many postings there are: bucket singles and entries, listed ones, always."""
+        cdef View *view = &self.view
+        return (view.bucket.target_count, view.bucket.entry_count, view.listed.target_count,
+                view.listed.entry_count, view.always_count)
+
+    def words_of(self, frozenset tests):
+        """Return the words of a set of (name or tag, test, constant), sorted; None if the table lacks one."""
+        words = empty("Q", len(tests) + 1)
+        cdef uint64_t[::1] out = words
+        cdef Py_ssize_t count = encode_tests(&self.view, self.symbols, tests, &out[0])
+        return None if count < 0 else words[:count]
+
+    def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end):
+        """Match messages `first` to `end`; return offsets, targets and how many postings were touched.
+
+        The lock of the interpreter is not held: several threads may match at once.
+        """
+        cdef State state
+        cdef View view = self.view
+        cdef Found found
+        cdef Py_ssize_t row, widest = 0
+        cdef bint ok = True
+        offsets = empty("q", end - first + 1)
+        cdef int64_t[::1] ends = offsets
+        view.removed = NULL
+        for row in range(first, end):
+            widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
+        open_state(&state, &view, self.targets)
+        reserve(&state, widest)
+        found.targets = NULL
+        found.used = found.room = 0
+        with nogil:
+            ends[0] = 0
+            for row in range(first, end):
+                match_attributes(&view, &state, batch.attributes + batch.offsets[row],
+                                 <uint32_t> (batch.offsets[row + 1] - batch.offsets[row]))
+                ok = take_targets(&state.targets, &found)
+                if not ok:
+                    break
+                ends[row - first + 1] = found.used
+        touched = state.touched
+        close_state(&state)
+        if not ok:
+            PyMem_RawFree(found.targets)
+            raise MemoryError
+        return offsets, owned(found.targets, found.used), touched
+
+
+cdef class Remainder:
+    """An index less the postings that were removed from it."""
+
+    cdef readonly Index index
+    cdef readonly object removed    # an array of bits, one per posting; None: nothing was removed
+    cdef uint8_t *bits
+
+    def __init__(self, Index index not None, removed=None):
+        self.index = index
+        self._set(removed)
+
+    cdef int _set(self, object removed) except -1:
+        cdef uint8_t[::1] bits = removed
+        self.bits = NULL if removed is None else &bits[0]
+        self.removed = removed
+        return 0
+
+    def copy(self):
+        """Return a remainder that changes apart."""
+        return Remainder(self.index, None if self.removed is None else self.removed.copy())
+
+    def find(self, frozenset tests, uint32_t target):
+        """Return the number of the posting that is this filter of a target, or -1; see `find_filter`."""
+        cdef uint64_t few[FEW_TESTS]
+        cdef uint64_t *words = few
+        cdef Py_ssize_t count
+        cdef View *view = &self.index.view
+        if target >= self.index.targets:
+            return -1
+        if len(tests) > FEW_TESTS:
+            words = <uint64_t *> PyMem_RawCalloc(len(tests), sizeof(uint64_t))
+            if words == NULL:
+                raise MemoryError
+        view.removed = self.bits
+        try:
+            count = encode_tests(view, self.index.symbols, tests, words)
+            return -1 if count < 0 else find_filter(view, words, count, target)
+        finally:
+            if words != few:
+                PyMem_RawFree(words)
+
+    def remove(self, uint64_t posting):
+        """Remove a posting by its number."""
+        if self.removed is None:
+            removed = empty("B", sum(self.index.postings()) // 8 + 1)
+            removed[:] = 0
+            self._set(removed)
+        self.bits[posting >> 3] |= <uint8_t> (1 << (posting & 7))
+
+
+def match_together(tuple remainders, tuple recents, dict members, list labels):
+    """Match one message in its JSON form with several indexes; return the labels of its targets, in order.
+
+    None if something in the message is not plain and valid. What moves from one index to a later one
+    while this goes on is seen at least once.
+    """
+    cdef Remainder remainder
+    cdef RecentIndex recent
+    cdef Index first = (<Remainder> remainders[0]).index
+    tags = members.get("#", ())
+    if type(tags) is not list:
+        if not isinstance(tags, (tuple, set, frozenset)):
+            return None
+        tags = list(tags)
+    first._make_room(<uint32_t> len(labels))
+    for remainder in remainders:
+        if not remainder.index._add_targets(members, &first.own.targets, remainder.bits):
+            return None
+    for recent in recents:
+        recent.add_targets(members, tags, &first.own.targets)
+    return first._labelled(labels)

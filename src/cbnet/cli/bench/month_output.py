@@ -1,0 +1,107 @@
+"""Bench month output: how is what a network went through, and what became of its messages, shown to people?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cbnet.cli.console import counted
+from cbnet.cli.grids import add_cells, new_grid
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+    from cbnet.lab.bench.soak.month import MonthOutcome
+
+
+def print_month(outcomes: Sequence[MonthOutcome]) -> None:
+    """Print what happened, what became of the messages, how fast the network recovered, and whether all was right."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    first, plan = outcomes[0], outcomes[0].plan
+    console.print(
+        f"[bold]{plan.topology}, seed {plan.seed}[/]: {counted(first.routers, 'router')}, "
+        f"{counted(first.links, 'link')}, {counted(first.clients, 'client')}; {plan.hours:g} h of simulated time, "
+        f"{plan.rate:g} messages a second\n"
+    )
+    for grid in (_messages(outcomes), _requests(outcomes), _times(outcomes), _recoveries(outcomes)):
+        console.print(grid)
+    for line in _checked(outcomes):
+        console.print(line)
+
+
+def _messages(outcomes: Sequence[MonthOutcome]) -> Grid:
+    heads = ("messages", "quiet", "delivered", "missed: quiet", "changing", "twice", "spurious")
+    grid = new_grid("Messages", "scheme", *heads, tight=True)
+    for each in outcomes:
+        counts = each.counts
+        numbers = (
+            counts.messages, counts.quiet, counts.delivered, counts.missed_quiet, counts.missed_changing, counts.twice,
+            counts.spurious,
+        )  # fmt: skip
+        add_cells(grid, each.scheme, *(f"{count:,}" for count in numbers))
+    return grid
+
+
+def _requests(outcomes: Sequence[MonthOutcome]) -> Grid:
+    heads = ("requests", "replies", "by caches", "nobody", "timeouts", "missed: quiet", "no end")
+    grid = new_grid("Requests", "scheme", *heads, tight=True)
+    for each in outcomes:
+        counts = each.counts
+        numbers = (
+            counts.requests, counts.replies, counts.from_caches, counts.without, counts.timeouts,
+            counts.unanswered_quiet, counts.endless,
+        )  # fmt: skip
+        add_cells(grid, each.scheme, *(f"{count:,}" for count in numbers))
+    return grid
+
+
+def _times(outcomes: Sequence[MonthOutcome]) -> Grid:
+    heads = ("times", "p50 s", "p95", "longest", "time that it was quiet")
+    grid = new_grid("Recoveries: from a change in a quiet network until it is quiet again", "scheme", *heads)
+    for each in outcomes:
+        times = (f"{time:.2f}" for time in each.times)
+        add_cells(grid, each.scheme, f"{len(each.recoveries):,}", *times, f"{each.quiet_share:.0%}")
+    return grid
+
+
+def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
+    """Return what happened, with the times of the recoveries from nothing but that."""
+    import numpy as np
+
+    seconds: dict[str, list[float]] = {}
+    for outcome in outcomes:
+        for each in outcome.recoveries:
+            if len(each.kinds) == 1:
+                seconds.setdefault(each.kinds[0], []).append(each.seconds)
+    grid = new_grid("Seconds until all knew", "of what happened", "times", "by itself", "p50", "longest")
+    happened = sum((each.happened for each in outcomes[1:]), outcomes[0].happened.copy())
+    for kind, count in sorted(happened.items()):
+        alone = seconds.get(kind)
+        cells = ("0", "–", "–") if not alone else (f"{len(alone):,}", f"{np.median(alone):.2f}", f"{max(alone):.2f}")
+        add_cells(grid, kind, f"{count:,}", *cells)
+    return grid
+
+
+def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
+    from cbnet.lab.bench.soak.month import LIMIT
+
+    counts = [each.counts for each in outcomes]
+    late = sum(each.since_last > LIMIT for outcome in outcomes for each in outcome.recoveries)
+    late += sum(not outcome.is_settled for outcome in outcomes)
+    for wrong, said in (
+        (sum(each.missed_quiet for each in counts), "While all routers know what is so, nothing is missed: {} were"),
+        (sum(each.twice for each in counts), "Nothing is delivered twice: {} were"),
+        (sum(each.spurious for each in counts), "Nothing comes to who did not ask: {} did"),
+        (
+            sum(each.unanswered_quiet + each.endless for each in counts),
+            "Requests end, in a quiet network with a reply: {} did not",
+        ),
+        (late, f"{LIMIT:g} s after the last change all know of it: {{}} times not"),
+    ):
+        yield f"guaranteed    {said.format(f'{wrong:,}')}{' [bold red](BROKEN)[/]' if wrong else ''}."
+    missed = sum(each.missed_changing for each in counts)
+    yield f"not promised  While something changes, messages may miss somebody: {missed:,} deliveries did."
+    for each in counts:
+        yield from (f"[red]{example}[/]" for example in each.examples)

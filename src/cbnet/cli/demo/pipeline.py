@@ -1,0 +1,62 @@
+"""The demo's pipeline: what do the tables of a small Internet hold? The stages of [2014 §4], on Spark, in a minute.
+
+It leaves a folder from which the routers of the demo start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cbnet.cli.progress import Report
+    from cbnet.pipeline.run.configuration import Config
+    from cbnet.pipeline.run.runner import Outcome
+
+_GRAPH = "aslike:60"
+_CLUSTERS = 300  # of 1000 users
+_TABLES = 8  # of the most central routers
+# For a short run on one machine: no web page, few parts, and Java's quick compiler alone.
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
+def run_small_pipeline(folder: Path, report: Report = lambda _: None) -> list[Outcome]:
+    """Run the pipeline for a small Internet in a folder, and return what came of it."""
+    from cbnet.pipeline.run.runner import run
+    from cbnet.pipeline.spark.lazy_session import LateSession
+
+    report("starting Spark")
+    with LateSession("cbnet demo", conf=_SETTINGS) as session:
+        return [*run(_config(folder), session.start, lambda name: report(f"on Spark: {name}"))]
+
+
+def show_small_pipeline(outcomes: list[Outcome], console: Console) -> None:
+    """Draw Table 1 of the small Internet beside the paper's."""
+    from cbnet.cli.pipeline.pipeline_output import show_table1
+
+    seconds = sum(each.result.seconds for each in outcomes)
+    console.print(
+        f"[bold]An Internet in small[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users, made-up interests; on Spark in"
+        f" {seconds:.0f} seconds.\nEvery node says what its users want. This is what the most central router holds:\n"
+    )
+    show_table1(outcomes, console, most=1)
+
+
+def _config(folder: Path) -> Config:
+    from cbnet.pipeline.run.configuration import Config, Live, Network, People, Tables, papers_applications
+
+    return Config(
+        out=str(folder),
+        network=Network(graph=_GRAPH, routers=_TABLES),
+        population=People(clusters=_CLUSTERS),
+        applications=papers_applications(),
+        tables=Tables(),
+        live=Live(),
+    )

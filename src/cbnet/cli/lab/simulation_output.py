@@ -1,0 +1,159 @@
+"""Simulation output: what came of the messages, and how is it shown? A row for each scheme, and what else is asked."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.console import counted, print_json
+from cbnet.cli.grids import add_cells, new_grid
+from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+    from cbnet.language import Message
+    from cbnet.routing import Network, Scheme, Totals
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of all messages by one scheme."""
+
+    scheme: str
+    totals: Totals
+    state_bits: int
+    state_bits_formula: float | None
+    is_estimated: bool  # the state, from a sample of the routers
+
+    def members(self) -> dict[str, Any]:
+        """Return the members of the JSON object."""
+        totals = self.totals
+        counts = ("messages", "delivered", "missed", "spurious", "duplicates", "packets")
+        return {
+            "scheme": self.scheme,
+            **{name: getattr(totals, name) for name in counts},
+            "stretch_mean": round(totals.stretch_mean, 6) if totals.delivered else None,
+            "stretch_max": round(totals.stretch_max, 6) if totals.delivered else None,
+            "header_bytes": totals.header_bytes,
+            "state_bits": self.state_bits,
+            "state_bits_formula": None if self.state_bits_formula is None else round(self.state_bits_formula),
+            "state_bits_estimated": self.is_estimated,
+        }
+
+
+def show_rows(rows: Sequence[Row], network: Network, topology: str, *, as_json: bool) -> None:
+    """Print a row for each scheme; for people in two tables, under a line about the network."""
+    if as_json:
+        for row in rows:
+            print_json(row.members())
+        return
+    filters = sum(map(len, network.predicates.values()))
+    counts = (
+        (len(network), "node"), (network.graph.edge_count, "edge"), (len(network.senders), "sender"),
+        (len(network.receivers), "receiver"), (filters, "filter"), (rows[0].totals.messages, "message"),
+    )  # fmt: skip
+    print(f"{topology}: {', '.join(counted(*count) for count in counts)}\n")
+    _print("Deliveries", _deliveries(rows))
+    _print("Headers and state", _sizes(rows))
+
+
+def _deliveries(rows: Sequence[Row]) -> Grid:
+    grid = new_grid(
+        "", "scheme", "delivered", "missed", "spurious", "duplicates", "packets", "stretch", "max", tight=True
+    )
+    for row in rows:
+        totals = row.totals
+        counts = (totals.delivered, totals.missed, totals.spurious, totals.duplicates, totals.packets)
+        stretches = (totals.stretch_mean, totals.stretch_max)
+        shown = (f"{stretch:.3f}" if totals.delivered else "-" for stretch in stretches)
+        add_cells(grid, row.scheme, *(f"{count:,}" for count in counts), *shown)
+    return grid
+
+
+def _sizes(rows: Sequence[Row]) -> Grid:
+    grid = new_grid("", "scheme", "header bytes", "per packet", "state bits", "by formula", tight=True)
+    for row in rows:
+        header_bytes, packets = row.totals.header_bytes, row.totals.packets
+        add_cells(
+            grid,
+            row.scheme,
+            f"{header_bytes:,}",
+            f"{header_bytes / packets:.2f}" if packets else "-",
+            f"{row.state_bits:,}",
+            "-" if row.state_bits_formula is None else f"{row.state_bits_formula:,.0f}",
+        )
+    return grid
+
+
+def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> None:
+    """Print how many classes of senders some random routers can tell apart, and the one with the most neighbours."""
+    from cbnet.routing.schemes.source_classes import classes_at
+
+    names, degrees, senders = network.graph.names, network.graph.degrees.tolist(), len(network.senders)
+    chosen = random.Random(f"classes {seed}").sample(range(len(network)), min(count, len(network)))
+    found = classes_at(network.graph, sorted({*chosen, degrees.index(max(degrees))}), network.senders)
+    rows = [
+        {"router": names[u], "neighbours": degrees[u], "senders": senders, "classes": len(classes)}
+        for u, classes in found.items()
+    ]
+    if as_json:
+        for row in rows:
+            print_json(row)
+        return
+    grid = new_grid("", *rows[0], tight=True)
+    for row in rows:
+        add_cells(grid, *row.values())
+    _print("Classes of senders that a router cannot tell apart", grid)
+
+
+def _print(title: str, grid: Grid) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(f"[bold]{title}[/]", grid, "")
+
+
+def check_drawing(path: Path, network: Network) -> None:
+    """Refuse, before a long run, a drawing that could not be made after it."""
+    from cbnet.lab.report import check_drawable
+
+    check_drawable(network.graph)
+    problem = None
+    if path.is_dir():
+        problem = "Is a directory"
+    elif not path.parent.is_dir():
+        problem = "there is no such folder"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = "Permission denied"
+    if problem:
+        raise InputError(f"cannot write: {problem}", file=str(path))
+    if path.suffix != ".svg":
+        raise InputError("a drawing is SVG", hint=f"call it {path.with_suffix('.svg').name}", file=str(path))
+
+
+def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Message]]) -> None:
+    """Draw the delivery of the first message that somebody else is interested in; of the first one if there is none."""
+    from cbnet.lab.report import draw_graph
+    from cbnet.routing import deliver
+    from cbnet.routing.simulate.verdict import spurious_nodes
+
+    network = scheme.network
+    wanted = (each for each in traffic if set(network.interested(each[1])) - {each[0]})
+    source, message = next(wanted, traffic[0])
+    delivery = deliver(scheme, source, message)
+    drawing = draw_graph(
+        network.graph,
+        title=f"{scheme.name}: {message} from {network.graph.name(source)}",
+        source=source,
+        interested=network.interested(message),
+        ways=delivery.edges,
+        spurious=spurious_nodes(network, delivery),
+    )
+    try:
+        path.write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write: {error.strerror}", file=str(path)) from None

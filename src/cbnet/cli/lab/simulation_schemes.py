@@ -1,0 +1,128 @@
+"""Simulated schemes: which schemes does a simulation run, and with what options?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    from cbnet.routing import Network, Scheme
+    from cbnet.topology import Graph
+
+# option -> the schemes that look at it
+_EFFECTS = {
+    "unicast": ("drp",),
+    "partition": ("drp",),
+    "trees": ("multitree", "domains"),
+    "root": ("multitree", "domains"),
+    "commit": ("multitree", "domains"),
+    "domains": ("domains",),
+    "outside": ("domains",),
+    "hashes": ("treeheader",),
+    "header_bits": ("treeheader",),
+}
+
+
+@dataclass(frozen=True)
+class SchemeOptions:
+    """What is said on the command line; None where nothing is."""
+
+    unicast: str | None
+    partition: bool | None
+    trees: int | None
+    root: Sequence[str] | None
+    commit: str | None
+    domains: str | None
+    outside: str | None
+    hashes: int | None
+    header_bits: int | None
+    seed: int
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse options of schemes that are not asked for."""
+        idle: dict[tuple[str, ...], list[str]] = {}
+        for option, schemes in _EFFECTS.items():
+            if getattr(self, option) is not None and not set(schemes) & set(names):
+                idle.setdefault(schemes, []).append("--" + option.replace("_", "-"))
+        for schemes, options in idle.items():
+            given = " and ".join(options)
+            if len(schemes) == 1:
+                problem = f"{given}: only the scheme {schemes[0]} looks at it"
+                raise InputError(problem, hint=f"add {schemes[0]} to --scheme")
+            problem = f"{given}: only the schemes {' and '.join(schemes)} look at it"
+            raise InputError(problem, hint="add one of them to --scheme")
+
+    def build(self, names: Sequence[str], network: Network) -> list[Scheme]:
+        """Return the schemes of these names."""
+        from cbnet.routing import scheme
+
+        kinds = {name: scheme(name) for name in names}  # an unknown one is an error before anything is built
+        own: dict[str, Callable[[Network], Scheme]] = {
+            "drp": self._drp, "multitree": self._multitree, "domains": self._domains, "treeheader": self._tree_header
+        }  # fmt: skip
+        return [(own.get(name) or kinds[name])(network) for name in names]
+
+    def _drp(self, network: Network) -> Scheme:
+        from cbnet.routing.schemes.drp import Drp
+        from cbnet.routing.schemes.unicast import unicast
+
+        return Drp(network, unicast(self.unicast or "shortest", network), partition=bool(self.partition))
+
+    def _multitree(self, network: Network) -> Scheme:
+        from cbnet.routing.multitree.multitree import MultiTree
+
+        return MultiTree(network, self._roots(network.graph), commit=self.commit or "random", seed=self.seed)
+
+    def _domains(self, network: Network) -> Scheme:
+        from cbnet.routing.domains.scheme import Domains
+
+        graph, between = network.graph, self._roots(network.graph)
+        groups = self._groups(graph)
+        inside = between if self.root else _drawn_inside(graph, groups, self.trees or 1, self.seed)
+        policies = {"outside": self.outside or "all", "commit": self.commit or "random"}
+        return Domains(network, groups, inside, between, seed=self.seed, **policies)
+
+    def _tree_header(self, network: Network) -> Scheme:
+        from cbnet.routing.schemes.tree_header import HASHES, TreeHeader
+
+        return TreeHeader(network, hashes=HASHES if self.hashes is None else self.hashes, bits=self.header_bits)
+
+    def _roots(self, graph: Graph) -> list[int]:
+        from cbnet.cli.lab.roots import chosen_roots
+
+        return chosen_roots(graph, self.trees, self.root or [], self.seed)
+
+    def _groups(self, graph: Graph) -> Sequence[object]:
+        """Return the domain of each node: those of a file, or so many grown ones, by default √n."""
+        from math import isqrt
+
+        from cbnet.cli.lab.domain_file import read_domains
+        from cbnet.topology.trees.domains import grow_domains
+
+        said = self.domains if self.domains is not None else str(isqrt(len(graph)))
+        if not re.fullmatch("-?[0-9]+", said):
+            return read_domains(Path(said), graph)
+        if len(said) > len(str(len(graph))) + 1:
+            raise InputError(f"--domains must be from 1 to {len(graph):,}, not {said}")
+        groups: list[int] = grow_domains(graph, int(said)).tolist()
+        return groups
+
+
+def _drawn_inside(graph: Graph, groups: Sequence[object], count: int, seed: int) -> list[int]:
+    """Return the roots of so many trees in each domain, drawn by class among its nodes."""
+    import numpy as np
+
+    from cbnet.topology import draw_roots, root_classes
+    from cbnet.topology.trees.domains import checked_domains
+
+    domains = checked_domains(graph, groups)
+    roots: list[int] = []
+    for number in range(int(domains.max()) + 1):
+        mask = domains == number
+        roots += np.flatnonzero(mask)[draw_roots(root_classes(graph.part(mask)), count, seed=seed)].tolist()
+    return roots

@@ -1,0 +1,85 @@
+"""Tree output: how is what k trees cost and gain shown to people?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.console import counted
+from cbnet.cli.grids import add_cells, new_grid
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+    from cbnet.topology import Graph
+    from cbnet.topology.survey.claims import Claim
+
+_PERCENTS = {"p1": "1 %", "p25": "25 %", "p50": "50 %", "p75": "75 %", "p99": "99 %"}
+
+
+def show_trees(topology: str, graph: Graph, rows: Sequence[dict[str, Any]], claims: Sequence[Claim]) -> None:
+    """Print the findings in four tables, then what the paper claims beside what was found."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False)
+    selections, sources = rows[0]["selections"], rows[0]["sources"] // rows[0]["selections"]
+    console.print(
+        f"[bold]{escape(topology)}[/]: {counted(len(graph), 'node')}, {counted(graph.edge_count, 'link')};"
+        f" {counted(selections, 'selection')} of roots, {counted(sources, 'source')} in each\n",
+        soft_wrap=True,
+    )
+    more = "Hops more" if graph.is_unit else "Length more"
+    console.print(_lengths(f"{more} than in the graph, on average over the trees", "extra_mean", rows))
+    console.print(_lengths(f"{more} than in the graph, on the worst tree", "extra_worst", rows))
+    console.print(_interfaces(rows))
+    console.print(_links(rows))
+    console.print("[bold]What the paper says [2014], and what is found here[/]\n")
+    for line in _lines(claims):
+        console.print(line, soft_wrap=True)
+
+
+def _lengths(title: str, key: str, rows: Sequence[dict[str, Any]]) -> Grid:
+    grid = new_grid(title, "ties", "trees", "of", "mean", *_PERCENTS.values())
+    for row in rows:
+        for what in ("pairs", "sources"):
+            found = row[key][what]
+            add_cells(grid, row["ties"], row["k"], what, *(f"{found[name]:.2f}" for name in ("mean", *_PERCENTS)))
+    return grid
+
+
+def _interfaces(rows: Sequence[dict[str, Any]]) -> Grid:
+    heads = ("trees", "in use", "mean", *_PERCENTS.values(), "largest")
+    grid = new_grid("Distinct trees per interface", "ties", *heads)
+    for row in rows:
+        found = row["interfaces"]
+        least, most = found["largest"]
+        add_cells(
+            grid,
+            row["ties"],
+            row["k"],
+            f"{found['used']:,.0f}",
+            f"{found['mean']:.2f}",
+            *(f"{found[name]:.0f}" for name in _PERCENTS),
+            str(least) if least == most else f"{least} to {most}",
+        )
+    return grid
+
+
+def _links(rows: Sequence[dict[str, Any]]) -> Grid:
+    grid = new_grid("Load of links, in pairs of nodes", "ties", "trees", "links used", "of all", "mean", "largest")
+    for row in rows:
+        load = row["load"]
+        used = (f"{load['used']:,.0f}", f"{load['used'] / load['links']:.1%}")
+        add_cells(grid, row["ties"], row["k"], *used, f"{load['mean']:.4%}", f"{load['largest']:.2%}")
+    return grid
+
+
+def _lines(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield each claim once, with what was found for each rule of ties."""
+    verdicts = {True: "  [green]agrees[/]", False: "  [red]does not agree[/]", None: ""}
+    for said in dict.fromkeys((claim.where, claim.said) for claim in claims):
+        yield f"{said[0]}: {said[1]}"
+        for claim in claims:
+            if (claim.where, claim.said) == said:
+                yield f"  [cyan]{claim.ties:8}[/]  {claim.found}{verdicts[claim.agrees]}"

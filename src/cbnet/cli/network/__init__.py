@@ -1,0 +1,1 @@
+"""Commands that run, use and watch a live network."""

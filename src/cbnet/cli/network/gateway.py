@@ -1,0 +1,58 @@
+"""`cbnet gateway`: run a gateway between domains, as a file says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cbnet.cli.console import AsJson, print_json, print_remark
+
+if TYPE_CHECKING:
+    from cbnet.network.protocol.addresses import Address
+    from cbnet.network.service.gateway_file import GatewayPlan
+
+
+def gateway(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="A file with a table for each domain.")],
+    check: Annotated[bool, typer.Option("--check", help="Only check the file.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Run a gateway, which is a router in two or more networks, until it is told to end, by Ctrl-C or SIGTERM.
+
+    Example: cbnet gateway gateway.toml
+    """
+    from cbnet.network.service.gateway_file import read_gateway
+
+    plan = read_gateway(config)
+    if not check:
+        _run(plan, as_json=json)
+        return
+    networks = [each.settings.network for each in plan.sides]
+    if json:
+        print_json({"gateway": plan.name, "networks": networks, "ok": True})
+    else:
+        print(f"the configuration of {plan.name}, between {' and '.join(networks)}, is good")
+
+
+def _run(plan: GatewayPlan, *, as_json: bool) -> None:
+    from cbnet.network.logs import configure
+    from cbnet.network.service.gateway_process import serve_gateway
+    from cbnet.network.transport.event_loop import run
+
+    def started(addresses: Mapping[str, Address]) -> None:
+        for network, where in addresses.items():
+            if as_json:
+                print_json({"gateway": plan.name, "network": network, "address": str(where)})
+            else:
+                print(f"gateway {plan.name} listens at {where} in {network}")
+        sys.stdout.flush()
+
+    operation = plan.sides[0].operation
+    configure(operation.log, operation.log_level, plan.name)
+    run(serve_gateway(plan, on_start=started))
+    if operation.log == "text":
+        print_remark(f"gateway {plan.name} has ended")

@@ -1,0 +1,54 @@
+"""Pipeline more: what does a person see of what lies beyond Table 1? Folded tables, and what several trees cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.grids import add_cells, new_grid
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+    from cbnet.pipeline.run.runner import Outcome
+
+
+def more_grids(outcomes: Sequence[Outcome]) -> Iterator[Grid]:
+    """Yield a table for each kind of further results that a run has."""
+    folded = [each.result.facts for each in outcomes if each.name.startswith("folded/")]
+    if folded:
+        yield _folded(folded)
+    for each in outcomes:
+        if each.name == "curves":
+            yield _curves(each.result.facts["findings"])
+
+
+def _folded(stages: Sequence[Mapping[str, Any]]) -> Grid:
+    grid = new_grid("Tables folded over k trees", "k", "router", "entries", "of one tree's", "bytes at 50 each")
+    alone = {row["router"]: row["entries"] for facts in stages if facts["k"] == 1 for row in facts["rows"]}
+    for facts in sorted(stages, key=lambda facts: facts["k"]):
+        for row in facts["rows"]:
+            single = alone.get(row["router"])
+            times = f"{row['entries'] / single:.2f} ×" if single else ""
+            add_cells(grid, facts["k"], row["router"], f"{row['entries']:,}", times, f"{row['bytes']:,}")
+    return grid
+
+
+def _curves(findings: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return Figures 4 and 5 in numbers: of means over all nodes from a source, the 1st to the 99th percentile."""
+    heads = ["\nties", "\nk", "hops more\nmean", "\np1…p99", "in the worst tree\nmean", "\np1…p99"]
+    grid = new_grid("Ways on k trees", *heads, "trees of an interface\np99", "\nlargest", tight=True)
+    for found in findings:
+        mean, worst = found["extra_mean"]["sources"], found["extra_worst"]["sources"]
+        seen = found["interfaces"]
+        add_cells(
+            grid, found["ties"], found["k"], f"{mean['mean']:.2f}", _band(mean), f"{worst['mean']:.2f}", _band(worst),
+            f"{seen['p99']:g}", max(seen["largest"]),
+        )  # fmt: skip
+    add_cells(grid, "[2014]", "8", "", "1…2", "", "2.5…5.5", "", "")
+    add_cells(grid, "[2014]", "128", "", "", "", "", "", "90")
+    return grid
+
+
+def _band(percentiles: Mapping[str, float]) -> str:
+    return f"{percentiles['p1']:.1f}…{percentiles['p99']:.1f}"

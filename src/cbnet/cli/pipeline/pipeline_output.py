@@ -1,0 +1,190 @@
+"""Pipeline output: what does a person see of a run, and a program?
+
+Everything is taken from the facts that stages left in their `_cbnet.json`, so what was done in an earlier run is told
+as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.console import counted, print_json, print_remark
+from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.pipeline.extras_output import more_grids
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    from cbnet.pipeline.run.runner import Outcome, State
+    from cbnet.pipeline.spark.results import Result
+
+_COUNTS = {
+    "interfaces": "interfaces", "destinations": "destinations", "tags": "tags", "descriptors": "descriptors",
+    "kept": "descriptors kept", "share": "  share", "bytes": "bytes at 50 each",
+}  # fmt: skip
+_MIB = 2**20
+
+
+def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """Print an object for each stage, then one for each yield and each row of Table 1."""
+    from cbnet.pipeline.derive.derivation_counts import PAPER
+    from cbnet.pipeline.tables.table1 import PAPER_TABLE1
+
+    for each in outcomes:
+        print_json({**stage_members(each.name, each.result), "new": each.is_new})
+    for name, found in _yields(outcomes):
+        paper = PAPER[found["app"]]
+        print_json({"yield": name, **found, "paper": {key: getattr(paper, key) for key in _YIELD_KEYS}})
+    for row in _facts(outcomes, "table1")["rows"]:
+        paper_row = PAPER_TABLE1["all" if row["interface"] is None else "largest"]
+        print_json({"table1": "all" if row["interface"] is None else "largest", **row, "paper": paper_row})
+    print_json({"roles": _facts(outcomes, "table1")["roles"]})
+
+
+_YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "tags")
+
+
+def stage_members(name: str, result: Result) -> dict[str, Any]:
+    """Return what is known of a stage's result."""
+    facts = {key: value for key, value in result.facts.items() if key != "cost"}
+    members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.facts.get("cost", {})}
+    return {**members, "facts": facts}
+
+
+def state_members(name: str, state: State, result: Result | None) -> dict[str, Any]:
+    """Return how it stands with a stage."""
+    rows, seconds = (None, None) if result is None else (result.rows, result.seconds)
+    return {"stage": name, "state": str(state), "rows": rows, "seconds": seconds}
+
+
+def show_states(out: str, states: Sequence[tuple[str, State, Result | None]]) -> None:
+    """Draw a row for each stage."""
+    from rich.console import Console
+
+    grid = new_grid(out, "stage", "state", "rows", "seconds")
+    for name, state, result in states:
+        told = ("", "") if result is None else (f"{result.rows:,}", f"{result.seconds:,.1f}")
+        add_cells(grid, name, state, *told)
+    Console(highlight=False).print(grid)
+
+
+def show_outcomes(out: str, outcomes: Sequence[Outcome]) -> None:
+    """Draw what was read and derived, what stages took, Table 1, and what else there is."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for block in _yield_blocks(outcomes):
+        console.print(block, "", markup=False)
+    for line in _rejected_lines(outcomes):
+        print_remark(line)
+    console.print(stage_grid(outcomes))
+    show_table1(outcomes, console)
+    for grid in more_grids(outcomes):
+        console.print(grid)
+    console.print(f"Results: {out}", markup=False, soft_wrap=True)
+
+
+def show_table1(outcomes: Sequence[Outcome], console: Console, most: int | None = None) -> None:
+    """Draw Table 1 of each router, or of the first few, beside the paper's."""
+    facts = _facts(outcomes, "table1")
+    for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:most]:
+        rows = [row for row in facts["rows"] if row["router"] == router]
+        console.print(table1_grid(rows))
+    said = [f"{counted(load['descriptors'], role)}" for role, load in facts["roles"].items()]
+    console.print(
+        f"Of {counted(facts['nodes'], 'node')} with {counted(facts['links'], 'link')}: {' and '.join(said)}.\n"
+    )
+
+
+def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
+    """Return Table 1 of one router: all interfaces and the largest, each beside the paper's."""
+    from cbnet.pipeline.tables.table1 import PAPER_TABLE1
+
+    heads = ["all\nhere", "\n[2014]", "largest\nhere", "\n[2014]"]
+    grid = new_grid(f"Table 1: router {rows[0]['router']} on the tree of {rows[0]['root']}", "\n", *heads)
+    columns = [rows[0], PAPER_TABLE1["all"], *((rows[1], PAPER_TABLE1["largest"]) if len(rows) > 1 else ())]
+    for key, said in _COUNTS.items():
+        add_cells(grid, said, *(_cell(column, key) for column in columns))
+    return grid
+
+
+def stage_grid(outcomes: Sequence[Outcome]) -> Grid:
+    """Return what each stage took, and all of them together."""
+    grid = new_grid(
+        "Stages",
+        "\n",
+        "\nrows",
+        "\nseconds",
+        "CPU s\nJava",
+        "CPU s\nPython",
+        "peak\nMiB",
+        "shuffled\nMiB",
+        "\n",
+        tight=True,
+    )
+    for each in outcomes:
+        cost = each.result.facts.get("cost", {})
+        add_cells(
+            grid,
+            each.name,
+            f"{each.result.rows:,}",
+            f"{each.result.seconds:,.1f}",
+            *_costs(cost),
+            "" if each.is_new else "earlier",
+        )
+    costs = [each.result.facts.get("cost", {}) for each in outcomes]
+    seconds = sum(each.result.seconds for each in outcomes)
+    add_cells(grid, "all", "", f"{seconds:,.1f}", *_costs(_together(costs)), "")
+    return grid
+
+
+def _together(costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return costs added up; of memory, the most."""
+    found: dict[str, Any] = {}
+    for cost in costs:
+        for key, value in cost.items():
+            if value is not None:
+                before = found.get(key, 0)
+                found[key] = max(before, value) if "peak" in key else before + value
+    return found
+
+
+def _costs(cost: dict[str, Any]) -> Iterator[str]:
+    for key in ("java_cpu_seconds", "python_cpu_seconds"):
+        yield f"{cost[key]:,.1f}" if cost.get(key) is not None else "–"
+    for key in ("peak_bytes", "shuffle_bytes"):
+        yield f"{cost[key] / _MIB:,.0f}" if cost.get(key) is not None else "–"
+
+
+def _cell(row: dict[str, Any], key: str) -> str:
+    if key == "share":
+        return f"{row['kept'] / row['descriptors']:.1%}" if row["descriptors"] else "–"
+    return f"{row[key]:,}"
+
+
+def _yield_blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    from cbnet.pipeline.derive.derivation_counts import Yield, side_by_side
+
+    for name, found in _yields(outcomes):
+        text = side_by_side(Yield(**found))
+        yield text if name == found["app"] else f"{name}, as\n{text}"
+
+
+def _yields(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for each in outcomes:
+        if "yield" in each.result.facts:
+            yield each.name.removeprefix("descriptors/"), each.result.facts["yield"]
+
+
+def _rejected_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for each in outcomes:
+        rejected = each.result.facts.get("rejected")
+        if rejected:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in rejected.items())
+            yield f"{each.name}: malformed rows: {reasons}; they are in {each.result.facts['aside']}"
+
+
+def _facts(outcomes: Sequence[Outcome], stage: str) -> Any:
+    return next(each.result.facts for each in outcomes if each.name == stage)

@@ -1,0 +1,29 @@
+"""`cbnet check`: is this text a predicate, and what does it come down to?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cbnet.cli.console import AsJson, print_json
+
+
+def check(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A predicate, in quotes.", show_default=False)],
+    json: AsJson = False,
+) -> None:
+    """Parse a predicate; show its normal form, its reduction and its size.
+
+    Example: cbnet check '(x > 10 and y = 100) or (y > 0)'
+    """
+    from cbnet.language import parse, reduce, size
+
+    predicate = parse(text)
+    reduced = reduce(predicate)
+    if json:
+        print_json({"predicate": str(predicate), "reduced": str(reduced), "size": size(predicate)})
+        return
+    print(f"predicate  {predicate}")
+    print(f"reduced    {reduced}")
+    print(f"size       {size(predicate)}, reduced {size(reduced)}")

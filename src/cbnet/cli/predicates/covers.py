@@ -1,0 +1,53 @@
+"""`cbnet covers`: does one predicate make another redundant?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cbnet.cli.console import AsJson, print_json
+from cbnet.errors import CbnetError, InputError
+
+if TYPE_CHECKING:
+    from cbnet.language import Predicate
+
+
+def covers(
+    wide: Annotated[str, typer.Argument(metavar="A", help="The wide predicate, in quotes.", show_default=False)],
+    narrow: Annotated[str, typer.Argument(metavar="B", help="The narrow predicate.", show_default=False)],
+    json: AsJson = False,
+) -> None:
+    """Say whether every message that matches B also matches A; if not, show one that does not.
+
+    Example: cbnet covers 'severity > 2' 'severity > 3'
+    """
+    from cbnet.language import covers as relation
+    from cbnet.language import search_counterexample
+    from cbnet.language.syntax.json_form import message_to_json
+    from cbnet.matching.reference import match
+
+    a, b = _parsed("A", wide), _parsed("B", narrow)
+    answer = relation(a, b)
+    search = search_counterexample(a, b)
+    message = None if answer else search.message
+    if message is not None and match({"A": a, "B": b}, message) != ["B"]:
+        raise CbnetError(f"{message!r} was found as a counter-example and is none: please report this")
+    if json:
+        print_json({"covers": answer, "counterexample": None if message is None else message.to_dict()})
+        return
+    print("yes" if answer else "no")
+    if message is not None:
+        print(f"counter-example: {message_to_json(message)} matches B and not A")
+    elif not answer:
+        why = "filters of A cover it together" if search.is_exhausted else "the search for one was given up"
+        print(f"no one filter of A covers B, but there is no counter-example: {why}")
+
+
+def _parsed(which: str, text: str) -> Predicate:
+    from cbnet.language import parse
+
+    try:
+        return parse(text)
+    except InputError as error:
+        raise error.at(file=which) from None

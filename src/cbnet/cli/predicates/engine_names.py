@@ -1,0 +1,26 @@
+"""Engine names: which engines can a command be given?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cbnet.errors import InputError
+
+
+def checked_engine(name: str) -> str:
+    """Return the name of an engine, whichever filters it takes. Asked before a long build."""
+    from cbnet.matching.engines.registry import engine
+
+    engine(name)
+    return name
+
+
+def checked_engines(names: Iterable[str] | None) -> list[str]:
+    """Return engines that take all filters by their names, each once; all of them if none is named."""
+    from cbnet.matching.engines.registry import ENGINES
+
+    chosen = list(dict.fromkeys(names or ENGINES))
+    for name in chosen:
+        if name not in ENGINES:
+            raise InputError(f"unknown engine {name!r}", hint="use one of " + ", ".join(ENGINES))
+    return chosen

@@ -1,0 +1,172 @@
+"""`cbnet match`: which interfaces does each message go to?"""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+
+import typer
+
+from cbnet.cli.console import AsJson, counted, print_error, print_remark, shown
+from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from cbnet.cli.predicates.message_lines import EncodedLines
+    from cbnet.cli.predicates.rule_file import AnyTable
+    from cbnet.language import Message
+    from cbnet.matching import Explanation
+
+Read: TypeAlias = Callable[[int], bytes]
+
+
+def match(
+    table: Annotated[
+        Path,
+        typer.Option("--table", help="A compiled table, or predicates: .toml, .jsonl, .parquet.", show_default=False),
+    ],
+    messages: Annotated[str, typer.Option("--messages", help="Messages as JSON Lines; - is standard input.")] = "-",
+    explain: Annotated[bool, typer.Option("--explain", help="Say why, for every interface.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Check every byte of a compiled table first.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Print, a line per message, the interfaces that it goes to.
+
+    A bad line is reported and counted, and the rest goes on; the exit code is then 2.
+
+    Example: cbnet match --table predicates.toml --messages messages.jsonl
+    """
+    from cbnet.cli.predicates.message_lines import read_encoded
+    from cbnet.cli.predicates.rule_file import open_any_table
+
+    answers = _Answers(open_any_table(table, verify=verify or explain), explain=explain, as_json=json)
+    source = "standard input" if messages == "-" else messages
+    with _opened(messages) as read:
+        for lines in read_encoded(_checked(read, source), answers.symbols):
+            _print(answers.rows(lines), None if json else source)
+    if not json:
+        counts = ((answers.matched, "message"), (answers.delivered, "delivery"), (answers.bad, "bad line"))
+        print_remark(", ".join(counted(*count) for count in counts))
+    raise typer.Exit(2 if answers.bad else 0)
+
+
+class _Answers:
+    """Matches lines, says in a row of text what comes of each, and counts."""
+
+    def __init__(self, table: AnyTable, *, explain: bool, as_json: bool) -> None:
+        self._table = table
+        self._explain = explain
+        self._row = _json_row if as_json else _text_row
+        self._written = cache(_as_json if as_json else shown)  # an interface is written once, and printed often
+        self.symbols = table.compiled.symbols
+        self.matched = self.delivered = self.bad = 0
+
+    def rows(self, lines: EncodedLines) -> Iterator[str | InputError]:
+        """Yield the row of each line, in their order, or what is wrong with the line."""
+        offsets, targets, _ = self._table.compiled.match_batch(lines.batch)
+        labels, ends = self._table.compiled.labels, offsets.tolist()
+        found = [self._written(labels[target]) for target in targets.tolist()]
+        for number, line, outcome in zip(lines.numbers, lines.lines, lines.outcomes, strict=True):
+            if isinstance(outcome, InputError):
+                self.bad += 1
+                yield outcome
+            else:
+                interfaces = found[ends[outcome] : ends[outcome + 1]]
+                self.matched += 1
+                self.delivered += len(interfaces)
+                yield self._row(number, interfaces, self._reasons(line) if self._explain else None)
+
+    def _reasons(self, line: bytes) -> list[Explanation]:
+        from cbnet.cli.predicates.message_lines import message_of
+        from cbnet.matching.explain import explain
+
+        message = cast("Message", message_of(line))  # it has been read once
+        return [explain(message, interface, predicate) for interface, predicate in self._table.predicates.items()]
+
+
+def _text_row(number: int, interfaces: list[str], reasons: list[Explanation] | None) -> str:
+    row = f"{number}: {', '.join(interfaces) or '(none)'}"
+    if reasons is None:
+        return row
+    return "\n".join([row, *(f"    {line}" for reason in reasons for line in str(reason).split("\n"))])
+
+
+def _json_row(number: int, interfaces: list[str], reasons: list[Explanation] | None) -> str:
+    more = "" if reasons is None else f', "explain": {_as_json([_reason_members(reason) for reason in reasons])}'
+    return f'{{"message": {number}, "interfaces": [{", ".join(interfaces)}]{more}}}'
+
+
+def _as_json(value: Any) -> str:
+    return json_text.dumps(value, ensure_ascii=False)
+
+
+def _reason_members(explanation: Explanation) -> dict[str, Any]:
+    closest = [
+        {"filter": str(near_miss.filter), "failures": list(map(str, near_miss.failures))}
+        for near_miss in explanation.near_misses
+    ]
+    matched_by = None if explanation.filter is None else str(explanation.filter)
+    return {"interface": explanation.interface, "filter": matched_by, "closest": closest}
+
+
+def _print(rows: Iterable[str | InputError], source: str | None) -> None:
+    """Print rows and errors in their order; the errors as JSON if no source of them is given."""
+    for is_error, group in groupby(rows, lambda row: isinstance(row, InputError)):
+        if is_error:
+            for error in cast("Iterator[InputError]", group):
+                print_error(error.at(file=source), as_json=source is None)
+        else:
+            sys.stdout.write("\n".join([*cast("Iterator[str]", group), ""]))
+    sys.stdout.flush()  # who waits at the other end of a pipe gets the answers so far
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[Read]:
+    """Open a file, with a progress bar where a person waits for it, or standard input.
+
+    What is given reads up to so many bytes, and waits for none if there are some.
+    """
+    if name == "-":
+        if sys.stdin is None:
+            raise InputError("there is no standard input", hint="name a file with --messages")
+        if sys.stdin.isatty():
+            print_remark("reading messages from the terminal, one JSON object to a line; end with Ctrl-D")
+        yield cast("BufferedReader", sys.stdin.buffer).read1
+        return
+    with _file(name) as file:
+        if sys.stderr.isatty() and not sys.stdout.isatty():
+            from cbnet.cli.progress import progress_bar
+
+            with (
+                progress_bar() as bar,
+                bar.wrap_file(file, Path(name).stat().st_size, description="Matching") as watched,
+            ):
+                yield watched.read
+        else:
+            yield file.read1
+
+
+def _checked(read: Read, source: str) -> Read:
+    """Return `read`, with an error that names the source where reading fails."""
+
+    def checked(count: int) -> bytes:
+        try:
+            return read(count)
+        except OSError as error:
+            raise InputError(f"cannot read: {error.strerror}", file=source) from None
+
+    return checked
+
+
+def _file(name: str) -> BufferedReader:
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", file=name) from None

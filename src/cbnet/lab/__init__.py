@@ -1,0 +1,1 @@
+"""The laboratory: generators, benchmarks, the experiments of the papers, and their reports."""

@@ -1,0 +1,1 @@
+"""Benchmarks of forwarding tables: matching, updates, tag tables, minimal sets."""

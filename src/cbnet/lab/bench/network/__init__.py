@@ -1,0 +1,1 @@
+"""Benchmarks of live networks of router processes, beside a broker."""

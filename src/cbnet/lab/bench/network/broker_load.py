@@ -1,0 +1,127 @@
+"""Broker load: the same clients as `network_load`, of a broker that filters by headers.
+
+A subscriber has a queue, with a binding for each value that it asks for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from selectors import EVENT_READ, DefaultSelector
+from typing import TYPE_CHECKING, Any
+
+from cbnet.errors import InputError
+from cbnet.lab.bench.network.amqp import AmqpClient, publication
+from cbnet.lab.bench.network.load_processes import LoadProcesses
+from cbnet.language.constraint import Op
+from cbnet.language.syntax.parser import parse
+from cbnet.network.client.load_clients import STAMP, Deliveries, Order, Pace, Published, Tally
+
+if TYPE_CHECKING:
+    from cbnet.lab.bench.network.traffic import Traffic, Wanted
+
+_END = b"\xce"
+_AT_ONCE = 1 << 16  # bytes that are sent together
+_SILENCE = 0.01  # seconds between two looks at what is asked next
+
+
+def broker_load(port: int, traffic: Traffic, wanted: Wanted, payload: int, processes: int) -> LoadProcesses:
+    """Return the clients of a broker: subscribers in so many processes, and one that publishes."""
+    subscribers = [(number, bindings(own)) for number, own in enumerate(traffic.subscribers)]
+    shares = [subscribers[place::processes] for place in range(min(processes, len(subscribers)))]
+    exchange = f"{traffic.name}-{traffic.filters}"
+    client = AmqpClient("127.0.0.1", port)
+    client.declare_exchange(exchange)
+    client.close()
+    publisher = (_publishing, (port, exchange, traffic.contents, wanted.deliveries, payload))
+    return LoadProcesses(publisher, [(_receiving, (port, exchange, share)) for share in shares])
+
+
+def bindings(predicates: Sequence[str]) -> list[dict[str, object]]:
+    """Return the headers that filters of equalities ask for; other filters cannot be said to a broker."""
+    found: list[dict[str, object]] = []
+    for text in predicates:
+        for filter in parse(text).filters:
+            if filter.tags or any(constraint.op is not Op.EQ for constraint in filter.constraints):
+                raise InputError(f"a headers exchange has no way to say {filter}", hint="use equality alone")
+            found.append({constraint.name: constraint.value for constraint in filter.constraints})
+    return found
+
+
+def _publishing(
+    port: int,
+    exchange: str,
+    contents: Sequence[Mapping[str, object]],
+    deliveries: Sequence[int],
+    payload: int,
+    tally: Tally,
+    asked: Callable[[], Any],
+    answer: Callable[[Any], None],
+) -> None:
+    client = AmqpClient("127.0.0.1", port)
+    size = max(STAMP.size, payload)
+    written = [publication(exchange, content, size) for content in contents]
+    answer("ready")
+    while isinstance(order := _next(asked), Order):
+        answer(_carry_out(order, client, written, size, Pace(order, deliveries, tally)))
+    client.close()
+
+
+def _carry_out(order: Order, client: AmqpClient, written: Sequence[bytes], size: int, pace: Pace) -> Published:
+    end = bytes(size - STAMP.size) + _END
+    waiting = bytearray()
+    began = time.monotonic_ns()
+    for number in range(order.first, order.first + order.count):
+        while (seconds := pace.wait(number)) > 0:
+            client.socket.sendall(waiting)
+            waiting.clear()
+            time.sleep(seconds)
+        waiting += written[number % len(written)]
+        waiting += STAMP.pack(number, time.monotonic_ns())
+        waiting += end
+        if len(waiting) > _AT_ONCE:
+            client.socket.sendall(waiting)
+            waiting.clear()
+    client.socket.sendall(waiting)
+    return Published(began, time.monotonic_ns(), pace.late)
+
+
+def _receiving(
+    port: int,
+    exchange: str,
+    share: Sequence[tuple[int, Sequence[Mapping[str, object]]]],
+    process: int,
+    tally: Tally,
+    asked: Callable[[], Any],
+    answer: Callable[[Any], None],
+) -> None:
+    came = Deliveries()
+    selector = DefaultSelector()
+    for number, own in share:
+        client = AmqpClient("127.0.0.1", port)
+        queue = f"{exchange}-{number}"
+        client.declare_queue(queue)
+        client.bind(queue, exchange, own)
+        client.consume(queue)
+        selector.register(client.socket, EVENT_READ, (number, client))
+    answer("ready")
+    while True:
+        for key, _ in selector.select(_SILENCE):
+            number, client = key.data
+            bodies = client.bodies()
+            now = time.monotonic_ns()
+            for body in bodies:
+                came.note(number, body, now)
+            tally.add(process, len(bodies))
+        said = asked()
+        if said == "end":
+            return
+        if said is not None:
+            answer(came)
+            came = Deliveries()
+
+
+def _next(asked: Callable[[], Any]) -> Any:
+    while (said := asked()) is None:
+        time.sleep(_SILENCE)
+    return said

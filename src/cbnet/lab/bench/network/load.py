@@ -1,0 +1,50 @@
+"""Network load: which clients does a run of the network benchmark have, and where?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cbnet.lab.bench.network.load_processes import LoadProcesses
+from cbnet.network.client.load_clients import Tally, publish, receive
+from cbnet.network.transport.event_loop import run
+
+if TYPE_CHECKING:
+    from cbnet.lab.bench.network.traffic import Traffic, Wanted
+
+
+def network_load(
+    routers: Sequence[str], publish_at: Sequence[str], traffic: Traffic, wanted: Wanted, payload: int, processes: int
+) -> LoadProcesses:
+    """Return the clients of a network: subscribers at each router in turn, in so many processes, and publishers.
+
+    routers, publish_at: addresses.
+    """
+    subscribers = [
+        (number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)
+    ]  # fmt: skip
+    shares = [subscribers[place::processes] for place in range(min(processes, len(subscribers)))]
+    publisher = (_publishing, (publish_at, traffic.contents, wanted.deliveries, payload))
+    return LoadProcesses(publisher, [(_receiving, (share,)) for share in shares])
+
+
+def _publishing(
+    routers: Sequence[str],
+    contents: Sequence[dict[str, Any]],
+    deliveries: Sequence[int],
+    payload: int,
+    tally: Tally,
+    asked: Callable[[], Any],
+    answer: Callable[[Any], None],
+) -> None:
+    run(publish(routers, contents, deliveries, payload, tally, asked, answer))
+
+
+def _receiving(
+    share: Sequence[tuple[int, str, Sequence[str]]],
+    process: int,
+    tally: Tally,
+    asked: Callable[[], Any],
+    answer: Callable[[Any], None],
+) -> None:
+    run(receive(share, process, tally, asked, answer))

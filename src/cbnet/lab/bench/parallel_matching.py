@@ -1,0 +1,86 @@
+"""Processes: how much faster than one are two that share nothing but the machine?
+
+It calibrates threads: two threads cannot do better than two processes that match the same messages
+against the same table file, each a half of them, with nothing to share or to put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cbnet.errors import CbnetError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cbnet.lab.bench.timing import Passes
+
+ONE, TWO = "one process", "two processes"
+
+
+@contextmanager
+def matching_processes(table: Path, messages: pa.RecordBatch) -> Iterator[dict[str, Passes]]:
+    """Start two processes; give the ways to match all messages with one of them and with both."""
+    middle = messages.num_rows // 2
+    halves = [messages.slice(0, middle), messages.slice(middle)]
+    context = get_context("spawn")  # a fork would copy the threads of Arrow in an unknown state
+    pipes = [context.Pipe() for _ in halves]
+    workers = [
+        context.Process(target=_match_when_asked, args=(theirs, table, halves), daemon=True) for _, theirs in pipes
+    ]
+    connections = [ours for ours, _ in pipes]
+    try:
+        for worker, (_, theirs) in zip(workers, pipes, strict=True):
+            worker.start()
+            theirs.close()
+        for connection in connections:
+            _received(connection)  # it is ready
+        yield {
+            ONE: lambda times: _run(connections[:1], [(0, 1)], times),
+            TWO: lambda times: _run(connections, [(0,), (1,)], times),
+        }
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.join()
+        for connection in connections:
+            connection.close()
+
+
+def _run(connections: Sequence[Connection], halves: Sequence[tuple[int, ...]], times: int) -> float:
+    """Let each worker match its halves so many times; return the seconds from the first start to the last end."""
+    for connection, own in zip(connections, halves, strict=True):
+        connection.send((own, times))
+    spans = [_received(connection) for connection in connections]
+    return float(max(end for _, end in spans) - min(start for start, _ in spans))
+
+
+def _received(connection: Connection) -> Any:
+    try:
+        return connection.recv()
+    except EOFError:
+        raise CbnetError("a process of the calibration has ended too soon") from None
+
+
+def _match_when_asked(connection: Connection, table: Path, halves: Sequence[pa.RecordBatch]) -> None:
+    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.storage.arrow_messages import encode_batch
+
+    signal(SIGINT, SIG_IGN)  # who is interrupted from the keyboard ends this process
+    compiled = Compiled.open(table)
+    encoded = [encode_batch(half, compiled.symbols) for half in halves]  # each with what it keeps alive
+    connection.send("ready")
+    while True:
+        own, times = connection.recv()
+        start = monotonic()  # one clock for all processes
+        for _ in range(times):
+            for half in own:
+                compiled.match_batch(encoded[half][0])
+        connection.send((start, monotonic()))

@@ -1,0 +1,1 @@
+"""Benchmarks of matching on Spark, beside plain Spark SQL."""

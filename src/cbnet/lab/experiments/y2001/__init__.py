@@ -1,0 +1,1 @@
+"""Experiments of [2001], Fast Forwarding for Content-Based Networking."""

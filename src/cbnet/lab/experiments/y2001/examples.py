@@ -1,0 +1,155 @@
+"""[2001 §3]: what comes of its worked examples? The table of Figure 4, the index of Figure 7, the loop of Figure 8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.oracle import Oracle
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table, where
+from cbnet.lab.experiments.example_table import example_table
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, Contest, Way
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.workload import Forwarding2001
+from cbnet.language import Message, parse
+from cbnet.matching import Table, reference
+from cbnet.matching.engines.registry import ENGINES
+
+_SIZES = [2, 3, 3, 2, 1, 2, 2]  # of the filters of Figure 4
+_MESSAGES: tuple[dict[str, Any], ...] = (
+    {"dest": "Milano", "price": 400, "airline": "UA", "orig": "Denver"},
+    {"dest": "Milano", "price": 500},
+    {"stock": "MSFT", "price": 150},
+    {"stock": "DYS", "quantity": 2000, "price": 100, "orig": "Denver"},
+    {"airline": "UA", "upgradeable": True},
+    {"dest": "New York", "price": 200},
+)
+_CONSTRAINTS = (
+    *(f"quantity < {bound}" for bound in (5, 20, 350)),
+    *(f"quantity > {bound}" for bound in (0, 3, 50, 200)),
+)
+_SELECTED = {"quantity < 20", "quantity < 350", "quantity > 3", "quantity > 0"}
+_WAYS = (
+    COUNTING, SELECTIVE, Way("counting, no short-circuit", short_circuit=False),
+    Way("counting, 10 rounds, no short-circuit", rounds=10, short_circuit=False), PIVOT,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Random tables to be matched with the short-circuit on and off: how many, and of how many filters."""
+
+    tables: int = 10
+    filters: int = 300
+    messages: int = 50
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    filters = [
+        {"interface": interface, "constraints": len(each.constraints)}
+        for interface, predicate in example_table().items()
+        for each in predicate.filters
+    ]
+    return {
+        "filters": as_table(filters),
+        "messages": as_table([*_matched()]),
+        "lookups": as_table([*_lookups()]),
+        "answers": as_table([*_answers(parameters, context)]),
+    }
+
+
+def _matched() -> Iterator[Row]:
+    """Yield where messages go by the example table, by each engine and by the reference."""
+    predicates = example_table()
+    for number, members in enumerate(_MESSAGES):
+        yield {"message": number, "engine": "reference", "to": sorted(reference.match(predicates, Message(members)))}
+        for engine in ENGINES:
+            table = Table.build(predicates, engine=engine)
+            yield {"message": number, "engine": engine, "to": sorted(table.match(members))}
+
+
+def _lookups() -> Iterator[Row]:
+    """Yield which constraints of Figure 7 a value passes; 20 and 3 are also constants."""
+    for engine in ENGINES:
+        table = Table.build({text: parse(text) for text in _CONSTRAINTS}, engine=engine)
+        for value in (10, 20, 3):
+            yield {"quantity": value, "engine": engine, "selected": sorted(table.match({"quantity": value}))}
+
+
+def _answers(parameters: Parameters, context: Context) -> Iterator[Row]:
+    """Yield how many answers of each way to random messages differ from the reference."""
+    for number in range(parameters.tables):
+        context.progress(number, parameters.tables, "random tables")
+        mix = Forwarding2001(
+            N=parameters.messages, F=parameters.filters, I=1 + number % 7, A=10, seed=context.seed + number
+        )
+        given = make(mix, lambda _: None)
+        contest = Contest(given, _WAYS)
+        predicates = Oracle(given.filters).all_predicates()
+        right = [sorted(reference.match(predicates, Message.from_dict(members))) for members in given.members]
+        for way in _WAYS:
+            answer = contest.match(way).answer
+            own = [answer.targets[a:b].tolist() for a, b in zip(answer.offsets[:-1], answer.offsets[1:], strict=True)]
+            wrong = sum(one != other for one, other in zip(own, right, strict=True))
+            yield {"table": number, "way": way.name, "messages": len(right), "wrong": wrong}
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    rows = {name: table.to_pylist() for name, table in tables.items()}
+    return [_example(rows["filters"], rows["messages"]), _index(rows["lookups"]), _switches(rows["answers"])]
+
+
+def _example(filters: list[Row], messages: list[Row]) -> Finding:
+    sizes = [row["constraints"] for row in filters]
+    right = {row["message"]: row["to"] for row in where(messages, engine="reference")}
+    wrong = sum(row["to"] != right[row["message"]] for row in messages)
+    interfaces = len({row["interface"] for row in filters})
+    ours = (
+        f"{interfaces} interfaces, {len(sizes)} filters: {', '.join(map(str, sizes))}; of {len(right)} messages "
+        f"{wrong} go elsewhere by an engine than by the reference"
+    )
+    if (interfaces, sizes, wrong) == (3, _SIZES, 0):
+        return Finding(1, ours, "holds")
+    return Finding(1, ours, "fails", "the table or its answers are not the paper's")
+
+
+def _index(rows: list[Row]) -> Finding:
+    found = {tuple(row["selected"]) for row in where(rows, quantity=10)}
+    ours = "; ".join(", ".join(text.removeprefix("quantity ") for text in selected) for selected in found)
+    equal = [text for row in rows for text in row["selected"] if text.split()[-1] == str(row["quantity"])]
+    ours += f"; constants that equal the value: {len(equal)} selected"
+    if found == {tuple(sorted(_SELECTED))} and not equal:
+        return Finding(2, ours, "holds")
+    return Finding(2, ours, "fails", "the engines select other constraints")
+
+
+def _switches(rows: list[Row]) -> Finding:
+    messages, wrong = (sum(row[name] for row in rows) for name in ("messages", "wrong"))
+    ways = len({row["way"] for row in rows})
+    ours = (
+        f"{messages:,} answers, by {ways} ways on {len(rows) // ways} random tables: {wrong} differ from the reference"
+    )
+    return Finding(3, ours, "fails" if wrong else "holds", "answers differ" if wrong else "")
+
+
+def _charts(_: Tables, __: Parameters) -> list[Chart]:
+    return []
+
+
+EXPERIMENT = Experiment(
+    name="2001-examples",
+    title="The worked examples",
+    paper="2001",
+    section="§3, Figures 4, 7 and 8",
+    claims=(1, 2, 3),
+    scales={"quick": Parameters(), "full": Parameters(50, 500, 100), "paper": Parameters(200, 1000, 100)},
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+)

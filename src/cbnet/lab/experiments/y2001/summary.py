@@ -1,0 +1,220 @@
+"""[2001 §4.1, §4.3, §5]: what do the index of constraints and the short-circuit by interface save?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import pyarrow as pa
+
+from cbnet.lab.bench.inputs import Given, make
+from cbnet.lab.bench.oracle import Oracle
+from cbnet.lab.bench.timing import passes
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import (
+    Interval,
+    Row,
+    as_table,
+    counted,
+    duration,
+    grouped,
+    medians,
+    ratio,
+    summary,
+    where,
+)
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.inputs import dictionary
+from cbnet.lab.experiments.timing import COUNTING, PIVOT, TIMES, Contest, Way
+from cbnet.lab.experiments.unknown_attributes import with_strangers
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.workload import Forwarding2001
+from cbnet.language.message import Message
+from cbnet.matching import reference
+from cbnet.matching.compiled_table import Compiled
+
+_OFF = Way("counting, no short-circuit", short_circuit=False)
+_SCAN = "all filters, one by one"
+_SAME = 2.0  # times as long, or as short: what is taken for independent of the table
+_CHEAP = 0.25
+_SAVES = 2.0
+_PASSES = 5
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Filters of the tables; those of the table that is scanned; names in common; interfaces; messages."""
+
+    filters: tuple[int, ...] = (1000, 10_000, 100_000)
+    scanned: int = 2000
+    common: tuple[int, ...] = (0, 1, 2, 4, 6, 8, 10)
+    interfaces: tuple[int, ...] = (2, 50)
+    names: int = 100
+    messages: int = 300
+    turns: int = 5
+    seconds: float = 0.02
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    disjoint: list[Row] = []
+    short: list[Row] = []
+    for done, filters in enumerate(parameters.filters):
+        context.progress(done, len(parameters.filters) + 1, f"{filters:,} filters")
+        for interfaces in parameters.interfaces:
+            given = make(_mix(parameters, filters, interfaces, context), lambda _: None)
+            short += Contest(given, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
+        disjoint += _single(with_strangers(given, 0), parameters)  # of the most interfaces
+    context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
+    common = _common(parameters, context)
+    return {"disjoint": as_table(disjoint), "short": as_table(short), "common": as_table(common)}
+
+
+def _mix(parameters: Parameters, filters: int, interfaces: int, context: Context) -> Forwarding2001:
+    return Forwarding2001(
+        N=parameters.messages, F=filters, I=interfaces, A=parameters.names, dictionary=dictionary(context),
+        seed=context.seed,
+    )  # fmt: skip
+
+
+def _single(given: Given, parameters: Parameters) -> list[Row]:
+    """Return the times of messages one by one, so that the search for their names counts; and what they touch."""
+    contest = Contest(given, (COUNTING, PIVOT))
+    return [
+        {
+            "filters": len(given.columns), "way": way.name, "turn": turn, "postings": matched.work["postings"],
+            "matched": len(matched.answer.targets), "us": _pass(contest.compiled[way.engine], given) * 1e6,
+        }
+        for way, matched in zip(contest.ways, contest.checked(), strict=True)
+        for turn in range(parameters.turns)
+    ]  # fmt: skip
+
+
+def _pass(compiled: Compiled, given: Given) -> float:
+    """Return the seconds of a message, the best of some passes."""
+    run = passes(lambda: [compiled.match(members) for members in given.members] and None)
+    return min(run(1) for _ in range(_PASSES)) / len(given.members)
+
+
+def _common(parameters: Parameters, context: Context) -> list[Row]:
+    """Return the times by index and by scan of messages with 10 attributes, by names in common."""
+    mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1], context), AN=(10, 10))
+    given = make(mix, lambda _: None)
+    predicates = Oracle(given.filters).all_predicates()
+    contest = Contest(given, (COUNTING, PIVOT))
+    rows: list[Row] = []
+    for common in parameters.common:
+        renamed = with_strangers(given, common)
+        found = contest.with_messages(renamed).rows(parameters.turns, parameters.seconds)
+        rows += [{"common": common, **row} for row in found]
+        for turn, members in enumerate(renamed.members[: parameters.turns]):
+            message = Message.from_dict(members)
+            start = perf_counter()
+            reference.match(predicates, message)
+            rows.append({"common": common, "way": _SCAN, "turn": turn, "us": (perf_counter() - start) * 1e6})
+    return rows
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    rows = {name: table.to_pylist() for name, table in tables.items()}
+    return [_disjoint(rows["disjoint"]), _cheap(rows["common"]), _short(rows["short"]), _not_to_be_had()]
+
+
+def _disjoint(rows: list[Row]) -> Finding:
+    curve = medians(where(rows, way=COUNTING.name), "filters")
+    first, last = min(curve), max(curve)
+    growth = curve[last] / curve[first]
+    touched, matched = (max(row[name] for row in rows) for name in ("postings", "matched"))
+    ours = (
+        f"{duration(curve[first])} at {first:,} filters, {duration(curve[last])} at {last:,}; "
+        f"{counted(touched)} postings, {counted(matched)} matches"
+    )
+    if touched or matched:
+        return Finding(4, ours, "fails", "something is touched or matched all the same")
+    if 1 / _SAME <= growth <= _SAME:
+        return Finding(4, ours, "holds")
+    return Finding(4, ours, "differs", "no posting is touched, but the time depends on the table: memory or noise")
+
+
+def _cheap(rows: list[Row]) -> Finding:
+    index = medians(where(rows, way=COUNTING.name), "common")
+    scan = medians(where(rows, way=_SCAN), "common")
+    none, every = min(index), max(index)
+    ours = (
+        f"{none} to {every} names in common: by the index {duration(index[none])} to {duration(index[every])}; "
+        f"looking at all filters {duration(scan[none])} to {duration(scan[every])} (in Python)"
+    )
+    if index[none] <= _CHEAP * index[every]:
+        return Finding(13, ours, "holds")
+    return Finding(13, ours, "fails", "messages without names in common do not cost much less")
+
+
+def _short(rows: list[Row]) -> Finding:
+    groups = grouped(rows, "interfaces", "filters")
+    gains = {key: ratio(group, _OFF.name, COUNTING.name) for key, group in groups.items()}
+    ours = "without it, times as long: " + ", ".join(
+        f"{gain.told('{:.1f}'.format)} at I = {interfaces}, {filters:,} filters"
+        for (interfaces, filters), gain in gains.items()
+    )
+    ends = {many: _ends(gains, many) for many, _ in gains}
+    saving = [many for many, (first, last) in ends.items() if last.middle >= _SAVES and last.middle > first.middle]
+    if len(saving) == len(ends):
+        return Finding(14, ours, "holds")
+    if saving:
+        others = ", ".join(counted(many) for many in ends if many not in saving)
+        reason = f"with {others} interfaces it saves less than half: these tables are too small to match them all"
+        return Finding(14, ours, "differs", reason)
+    return Finding(14, ours, "fails", "it saves less than half of the time at these sizes")
+
+
+def _ends(gains: dict[tuple[int, int], Interval], interfaces: int) -> tuple[Interval, Interval]:
+    filters = [key[1] for key in gains if key[0] == interfaces]
+    return gains[interfaces, min(filters)], gains[interfaces, max(filters)]
+
+
+def _not_to_be_had() -> Finding:
+    return Finding(
+        15, "nothing to compare with", "open", "the paper gives no numbers, and the matchers of its day are gone"
+    )
+
+
+def _labelled(table: pa.Table) -> list[Row]:
+    return [{**row, "of": f"I = {row['interfaces']}"} for row in table.to_pylist()]
+
+
+def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+    return [
+        Chart(
+            "short-circuit", "With and without the short-circuit by interface",
+            summary(_labelled(tables["short"]), "of", "way", "filters"), "filters", "us", series="way",
+            facet="of", x_log=True, y_log=True, x_title="filters", y_title="µs for a message", bands=(("low", "high"),),
+            description="Time of a message over the number of filters, with and without the short-circuit.",
+        ),
+        Chart(
+            "names-in-common", "Messages of 10 attributes, by names in common with the filters",
+            summary(tables["common"].to_pylist(), "way", "common"), "common", "us", series="way", y_log=True,
+            x_title="names in common", y_title="µs for a message", bands=(("low", "high"),),
+            description="Time of a message over the names in common with the filters, by index and by scan.",
+        ),
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2001-summary",
+    title="What the index and the short-circuit save",
+    paper="2001",
+    section="§4.1, §4.3, §5",
+    claims=(4, 13, 14, 15),
+    scales={
+        "quick": Parameters(turns=3),
+        "full": Parameters((1000, 10_000, 100_000, 1_000_000), scanned=10_000),
+        "paper": Parameters((1000, 10_000, 100_000, 1_000_000, 8_192_000), scanned=10_000, messages=1000),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
+        "Names that are not in common are names that no filter has.",
+        "Looking at all filters is the reference, in Python: its shape counts, and not its height.",
+        TIMES,
+    ),
+)

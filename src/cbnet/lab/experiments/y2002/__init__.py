@@ -1,0 +1,1 @@
+"""Experiments of [2002], Fast Forwarding for Content-Based Networking, revised."""

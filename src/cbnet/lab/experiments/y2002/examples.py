@@ -1,0 +1,156 @@
+"""[2002 §2 to §5.1]: what comes of its worked examples, and of its formula for the size of a table?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table, where
+from cbnet.lab.experiments.example_table import example_table
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.workload import Forwarding2002, filters
+from cbnet.language import Message, Predicate, parse
+from cbnet.matching import Table, reference
+from cbnet.matching.engines import selectivity_table as determinants
+from cbnet.matching.engines.registry import ENGINES
+from cbnet.matching.storage.columns import columns_of
+
+_FILTER = 'dest = "MXP" and price < 500'
+_MESSAGE: dict[str, Any] = {"carrier": "UA", "dest": "MXP", "price": 600, "upgradeable": True}
+_CHEAPER = {**_MESSAGE, "price": 499}
+_COMMON = "r > 1 and s = 2 or r < 0 and t = 3"  # r and r': constraints on one name
+_DETERMINANTS = {("price", "I1"), ("price", "I3"), ("stock", "I3")}
+_COUNTED = ("filters", "constraints")
+_ERRORS = 4.0  # standard errors that chance explains
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Tables that are generated: interfaces, and f_h, the bound of the filters of each."""
+
+    interfaces: tuple[int, ...] = (20, 200, 2000)
+    most_filters: tuple[int, ...] = (10, 100)
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    return {
+        "flight": as_table([*_flight()]),
+        "determinants": as_table(
+            [*_determinants("paper's r", {"I": parse(_COMMON)}), *_determinants("Figure 2", example_table())]
+        ),
+        "sizes": as_table([*_sizes(parameters, context)]),
+    }
+
+
+def _flight() -> Iterator[Row]:
+    predicate = {"I": parse(_FILTER)}
+    for members in (_MESSAGE, _CHEAPER):
+        yield {
+            "price": members["price"],
+            "engine": "reference",
+            "matches": bool(reference.match(predicate, Message(members))),
+        }
+        for engine in ENGINES:
+            matches = bool(Table.build(predicate, engine=engine).match(members))
+            yield {"price": members["price"], "engine": engine, "matches": matches}
+
+
+def _determinants(table: str, predicates: dict[str, Predicate]) -> Iterator[Row]:
+    """Yield the selectivity table of some predicates."""
+    columns = columns_of(predicates)
+    for symbol, targets in determinants.rows(determinants.build(columns)):
+        for target in targets.tolist():
+            yield {"table": table, "name": columns.symbols[symbol], "interface": columns.interfaces[target]}
+
+
+def _sizes(parameters: Parameters, context: Context) -> Iterator[Row]:
+    for interfaces in parameters.interfaces:
+        for most in parameters.most_filters:
+            mix = Forwarding2002(I=interfaces, f_h=most, seed=context.seed)
+            table = filters(mix)
+            mean_filters, mean_constraints = (mix.f_l + mix.f_h - 1) / 2, (mix.c_l + mix.c_h - 1) / 2
+            spread = interfaces * _variance(mix.f_h - mix.f_l)  # of the filters
+            of_constraints = mean_constraints**2 * spread + interfaces * mean_filters * _variance(mix.c_h - mix.c_l)
+            yield {
+                "interfaces": interfaces, "f_h": most, "filters": len(np.unique(table["filter"].to_numpy())),
+                "constraints": table.num_rows, "about_filters": interfaces * most / 2,
+                "about_constraints": interfaces * mean_filters * mean_constraints, "error_filters": spread**0.5,
+                "error_constraints": of_constraints**0.5,
+            }  # fmt: skip
+
+
+def _variance(values: int) -> float:
+    """Return the variance of so many consecutive whole numbers, equally likely."""
+    return float((values**2 - 1) / 12)
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    rows = {name: table.to_pylist() for name, table in tables.items()}
+    return [_flown(rows["flight"]), *_determined(rows["determinants"]), _formula(rows["sizes"])]
+
+
+def _flown(rows: list[Row]) -> Finding:
+    dear, cheap = ({row["matches"] for row in where(rows, price=price)} for price in (600, 499))
+    ours = f"at 600: {_said(dear)}; at 499: {_said(cheap)} (both engines and the reference)"
+    if dear == {True}:
+        return Finding(20, ours, "holds")
+    return Finding(
+        20, ours, "fails", "an error of the paper: its message costs 600, and its filter asks for less than 500"
+    )
+
+
+def _said(answers: set[bool]) -> str:
+    return {frozenset([True]): "matches", frozenset([False]): "does not match"}.get(frozenset(answers), "they differ")
+
+
+def _determined(rows: list[Row]) -> Iterator[Finding]:
+    common = {row["name"] for row in where(rows, table="paper's r")}
+    yield Finding(22, f"determinants: {', '.join(sorted(common)) or 'none'}", *_verdict(common == {"r"}))
+    found = {(row["name"], row["interface"]) for row in where(rows, table="Figure 2")}
+    ours = "; ".join(
+        f"{name}: {', '.join(sorted(to for own, to in found if own == name))}"
+        for name in sorted({name for name, _ in found})
+    )
+    yield Finding(23, ours, *_verdict(found == _DETERMINANTS))
+
+
+def _verdict(holds: bool) -> Any:
+    return ("holds", "") if holds else ("fails", "the determinants are others")
+
+
+def _formula(rows: list[Row]) -> Finding:
+    apart = [abs(row[what] - row[f"about_{what}"]) / row[f"error_{what}"] for row in rows for what in _COUNTED]
+    largest = max(rows, key=lambda row: int(row["constraints"]))
+    ours = ", ".join(f"{largest[what]:,} {what} (formula: {largest[f'about_{what}']:,.0f})" for what in _COUNTED)
+    ours += f" in the largest table; in {len(rows)} tables at most {max(apart):.1f} standard errors from it"
+    if max(apart) <= _ERRORS:
+        return Finding(28, ours, "holds")
+    return Finding(28, ours, "fails", "chance alone does not explain the difference")
+
+
+def _charts(_: Tables, __: Parameters) -> list[Chart]:
+    return []
+
+
+EXPERIMENT = Experiment(
+    name="2002-examples",
+    title="The worked examples, and the size of a table",
+    paper="2002",
+    section="§2, §3, §4.3, §5.1",
+    claims=(20, 22, 23, 28),
+    scales={
+        "quick": Parameters(),
+        "full": Parameters((20, 200, 2000), (10, 100, 500)),
+        "paper": Parameters((20, 200, 2000, 20_000), (10, 100, 500)),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=("r and r' are two constraints on one name, as the paper's words around them say.",),
+)

@@ -1,0 +1,100 @@
+"""[2002 §1]: how many bytes does a table take for a constraint?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table, where
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.inputs import dictionary
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.workload import Forwarding2002, filters
+from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.engines.registry import ENGINES
+from cbnet.matching.storage.arrow_filters import columns_from_arrow
+
+_PAPER_BYTES = 48
+_SMALL = 1000  # filters; in a smaller table the words of the names weigh most
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Filters of the tables, and interfaces (0: one for each filter)."""
+
+    filters: tuple[int, ...]
+    interfaces: tuple[int, ...] = (20, 0)
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    rows: list[Row] = []
+    for done, count in enumerate(parameters.filters):
+        context.progress(done, len(parameters.filters), f"{count:,} filters")
+        for interfaces in parameters.interfaces:
+            mix = Forwarding2002(F=count, I=interfaces or None, dictionary=dictionary(context), seed=context.seed)
+            columns = columns_from_arrow(filters(mix))
+            rows += [
+                {
+                    "case": f"I = {interfaces}" if interfaces else "I = F", "engine": engine, "filters": count,
+                    "constraints": len(columns.words), "bytes": _size(Compiled.build(columns, engine, reduce=False)),
+                }
+                for engine in ENGINES
+            ]  # fmt: skip
+    return {"sizes": as_table(rows)}
+
+
+def _size(compiled: Compiled) -> int:
+    with TemporaryDirectory(prefix="cbnet-") as folder:
+        return compiled.save(Path(folder) / "table.cbt")
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    rows = tables["sizes"].to_pylist()
+    largest = where(rows, filters=max(row["filters"] for row in rows))
+    each = {(row["case"], row["engine"]): row["bytes"] / row["constraints"] for row in largest}
+    ours = ", ".join(f"{engine} {size:.1f} ({case})" for (case, engine), size in each.items())
+    ours += f", with {largest[0]['filters']:,} filters"
+    worst = max(size for (_, engine), size in each.items() if engine == "counting")
+    if worst <= _PAPER_BYTES:
+        return [Finding(19, ours, "holds")]
+    return [Finding(19, ours, "fails", "the table takes more than the paper's")]
+
+
+def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+    told = [
+        {**row, "series": f"{row['engine']}, {row['case']}", "each": row["bytes"] / row["constraints"]}
+        for row in tables["sizes"].to_pylist()
+        if row["filters"] >= _SMALL
+    ]
+    return [
+        Chart(
+            "memory", "Bytes of a table for each constraint", as_table(told), "constraints", "each", series="series",
+            x_log=True, x_title="constraints", y_title="bytes for a constraint",
+            references=(("the paper's 48 bytes", float(_PAPER_BYTES)),),
+            description="Bytes for a constraint over the number of constraints, for both engines.",
+        )
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2002-memory",
+    title="Bytes of a table for each constraint",
+    paper="2002",
+    section="§1",
+    claims=(19,),
+    scales={
+        "quick": Parameters((1000, 10_000, 50_000)),
+        "full": Parameters((1000, 10_000, 100_000, 250_000)),
+        "paper": Parameters((1000, 10_000, 100_000, 250_000, 1_000_000)),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
+        "Bytes of the table's file, which is what is mapped into memory, with all names, constants and interfaces.",
+    ),
+)

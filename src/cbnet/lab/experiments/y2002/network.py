@@ -1,0 +1,164 @@
+"""[2002 §5.4]: does a network of routers take less time to match than one server for everybody?
+
+    destinations   0 1 … 19 │ 20 … 39 │ …        each wants the messages of one filter
+    routers            ○         ○               of 20 interfaces, in levels; all but the root have one more, upward
+                        └── ○ ──┘
+
+A message goes from a destination's router up to the root and down to another's: once through each level twice, and
+through the root once. The predicate of an interface is the disjunction of all filters behind it, reduced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, log
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.lab.bench.inputs import Given, make
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, where
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.inputs import dictionary
+from cbnet.lab.experiments.timing import PIVOT, SELECTIVE, TIMES, Contest
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.workload import Forwarding2002
+from cbnet.matching.storage.columns import Columns
+
+_DESTINATIONS = 1_000_000
+_ROUTERS = (20, 10)  # interfaces
+_ENOUGH = 100_000  # destinations, below which one server has next to nothing to do
+_PAPER_HOPS = 12
+_PAPER_TIMES = 350 / 40
+_WAYS = (SELECTIVE, PIVOT)
+_SERVER, _ROUTER, _ALL = "one server", "router", "one router, all filters"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Interfaces of a router, levels of routers (so destinations are interfaces to the power of levels), messages."""
+
+    interfaces: int
+    levels: int
+    messages: int = 100
+    turns: int = 5
+    seconds: float = 0.02
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    hops = [{"interfaces": interfaces, "hops": 2 * log(_DESTINATIONS) / log(interfaces)} for interfaces in _ROUTERS]
+    destinations = parameters.interfaces**parameters.levels
+    mix = Forwarding2002(
+        M=parameters.messages, F=destinations, I=None, dictionary=dictionary(context), seed=context.seed
+    )
+    given = make(mix, lambda _: None)
+    tables = [(_SERVER, 0, given)]
+    tables.append((_ALL, 0, _split(given, np.arange(destinations) * parameters.interfaces // destinations)))
+    tables += [(_ROUTER, level, _at(given, parameters, level)) for level in range(parameters.levels)]
+    rows: list[Row] = []
+    for done, (kind, level, own) in enumerate(tables):
+        context.progress(done, len(tables), f"{kind}, level {level}")
+        found = Contest(own, _WAYS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
+        rows += [{"kind": kind, "level": level, **row} for row in found]
+    return {"hops": as_table(hops), "times": as_table(rows)}
+
+
+def _at(given: Given, parameters: Parameters, level: int) -> Given:
+    """Return the table of the first router of a level: the root is level 0; all that is not below it is upward."""
+    size = parameters.interfaces ** (parameters.levels - level)  # destinations below it
+    below = np.arange(len(given.columns)) * parameters.interfaces // size
+    return _split(given, np.minimum(below, parameters.interfaces))
+
+
+def _split(given: Given, targets: np.ndarray) -> Given:
+    """Return the same filters with other interfaces."""
+    columns = given.columns
+    owners = targets.astype(columns.targets.dtype)
+    split: Columns = replace(columns, interfaces=list(range(int(owners.max()) + 1)), targets=owners)
+    rows = targets[given.filters["filter"].to_numpy()]
+    table = given.filters.set_column(0, "interface", pa.array(rows))
+    return replace(given, filters=table, columns=split)
+
+
+def _findings(tables: Tables, parameters: Parameters) -> list[Finding]:
+    return [_hops(tables["hops"].to_pylist()), _latency(tables["times"].to_pylist(), parameters)]
+
+
+def _hops(rows: list[Row]) -> Finding:
+    hops = {row["interfaces"]: row["hops"] for row in rows}
+    ours = ", ".join(
+        f"2 log_{each}(10^6) = {value:.1f}, so {ceil(round(value, 6))} (I = {each})" for each, value in hops.items()
+    )
+    if ceil(round(hops[20], 6)) == _PAPER_HOPS:
+        return Finding(37, ours, "holds")
+    reason = "10 hops are enough for 20 interfaces, which is at most 12; 12 is what its formula gives for 10 interfaces"
+    return Finding(37, ours, "differs", reason)
+
+
+def _latency(rows: list[Row], parameters: Parameters) -> Finding:
+    told = []
+    gains: dict[str, tuple[float, float]] = {}
+    for (way,), group in grouped(rows, "way").items():
+        server = median(where(group, kind=_SERVER))
+        estimate = _paper_hops(parameters) * median(where(group, kind=_ALL))
+        levels = [median(where(group, kind=_ROUTER, level=level)) for level in range(parameters.levels)]
+        measured = levels[0] + 2 * sum(levels[1:])
+        gains[way] = server / estimate, server / measured
+        told.append(
+            f"{way}: one server {duration(server)}, hops × a router with all filters {duration(estimate)} "
+            f"({gains[way][0]:.1f} times as fast), along a way through {2 * parameters.levels - 1} routers "
+            f"{duration(measured)} ({gains[way][1]:.1f} times)"
+        )
+    ours = f"{parameters.interfaces**parameters.levels:,} destinations; " + "; ".join(told)
+    estimated, measured = gains[SELECTIVE.name]
+    if min(estimated, measured) >= _PAPER_TIMES / 2:
+        return Finding(38, ours, "holds")
+    reason = (
+        f"the paper has {_PAPER_TIMES:.1f} times with a million destinations; with fewer, one server has less to do"
+    )
+    if parameters.interfaces**parameters.levels < _ENOUGH:
+        return Finding(38, ours, "open", reason)
+    return Finding(38, ours, "differs" if max(estimated, measured) > 1 else "fails", reason)
+
+
+def _paper_hops(parameters: Parameters) -> int:
+    return 2 * parameters.levels
+
+
+def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+    rows = tables["times"].to_pylist()
+    told = []
+    for (way,), group in grouped(rows, "way").items():
+        levels = [median(where(group, kind=_ROUTER, level=level)) for level in range(parameters.levels)]
+        for what, us in (
+            (_SERVER, median(where(group, kind=_SERVER))),
+            ("hops × a router", _paper_hops(parameters) * median(where(group, kind=_ALL))),
+            ("along a way", levels[0] + 2 * sum(levels[1:])),
+        ):
+            told.append({"way": way, "what": what, "us": us})
+    return [
+        Chart(
+            "network", "All matching on the way to a destination", as_table(told), "what", "us", kind="bars",
+            series="way", x_title="where it is matched", y_title="µs for a message",
+            description="Time of all matching for a message: at one server, by hops, and along a way through routers.",
+        )
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2002-network",
+    title="A network of routers against one server",
+    paper="2002",
+    section="§5.4",
+    claims=(37, 38),
+    scales={"quick": Parameters(20, 3), "full": Parameters(20, 4), "paper": Parameters(10, 6)},
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
+        "The paper multiplies the time of one router by the hops; we also build the routers of a way through a tree.",
+        "20 interfaces do not give a million destinations: at paper scale routers have 10.",
+        TIMES,
+    ),
+)

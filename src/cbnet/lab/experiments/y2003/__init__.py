@@ -1,0 +1,1 @@
+"""Experiments of [2003], Forwarding in a Content-Based Network."""

@@ -1,0 +1,1 @@
+"""Experiments of [2006], Understanding Content-Based Routing Schemes."""

@@ -1,0 +1,207 @@
+"""Claims on the disjunction advantage: does what [2006 §4] says of α hold in our tables?
+
+A run that is too small to tell leaves a claim open: it neither holds nor differs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.y2006.advantage import READINGS, RULES, SHARE
+from cbnet.language import reduce
+from cbnet.routing.sizing.advantage import expected
+
+Points: TypeAlias = dict[int, dict[str, Any]]  # number of predicates -> percentiles
+Curves: TypeAlias = Mapping[tuple[str, str], Points]  # by scenario and rule
+
+_HALF = 0.5
+_CLOSE = 0.01  # Monte Carlo to the closed form
+_RELIABLY = 100  # predicates, below which no scenario is reliably at 0.5 [§4.2]
+_CLOSED = 1000  # predicates, by which a spread that is wide at 10s to 100s can have closed
+_ENOUGH = 20  # sets, below which the 5th and 95th percentile are the smallest and the largest
+_SEVEN_THOUSAND = (5000, 9000)  # what we take for it
+_NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pairwise", "full": "full"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the paper says, in our words, and what we find; several may belong to one claim of `claims.toml`."""
+
+    number: int
+    claim: str
+    paper: str
+    ours: str
+    holds: bool | None  # None: this run cannot tell
+
+
+def general_comparisons(table: pa.Table) -> Iterator[Comparison]:
+    """Yield what the general model says about the statements of [§4.1]."""
+    curves = _curves(table)
+    universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
+    yield _closed_form(curves, universes)
+    yield _zipf_is_lower(curves, universes)
+    yield from (_five_predicates(curves, universes, reading) for reading in READINGS)
+
+
+def specific_comparisons(table: pa.Table) -> Iterator[Comparison]:
+    """Yield what the specific model says about the statements of [§4.2], as far as its scenarios were run."""
+    curves = _curves(table)
+    reduced = str(reduce("(x > 10 and y = 100) or (y > 0)", "pairwise"))
+    yield Comparison(63, "(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
+    yield _falls(curves)
+    yield _spread_closes(curves)
+    if {("zipf-500", rule) for rule in RULES} | {("uniform-500", rule) for rule in RULES} <= set(curves):
+        yield _zipf_reduces_better(curves)
+    if any(count >= _RELIABLY for count in next(iter(curves.values()))):
+        yield _none_is_reliable(curves)
+    if ("uniform-500", "pairwise") in curves:
+        yield from (_worst(curves["uniform-500", rule], rule) for rule in RULES)
+
+
+def findings_of(
+    comparisons: Iterable[Comparison], reasons: Mapping[int, str], numbers: Collection[int] = ()
+) -> list[Finding]:
+    """Return a finding for each claim: it holds if all that belongs to it does, and differs if some does.
+
+    Of `numbers` also those that nothing belongs to: they are open.
+    """
+    found: dict[int, list[Comparison]] = {number: [] for number in numbers}
+    for comparison in comparisons:
+        found.setdefault(comparison.number, []).append(comparison)
+    return [_finding(number, group, reasons.get(number, "")) for number, group in sorted(found.items())]
+
+
+def _finding(number: int, group: Sequence[Comparison], reason: str) -> Finding:
+    ours = "; ".join(f"{each.claim}: {each.ours}" if len(group) > 1 else each.ours for each in group)
+    told = {each.holds for each in group}
+    if told == {True}:
+        return Finding(number, ours, "holds")
+    if not told - {None}:
+        return Finding(number, ours or "none", "open", "the run has too few sets or predicates to tell")
+    if None in told and False not in told:
+        return Finding(number, ours, "open", "the run has too few sets or predicates to tell all of it")
+    return Finding(number, ours, "differs" if True in told else "fails", reason or "the numbers are others")
+
+
+def _curves(table: pa.Table) -> Curves:
+    curves: dict[tuple[str, str], Points] = defaultdict(dict)
+    for row in table.to_pylist():
+        curves[row["scenario"], row["rule"]][row["predicates"]] = row
+    return curves
+
+
+def _closed_form(curves: Curves, universes: list[int]) -> Comparison:
+    differences = [
+        max(
+            abs(row["p50"] - expected(count, universe // SHARE, universe))
+            for count, row in curves[f"uniform-{universe}", "distinct"].items()
+        )
+        for universe in universes
+    ]
+    ours = "differs by at most " + _each(universes, [f"{difference:.4f}" for difference in differences])
+    return Comparison(60, "uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
+
+
+def _zipf_is_lower(curves: Curves, universes: list[int]) -> Comparison:
+    lower = [
+        points["p50"] < curves[f"uniform-{universe}", reading][count]["p50"]
+        for universe in universes
+        for reading in READINGS
+        for count, points in curves[f"zipf-{universe}", reading].items()
+        if count > 1 or reading == "draws"  # k distinct messages alone have α = 1 always
+    ]
+    ours = f"at {sum(lower)} of {len(lower)} points"
+    return Comparison(61, "Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
+
+
+def _five_predicates(curves: Curves, universes: list[int], reading: str) -> Comparison:
+    saved = [1 - curves[f"zipf-{universe}", reading][5]["p50"] for universe in universes]
+    claim = f"Zipf: 5 predicates of 1 message in {SHARE} each shrink by ({_NAMES[reading]})"
+    holds = all(abs(part - _HALF) <= 0.1 for part in saved)
+    return Comparison(62, claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
+
+
+def _falls(curves: Curves) -> Comparison:
+    steps = [
+        points[10 * count]["p50"] < row["p50"]
+        for points in curves.values()
+        for count, row in points.items()
+        if count >= 10 and 10 * count in points
+    ]
+    ours = f"at {sum(steps)} of {len(steps)} steps from 10 or more to ten times as many"
+    return Comparison(64, "the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
+
+
+def _spread_closes(curves: Curves) -> Comparison:
+    told, closes = [], []
+    for (scenario, rule), points in curves.items():
+        if rule == RULES[0]:
+            spreads = {count: row["p95"] - row["p5"] for count, row in points.items()}
+            widest, last = max(spreads, key=spreads.__getitem__), max(spreads)
+            closes.append(spreads[last] < spreads[widest] / 2)
+            told.append(f"{scenario} {spreads[widest]:.2f} at {widest:,}, {spreads[last]:.2f} at {last:,}")
+    ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
+    tells = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
+    claim = "5th to 95th percentile: wide, then half of it or less"
+    return Comparison(64, claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
+
+
+def _zipf_reduces_better(curves: Curves) -> Comparison:
+    differences = [
+        row["p50"] - curves["uniform-500", rule][count]["p50"]
+        for rule in RULES
+        for count, row in curves["zipf-500", rule].items()
+        if count >= 10
+    ]
+    lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
+    ours = f"lower at {lower} of {len(differences)} points from 10 predicates on, higher at {higher}"
+    holds = lower > 0 and not higher if differences else None
+    return Comparison(65, "500 names: Zipf has a lower median than uniform", "yes", ours, holds)
+
+
+def _none_is_reliable(curves: Curves) -> Comparison:
+    count = max(count for count in next(iter(curves.values())) if count <= _RELIABLY)
+    tops = {key: points[count]["p95"] for key, points in curves.items()}
+    lowest = min(tops, key=tops.__getitem__)
+    ours = f"lowest 95th percentile at {count}: {tops[lowest]:.2f} ({', '.join(lowest)})"
+    holds = tops[lowest] > _HALF if _sets(curves) >= _ENOUGH else None
+    return Comparison(66, f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
+
+
+def _worst(points: Points, rule: str) -> Comparison:
+    below = {name: _first_below(points, name) for name in ("p50", "p95")}
+    ours = "; ".join(
+        f"{said} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
+        for name, said in (("p50", "median"), ("p95", "95th percentile"))
+    )
+    first, least, most = below["p50"], *_SEVEN_THOUSAND
+    holds = None if first is None and max(points) < most else first is not None and least <= first <= most
+    return Comparison(67, f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
+
+
+def _first_below(points: Points, name: str) -> float | None:
+    """Return the number of predicates where a percentile goes below 0.5, on a straight line between two."""
+    last = None
+    for count, row in sorted(points.items()):
+        if row[name] < _HALF:
+            if last is None:
+                return float(count)
+            before, after = float(points[last][name]), float(row[name])
+            return last + (count - last) * (before - _HALF) / (before - after)
+        last = count
+    return None
+
+
+def _sets(curves: Curves) -> int:
+    """Return how many sets there are of each scenario."""
+    return min(int(row["sets"]) for points in curves.values() for row in points.values())
+
+
+def _each(universes: list[int], values: list[str]) -> str:
+    return ", ".join(f"{value} ({universe:,})" for universe, value in zip(universes, values, strict=True))

@@ -1,0 +1,110 @@
+"""[2006 §3.1]: how far apart are the nodes of a power-law network as it grows?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table, grouped
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.report.chart import Chart
+from cbnet.topology import average_distance, topology
+
+_GIVEN = "given"
+_STEADY = 0.25  # by how much d / ln ln n may change over the sizes
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Nodes of the networks of each kind, and sources from which distances are taken."""
+
+    powerlaw: tuple[int, ...]
+    aslike: tuple[int, ...]
+    sources: int = 200
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    kinds = {"powerlaw": parameters.powerlaw, "aslike": parameters.aslike}
+    cases = [(kind, f"{kind}:{nodes}") for kind, sizes in kinds.items() for nodes in sizes]
+    if context.topology is not None:
+        cases.append((_GIVEN, str(context.topology)))
+    rows: list[Row] = []
+    for done, (kind, said) in enumerate(cases):
+        context.progress(done, len(cases), said)
+        graph = topology(said, context.seed, largest=True)
+        distance = average_distance(graph, sources=parameters.sources, seed=context.seed)
+        rows.append({"kind": kind, "nodes": len(graph), "edges": graph.edge_count, "distance": distance})
+    return {"distances": as_table(rows)}
+
+
+def _growth(rows: list[Row], of: str) -> float:
+    """Return by how much the distance over log n, or over log log n, changes from the smallest to the largest."""
+    over = [row["distance"] / (log(log(row["nodes"])) if of == "log log" else log(row["nodes"])) for row in rows]
+    return float(over[-1] / over[0] - 1)
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    told, steady = [], []
+    for (kind,), rows in grouped(tables["distances"].to_pylist(), "kind").items():
+        first, last = rows[0], rows[-1]
+        if len(rows) < 2:
+            told.append(f"{kind}: {last['distance']:.2f} with {last['nodes']:,} nodes")
+            continue
+        growth = _growth(rows, "log log")
+        told.append(
+            f"{kind}: {first['distance']:.2f} with {first['nodes']:,} nodes, {last['distance']:.2f} with "
+            f"{last['nodes']:,}; d / ln ln n changes by {growth:+.0%}, d / ln n by {_growth(rows, 'log'):+.0%}"
+        )
+        steady.append(growth <= _STEADY)
+    ours = "; ".join(told)
+    if not steady:
+        return [Finding(45, ours, "open", "there are no networks of several sizes")]
+    if all(steady):
+        return [Finding(45, ours, "holds")]
+    reason = (
+        "tiny, but it grows faster than log log n in one kind of network: that law is for exponents between 2 and 3"
+    )
+    return [Finding(45, ours, "differs", reason)]
+
+
+def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+    rows = tables["distances"].to_pylist()
+    first, shown = rows[0], [{name: row[name] for name in ("kind", "nodes", "distance")} for row in rows]
+    sizes = np.unique([row["nodes"] for row in rows]).tolist()
+    law = [
+        {
+            "kind": "ln ln n, through the first",
+            "nodes": n,
+            "distance": first["distance"] * log(log(n)) / log(log(first["nodes"])),
+        }
+        for n in sizes
+    ]
+    return [
+        Chart(
+            "distances", "Mean distance over the number of nodes", as_table([*shown, *law]), "nodes", "distance",
+            series="kind", x_log=True, x_title="nodes", y_title="hops",
+            description="Mean distance over the number of nodes, generated and given.",
+        )
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2006-distances",
+    title="Mean distance in power-law networks",
+    paper="2006",
+    section="§3.1",
+    claims=(45,),
+    scales={
+        "quick": Parameters((100, 1000, 10_000), (100, 300, 1000), sources=50),
+        "full": Parameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 300, 1000, 3000)),
+        "paper": Parameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 300, 1000, 3000, 10_000), 1000),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=("The paper cites the law for power-law graphs in general; ours are generated in two ways.",),
+)

@@ -1,0 +1,96 @@
+"""[2006 Figure 5]: how does the disjunction advantage fall where predicates are just sets of messages?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.y2006.advantage import GENERAL_COUNTS, SHARE, general
+from cbnet.lab.experiments.y2006.advantage_claims import findings_of, general_comparisons
+from cbnet.lab.experiments.y2006.advantage_spark import general_on_spark
+from cbnet.lab.report.chart import Chart
+from cbnet.routing.sizing.advantage import expected
+
+_ZOOM = 0.1  # of nk / |M|, the range of the second graph
+_READ = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
+_REASONS = {
+    61: "the curve of one message in a hundred for each predicate is not always lower",
+    62: "it fits k draws, of which some repeat; k distinct messages shrink by less: none repeats in a predicate",
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Messages of the universes, and sets of predicates."""
+
+    universes: tuple[int, ...]
+    sets: int
+    spark: bool = False
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    if parameters.spark:
+        table = general_on_spark(context, parameters.universes, parameters.sets)
+    else:
+        table = general(
+            parameters.universes, sets=parameters.sets, seed=context.seed, processes=1,
+            report=lambda done, total: context.progress(done, total, "sets"),
+        )  # fmt: skip
+    return {"advantages": table}
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    return findings_of(general_comparisons(tables["advantages"]), _REASONS)
+
+
+def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+    rows = []
+    for row in tables["advantages"].to_pylist():
+        distribution, universe = row["scenario"].split("-")
+        series = f"{distribution}, 10^{len(universe) - 1} messages"
+        told = {"of": _READ[row["rule"]], "distribution": distribution, "series": series}
+        rows.append({**told, "ratio": row["predicates"] / SHARE, "alpha": row["p50"]})
+    universe = max(parameters.universes)
+    closed = [
+        {"of": said, "distribution": "uniform", "series": "closed form", "ratio": count / SHARE}
+        | {"alpha": expected(count, universe // SHARE, universe)}
+        for said in _READ.values()
+        for count in GENERAL_COUNTS
+    ]
+    zipf = [row for row in rows if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM]
+    return [
+        Chart(
+            "figure-5", "Figure 5: α in the general model", pa.Table.from_pylist([*rows, *closed]), "ratio", "alpha",
+            series="series", facet="of", x_title="nk / |M|", y_title="α",
+            description="α over nk / |M| for uniform and Zipf, by universe, with the closed form:",
+        ),
+        Chart(
+            "figure-5-zipf", "Figure 5, right: Zipf up to 0.1", pa.Table.from_pylist(zipf), "ratio", "alpha",
+            series="series", facet="of", x_title="nk / |M|", y_title="α",
+            description="α over nk / |M| up to 0.1 for Zipf:",
+        ),
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2006-figure-5",
+    title="The disjunction advantage of sets of messages",
+    paper="2006",
+    section="§4.1, Figure 5",
+    claims=(60, 61, 62),
+    scales={
+        "quick": Parameters((10**4, 10**5), 5),
+        "full": Parameters((10**4, 10**5, 10**6), 10, spark=True),
+        "paper": Parameters((10**4, 10**5, 10**6), 100, spark=True),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
+        "k is a hundredth of the universe, as in the paper's example; n grows.",
+        "“Size k” is read in two ways: k distinct messages, or k draws of which some may repeat.",
+    ),
+)

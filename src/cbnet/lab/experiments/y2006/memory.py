@@ -1,0 +1,243 @@
+"""[2006 §3]: how much state does each scheme need, counted and by the paper's formulas, as networks grow?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log2
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.inputs import news_terms
+from cbnet.lab.report.chart import Chart
+from cbnet.lab.workload import Disjunction2006, predicates
+from cbnet.language import Predicate
+from cbnet.matching.storage.arrow_filters import columns_from_arrow
+from cbnet.routing import Network, scheme
+from cbnet.routing.multitree.sides import lengths_on_tree
+from cbnet.routing.schemes.unicast import OneTree, ShortestPaths
+from cbnet.routing.state import WORD_BITS, alpha
+from cbnet.topology import Graph, topology
+
+_SCHEMES = ("psf", "ips", "pif", "drp")
+_CALLED = {"psf": "PSF", "ips": "iPS", "pif": "PIF", "drp": "DRP"}
+_GROWS = 0.15  # by which power a share of the formula may grow with the network
+_PRODUCT = 0.75  # a power of the senders above which state is taken to grow with senders times receivers
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Nodes of the networks; a network in which senders and receivers grow; names, and filters of each receiver."""
+
+    kind: str
+    nodes: tuple[int, ...]
+    varied: int
+    shares: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0)
+    names: int = 50
+    filters: int = 3
+
+
+def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    grown = [(nodes, 1.0, 1.0) for nodes in parameters.nodes]
+    varied = [(parameters.varied, share, 1.0) for share in parameters.shares]
+    varied += [(parameters.varied, 1.0, share) for share in parameters.shares[:-1]]
+    states: list[Row] = []
+    hops: list[Row] = []
+    unicasts: list[Row] = []
+    cases = [("n", case) for case in grown] + [("s and r", case) for case in varied]
+    for done, (what, (nodes, senders, receivers)) in enumerate(cases):
+        context.progress(done, len(cases), f"{nodes} nodes")
+        network = _network(
+            topology(f"{parameters.kind}:{nodes}", context.seed), parameters, senders, receivers, context
+        )
+        states += [{"grown": what, **_about(network), **row} for row in _states(network)]
+        if what == "n":
+            hops.append({**_about(network), **_placed(network)})
+            unicasts += [{**_about(network), **row} for row in _unicasts(network)]
+    return {"states": as_table(states), "hops": as_table(hops), "unicasts": as_table(unicasts)}
+
+
+def _network(graph: Graph, parameters: Parameters, senders: float, receivers: float, context: Context) -> Network:
+    """Return a network whose receivers have predicates of [§4.2]; the first of a random order send and receive."""
+    order = np.random.default_rng(context.seed).permutation(len(graph)).tolist()
+    mix = Disjunction2006(
+        parameters.filters * len(graph), parameters.names, terms=news_terms(context), seed=context.seed
+    )
+    columns = columns_from_arrow(predicates(mix))
+    wanting = order[: max(1, round(receivers * len(graph)))]
+    own = {
+        u: Predicate(columns.filter(parameters.filters * place + turn) for turn in range(parameters.filters))
+        for place, u in enumerate(wanting)
+    }
+    return Network(graph, own, order[: max(1, round(senders * len(graph)))])
+
+
+def _about(network: Network) -> Row:
+    return {"nodes": len(network), "senders": len(network.senders), "receivers": len(network.receivers)}
+
+
+def _states(network: Network) -> Iterator[Row]:
+    for name in _SCHEMES:
+        each = scheme(name)(network)
+        yield {"scheme": name, "counted": each.state().bits(len(network)), "formula": each.formula()}
+    yield {
+        "scheme": "pif, as printed",
+        "counted": scheme("pif")(network).state().bits(len(network)),
+        "formula": _printed(network),
+    }
+
+
+def _printed(network: Network) -> float:
+    """Return M(PIF) as the paper prints it, with one n too many."""
+    n, largest = len(network), int(network.graph.degrees.max())
+    given = n * int(network.given_words.sum()) * WORD_BITS * alpha(network)
+    return n * (len(network.senders) * largest * log2(n) + given)
+
+
+def _placed(network: Network) -> Row:
+    """Return the pairs of edge and receiver in PSF's tables, and the hops from every sender to every receiver."""
+    hops = sum(int(network.tree(v).hops[network.receivers].sum()) for v in network.senders)
+    return {"placed": scheme("psf")(network).state().placed, "hops": hops}
+
+
+def _unicasts(network: Network) -> Iterator[Row]:
+    """Yield what DRP keeps for next hops, by shortest paths and along one tree, and how long its ways are."""
+    tree = OneTree(network)
+    shortest = np.concatenate([network.distances(v) for v in network.senders])
+    along = np.concatenate([lengths_on_tree(tree.tree, v, network.receivers) for v in network.senders])
+    others = shortest > 0
+    for unicast, lengths in ((ShortestPaths(network), shortest), (tree, along)):
+        identifiers = sum(unicast.identifiers(u) for u in range(len(network)))
+        stretch = float((lengths[others] / shortest[others]).mean())
+        yield {"unicast": unicast.name, "identifiers": identifiers, "stretch": stretch}
+
+
+def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+    states, hops, unicasts = (tables[name].to_pylist() for name in ("states", "hops", "unicasts"))
+    return [_once_for_each_hop(hops), _pif(states), _drp(states, unicasts), _product(states)]
+
+
+def _once_for_each_hop(rows: list[Row]) -> Finding:
+    ours = ", ".join(f"{row['placed']:,} in the tables, {row['hops']:,} hops (n = {row['nodes']})" for row in rows)
+    if all(row["placed"] == row["hops"] for row in rows):
+        return Finding(44, ours, "holds")
+    return Finding(44, ours, "fails", "the numbers are not equal")
+
+
+def _shares(rows: list[Row], name: str) -> dict[float, float]:
+    """Return counted state over the formula by nodes, as the network grows."""
+    return {row["nodes"]: row["counted"] / row["formula"] for row in where(rows, scheme=name, grown="n")}
+
+
+def _pif(rows: list[Row]) -> Finding:
+    shares, printed = _shares(rows, "pif"), _shares(rows, "pif, as printed")
+    ours = (
+        f"{_told(shares)} of it, with power {slope(shares):+.2f} of n; of the formula as printed {_told(printed)}, "
+        f"power {slope(printed):+.2f}"
+    )
+    if slope(shares) > _GROWS or max(shares.values()) > 2:
+        return Finding(54, ours, "fails", "the state grows faster than the formula")
+    reason = (
+        "the paper prints one n too many, before r: what it derives for one router is already the sum over neighbours"
+    )
+    return Finding(54, ours, "differs", reason)
+
+
+def _told(shares: dict[float, float]) -> str:
+    return f"{min(shares.values()):.2g} to {max(shares.values()):.2g}"
+
+
+def _drp(rows: list[Row], unicasts: list[Row]) -> Finding:
+    shares = _shares(rows, "drp")
+    last = where(unicasts, nodes=max(row["nodes"] for row in unicasts))
+    kept = {row["unicast"]: row["identifiers"] for row in last}
+    stretch = next(row["stretch"] for row in last if row["unicast"] == "tree")
+    ours = (
+        f"{_told(shares)} of the formula, with power {slope(shares):+.2f} of n; along one tree "
+        f"{kept['tree'] / kept['shortest']:.1%} of the identifiers, and ways {stretch:.2f} times as long"
+    )
+    if slope(shares) <= _GROWS and kept["tree"] < kept["shortest"]:
+        return Finding(58, ours, "holds")
+    return Finding(58, ours, "fails", "the state grows faster than the formula, or one tree keeps no less")
+
+
+def _product(rows: list[Row]) -> Finding:
+    varied = where(rows, grown="s and r")
+    powers = {
+        name: (_power(where(varied, scheme=name), "senders"), _power(where(varied, scheme=name), "receivers"))
+        for name in _SCHEMES
+    }
+    ours = "powers of senders and receivers: " + ", ".join(
+        f"{_CALLED[name]} {s:.2f} and {r:.2f}" for name, (s, r) in powers.items()
+    )
+    grows = [name for name, both in powers.items() if min(both) >= _PRODUCT]
+    if grows == ["psf"]:
+        return Finding(59, ours, "holds")
+    if "psf" not in grows:
+        return Finding(59, ours, "fails", "PSF does not grow with both")
+    reasons = {
+        "ips": "iPS too, for the best connected routers, which hold most, tell nearly all sources apart",
+        "pif": "PIF too",
+        "drp": "DRP too, for every sender holds the predicate of every receiver: s·r·M_p, if not at each hop",
+    }
+    return Finding(59, ours, "differs", "; ".join(reasons[name] for name in grows if name != "psf"))
+
+
+def _power(rows: list[Row], what: str) -> float:
+    """Return the power of the senders, or receivers, where all others are as many as there are nodes."""
+    other = {"senders": "receivers", "receivers": "senders"}[what]
+    return slope({row[what]: row["counted"] for row in rows if row[other] == row["nodes"]})
+
+
+def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+    told = [
+        {"scheme": _CALLED[row["scheme"]], "nodes": row["nodes"], "what": what, "bits": row[what]}
+        for row in where(tables["states"].to_pylist(), grown="n")
+        for what in ("counted", "formula")
+        if row[what] is not None and row["scheme"] in _SCHEMES
+    ]
+    varied = [
+        {**row, "scheme": _CALLED[row["scheme"]], "of": f"growing {what}", "count": row[what]}
+        for row in where(tables["states"].to_pylist(), grown="s and r")
+        for what, other in (("senders", "receivers"), ("receivers", "senders"))
+        if row[other] == row["nodes"] and row["scheme"] in _SCHEMES
+    ]
+    order = [row for _, group in sorted(grouped(varied, "of", "scheme", "count").items()) for row in group[:1]]
+    return [
+        Chart(
+            "memory", "State of all routers, counted and by the formula", as_table(told), "nodes", "bits",
+            series="what", facet="scheme", x_log=True, y_log=True, x_title="nodes", y_title="bits",
+            description="State over the number of nodes, counted and by the paper's formula, for the scheme",
+        ),
+        Chart(
+            "senders-receivers", "State as senders or receivers grow", as_table(order), "count", "counted",
+            series="scheme", facet="of", x_log=True, y_log=True, x_title="senders, or receivers", y_title="bits",
+            description="State of each scheme over the number of senders, and of receivers, in one network;",
+        ),
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2006-memory",
+    title="The state of the schemes",
+    paper="2006",
+    section="§3",
+    claims=(44, 54, 58, 59),
+    scales={
+        "quick": Parameters("powerlaw", (20, 40, 80), 40),
+        "full": Parameters("powerlaw", (25, 50, 100, 200), 100),
+        "paper": Parameters("powerlaw", (25, 50, 100, 200, 400), 200),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
+        "O() is evaluated with constant 1, log2, and distances in hops; M_p is each predicate's own size.",
+        "iPS has a formula for trees only, so none here.",
+        "Receivers have three filters each of [2006 §4.2], from 50 uniform names; a constraint is one word of 64 bits.",
+    ),
+)

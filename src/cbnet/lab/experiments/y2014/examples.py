@@ -1,0 +1,152 @@
+"""The worked examples of [2014 §3]: two trees over eleven routers, and descriptors that make others redundant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.report.chart import Chart
+from cbnet.language.filter import Filter
+from cbnet.language.predicate import Predicate
+from cbnet.matching.minimal_sets import minimal
+from cbnet.routing import Network
+from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.topology import Graph, Tree, distances
+
+_LINKS = "bc cg ch bf fj fk be ei ed da ij jk fg"
+_ROOTS = "bi"  # of T1 and T2
+_ROUTER = "b"  # whose tables Figure 3 shows
+_DESCRIPTORS = (("networking",), ("conference", "networking"))
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The examples have none."""
+
+
+def run(_parameters: Parameters, _context: Context) -> dict[str, pa.Table]:
+    """Return hops between all routers, the terms of the tables of router b, and what is left of two descriptors."""
+    graph = Graph.from_edges([(link[0], link[1]) for link in _LINKS.split()])
+    wanted = {node: Predicate([Filter(tags=[str(graph.name(node))])]) for node in range(len(graph))}
+    scheme = MultiTree(Network(graph, wanted), [graph.id(root) for root in _ROOTS])
+    return {"hops": _hops(graph, scheme), "terms": _terms(graph, scheme), "descriptors": _descriptors()}
+
+
+def _hops(graph: Graph, scheme: MultiTree) -> pa.Table:
+    """Return the hops between each two routers, in the graph and on both trees."""
+    trees = [_tree_graph(graph, tree) for tree in scheme.trees]
+    found = {"graph": _all_hops(graph)} | {f"T{number}": _all_hops(tree) for number, tree in enumerate(trees, 1)}
+    pairs = combinations(sorted(map(str, graph.names)), 2)
+    rows = [{"from": u, "to": v, **{where: hops[u, v] for where, hops in found.items()}} for u, v in pairs]
+    return pa.Table.from_pylist(rows)
+
+
+def _tree_graph(graph: Graph, tree: Tree) -> Graph:
+    """Return the links of a tree as a graph."""
+    parents = enumerate(tree.parents.tolist())
+    return Graph.from_edges([(graph.name(node), graph.name(parent)) for node, parent in parents if parent >= 0])
+
+
+def _all_hops(graph: Graph) -> dict[tuple[str, str], int]:
+    lengths = distances(graph, range(len(graph))).tolist()
+    return {
+        (str(graph.name(u)), str(graph.name(v))): hops for u, row in enumerate(lengths) for v, hops in enumerate(row)
+    }
+
+
+def _terms(graph: Graph, scheme: MultiTree) -> pa.Table:
+    """Return every term of the tables of router b: on each tree, and folded."""
+    router = scheme.router(graph.id(_ROUTER))
+    tables = {
+        f"T{tree + 1}": {w: each.subscriptions for w, each in router.fib(tree).items()}
+        for tree in range(len(scheme.trees))
+    }
+    folded = router.folded()
+    tables["folded"] = folded.entries
+    names = {tag: f"T{number}" for number, tag in enumerate(folded.tree_tags, 1)}
+    return pa.Table.from_pylist(
+        [
+            {"table": table, "interface": graph.name(w), "term": " ∧ ".join(sorted(names.get(t, t) for t in term.tags))}
+            for table, entries in tables.items()
+            for w, predicate in entries.items()
+            for term in predicate.filters
+        ]
+    )
+
+
+def _descriptors() -> pa.Table:
+    sets = pa.array(_DESCRIPTORS, pa.list_(pa.string()))
+    kept = set(minimal(sets).tolist())
+    return pa.table({"tags": sets, "kept": [row in kept for row in range(len(sets))]})
+
+
+def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
+    """Return what the examples come to."""
+    return [_longer(tables["hops"]), _redundant(tables["descriptors"]), _folded(tables["terms"])]
+
+
+def _longer(hops: pa.Table) -> Finding:
+    [row] = [row for row in hops.to_pylist() if {row["from"], row["to"]} == {"i", "j"}]
+    right = (row["graph"], row["T1"]) == (1, 4)
+    ours = f"{row['T1']} hops on T1, {row['T2']} on T2, {row['graph']} in the graph"
+    return _judged(68, ours, right, "the network that fits the text gives other lengths")
+
+
+def _redundant(descriptors: pa.Table) -> Finding:
+    kept = [row["tags"] for row in descriptors.to_pylist() if row["kept"]]
+    ours = f"{len(kept)} of {descriptors.num_rows} kept: " + ", ".join("{" + ", ".join(tags) + "}" for tags in kept)
+    return _judged(70, ours, kept == [["networking"]], "other descriptors are kept")
+
+
+def _folded(terms: pa.Table) -> Finding:
+    counts = Counter(terms["table"].to_pylist())
+    separate = counts["T1"] + counts["T2"]
+    ours = f"{separate} terms to {counts['folded']}"
+    return _judged(71, ours, (separate, counts["folded"]) == (20, 14), "other numbers of terms")
+
+
+def _judged(claim: int, ours: str, right: bool, reason: str) -> Finding:
+    return Finding(claim, ours, "holds") if right else Finding(claim, ours, "fails", reason)
+
+
+def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
+    """Return the terms of each table of router b, by interface."""
+    counts = Counter(zip(tables["terms"]["table"].to_pylist(), tables["terms"]["interface"].to_pylist(), strict=True))
+    rows = [{"table": table, "interface": interface, "terms": terms} for (table, interface), terms in counts.items()]
+    return [
+        Chart(
+            "folding",
+            "Terms in the tables of router b, on two trees and folded into one",
+            pa.Table.from_pylist(rows),
+            "interface",
+            "terms",
+            "bars",
+            series="table",
+            x_title="interface to",
+            y_title="terms",
+            description="Terms for each interface of router b: on the first tree, on the second, and folded into one.",
+        )
+    ]
+
+
+EXPERIMENT = Experiment(
+    "2014-examples",
+    "Two trees over eleven routers: longer ways, redundant descriptors, folded tables",
+    "2014",
+    "§3, Figures 2 and 3",
+    (68, 70, 71),
+    {"quick": Parameters(), "full": Parameters(), "paper": Parameters()},
+    run,
+    findings,
+    charts,
+    (
+        "The figures are not in our text: the links are chosen so that all that it says of them holds.",
+        "Each router wants one thing of its own, so that a term is a router.",
+        "In Figure 3 the row of T2 and e should end with p_j ∨ p_k, and is printed with p_b.",
+    ),
+)

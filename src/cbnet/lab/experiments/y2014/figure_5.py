@@ -1,0 +1,138 @@
+"""Figure 5 of [2014 §4.1]: how many of k trees does an interface have to tell apart?
+
+Two trees look alike from an interface if they lead to the same destinations there. What comes out depends on which of
+several shortest paths a tree has, and the paper does not say: both rules are shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given, judged
+from cbnet.lab.report.chart import Chart
+from cbnet.topology import Ties
+
+_HANDFUL = 10
+_PAPER_MOST, _PAPER_TREES = 90, 128
+_CLOSE = 0.2  # of the paper's number
+_RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How much is surveyed."""
+
+    nodes: int  # of the graph, if none is given
+    trees: tuple[int, ...]
+    selections: int
+
+
+def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    """Return the distribution of distinct trees over interfaces, for each rule of ties and number of trees."""
+    from cbnet.pipeline.run.tree_curves import tree_curves
+
+    graph = internet(context, parameters.nodes)
+    found = tree_curves(
+        context.spark(),
+        graph,
+        parameters.trees,
+        ties=tuple(_RULES),
+        sources=1,
+        selections=parameters.selections,
+        seed=context.seed,
+    )
+    rows = []
+    for each in found:
+        told = each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale)["interfaces"]
+        least, most = told.pop("largest")
+        rows.append({"ties": _RULES[each.ties], "trees": each.k, **told, "least_largest": least, "largest": most})
+    return {TABLE: graph_table(graph, context), "interfaces": pa.Table.from_pylist(rows)}
+
+
+def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
+    """Return how many trees most interfaces, and the worst one, have to tell apart."""
+    rows = tables["interfaces"].to_pylist()
+    return [_handful(tables, rows, max(parameters.trees)), _most(tables, rows)]
+
+
+def _handful(tables: Tables, rows: list[dict[str, Any]], most: int) -> Finding:
+    highest = {rule: max(row["p99"] for row in rows if row["ties"] == rule) for rule in _RULES.values()}
+    ours = ", ".join(f"at most {top:g} ({rule})" for rule, top in highest.items())
+    ours = f"99 % of the interfaces, up to {most} trees: {ours}"
+    few = [top <= _HANDFUL for top in highest.values()]
+    if any(few) and not all(few) and is_given(tables):
+        return Finding(77, ours, "differs", "it depends on the rule of ties, which the paper does not tell")
+    return judged(tables, 77, ours, all(few), f"by no rule of ties at most {_HANDFUL}")
+
+
+def _most(tables: Tables, rows: list[dict[str, Any]]) -> Finding:
+    largest = {row["ties"]: (row["least_largest"], row["largest"]) for row in rows if row["trees"] == _PAPER_TREES}
+    if not largest:
+        return Finding(78, "-", "open", f"there was no run with {_PAPER_TREES} trees")
+    ours = "; ".join(f"{least} to {most} ({rule})" for rule, (least, most) in largest.items())
+    ends = [end for pair in largest.values() for end in pair]
+    close = any(abs(end - _PAPER_MOST) <= _CLOSE * _PAPER_MOST for end in ends)
+    if not close and is_given(tables) and min(ends) < _PAPER_MOST < max(ends):
+        return Finding(78, ours, "differs", "the paper's lies between our two rules of ties; it does not tell its own")
+    return judged(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MOST} by both rules of ties")
+
+
+def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
+    """Return the boxes of Figure 5, and the largest counts."""
+    return [
+        Chart(
+            "distinct-trees",
+            "Distinct trees at an interface: percentiles 1, 25, 50, 75 and 99",
+            tables["interfaces"],
+            "trees",
+            "p50",
+            "boxes",
+            series="ties",
+            x_title="trees",
+            y_title="distinct trees",
+            bands=(("p1", "p99"), ("p25", "p75")),
+            description="Boxes from the 25th to the 75th percentile of the interfaces, lines from the 1st to the 99th, "
+            "by both rules of ties.",
+        ),
+        Chart(
+            "most-distinct-trees",
+            "The most distinct trees at one interface",
+            tables["interfaces"],
+            "trees",
+            "largest",
+            series="ties",
+            x_log=True,
+            x_title="trees",
+            y_title="distinct trees",
+            references=(("paper, 128 trees: 90", float(_PAPER_MOST)),),
+            description="The largest count of all interfaces and selections, by both rules of ties.",
+        ),
+    ]
+
+
+EXPERIMENT = Experiment(
+    "2014-figure-5",
+    "Figure 5: an interface tells few trees apart",
+    "2014",
+    "§4.1, Figure 5",
+    (77, 78),
+    {
+        "quick": Parameters(2_000, (8, 16, 32, 64, 128), 4),
+        "full": Parameters(2_000, (8, 16, 32, 64, 128), 10),
+        "paper": Parameters(41_000, (8, 16, 32, 64, 128), 20),
+    },
+    run,
+    findings,
+    charts,
+    (
+        "Distinct trees of an interface: distinct sets of destinations behind it, where some tree uses it.",
+        "Which of several shortest paths a tree has is not told: by the smallest parent, and by a random one.",
+        f"A handful are {_HANDFUL} or fewer; close to the paper's number is within {_CLOSE:.0%} of it.",
+    ),
+    ("topology",),
+)

@@ -1,0 +1,208 @@
+"""Folding of [2014 §3.2.3, §4.2.3]: are the tables of several trees small as one, and do they decide the same?
+
+What a router has of each tree is folded into one table, on Spark and, for comparison, in memory, where tables of equal
+trees are grouped as well. On small networks every decision of the folded table is held against those of the tables that
+it was made from.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given
+from cbnet.lab.experiments.y2014 import users
+from cbnet.lab.report.chart import Chart
+from cbnet.language.filter import Filter
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.routing import Network
+from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
+from cbnet.routing.sizing.descriptor_sets import Descriptors
+from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topology
+
+_PAPER_BYTES, _PAPER_KEPT = 50, 10_880_657  # of a descriptor; descriptors at one tree
+_HARDWARE = 8 * 2**30  # bytes, of a router's memory of that day
+_TAGS, _WANTED, _SENT = 12, 3, 5  # on small networks: tags there are, of a filter at most, of a message
+_PARTS = 4  # of Spark's work, where there is little
+_WAYS = {
+    "per_tree": "a table for each tree",
+    "grouped": "one for equal trees",
+    "folded": "folded",
+    "grouped_and_folded": "both",
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How large the networks, the population and the numbers of trees are."""
+
+    nodes: int  # of the graph, if none is given
+    clusters: int
+    trees: tuple[int, ...]  # up to 63
+    networks: int  # small ones, on which every decision is checked
+    messages: int  # on each of them
+
+
+def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    """Return the entries of the most central router for growing numbers of trees, and the decisions compared."""
+    graph = internet(context, parameters.nodes)
+    decided = [_decisions(context.seed + number, parameters.messages) for number in range(parameters.networks)]
+    return {
+        TABLE: graph_table(graph, context),
+        "decisions": pa.Table.from_pylist(decided),
+        "entries": pa.Table.from_pylist(list(_entries(graph, parameters, context))),
+    }
+
+
+def _decisions(seed: int, messages: int) -> dict[str, Any]:
+    """Return how many decisions of all routers of a random network differ between folded and separate tables."""
+    rng = random.Random(seed)
+    graph = topology(f"aslike:{rng.randint(20, 40)}", seed)
+    wanted = {node: Predicate([Filter(tags=_drawn(rng, _WANTED)) for _ in range(2)]) for node in range(len(graph))}
+    scheme = MultiTree(Network(graph, wanted), rng.sample(range(len(graph)), 4))
+    sent = [Message(tags=_drawn(rng, _SENT)) for _ in range(messages)]
+    made, different = 0, 0
+    for node in range(len(graph)):
+        router = scheme.router(node)
+        folded = router.folded()
+        for tree in range(len(scheme.trees)):
+            table = router.fib(tree)
+            for message in sent:
+                separate = [w for w, each in table.items() if each.subscriptions.matches(message)]
+                made += 1
+                different += sorted(folded.match(tree, message)) != separate
+    return {"network": seed, "nodes": len(graph), "trees": len(scheme.trees), "decisions": made, "different": different}
+
+
+def _drawn(rng: random.Random, most: int) -> list[str]:
+    return [f"t{number}" for number in rng.sample(range(_TAGS), rng.randint(1, most))]
+
+
+def _entries(graph: Any, parameters: Parameters, context: Context) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the router that is most central on the first tree, for each number of trees."""
+    from cbnet.pipeline.population.population import population
+    from cbnet.pipeline.tables.central_routers import most_central_routers
+    from cbnet.pipeline.tables.fib import folded_tables, node_predicates
+
+    roots = draw_roots(root_classes(graph), max(parameters.trees), seed=context.seed).tolist()
+    trees = list(shortest_path_trees(graph, roots))
+    router = int(most_central_routers(trees[0])[0])
+    firsts = users.first_clusters(context, graph, parameters.clusters)
+    models, apps = users.models(context), users.applications()
+    people = population(context.spark(), models, firsts, applications=apps, seed=context.seed)
+    predicates = node_predicates(people, len(graph), _PARTS).persist()
+    try:
+        rows = predicates.toArrow().combine_chunks()
+        owners = np.asarray(rows["node"]).astype(np.int32)
+        descriptors = Descriptors(owners, _one_chunk(rows["tags"]))
+        for done, k in enumerate(parameters.trees):
+            context.progress(done, len(parameters.trees), f"{k} trees")
+            in_memory = asdict(DescriptorFibs(trees[:k], descriptors).entries(router))
+            on_spark = folded_tables(predicates, trees[:k], [router], partitions=_PARTS).count()
+            yield {"trees": k, **in_memory, "folded_on_spark": on_spark, "descriptors": len(owners)}
+    finally:
+        predicates.unpersist()
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.ListArray:
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
+    """Return whether decisions are the same, and how the folded table grows."""
+    rows = {row["trees"]: row for row in tables["entries"].to_pylist()}
+    return [_same(tables, rows[max(rows)]), _manageable(tables, rows, parameters)]
+
+
+def _same(tables: Tables, row: dict[str, Any]) -> Finding:
+    made, different = (sum(tables["decisions"][name].to_pylist()) for name in ("decisions", "different"))
+    ours = (
+        f"{different} of {made:,} decisions differ; {row['trees']} trees: {row['per_tree']:,} entries apart, "
+        f"{row['grouped']:,} grouped, {row['folded']:,} folded"
+    )
+    if different:
+        return Finding(72, ours, "fails", "a folded table decides otherwise")
+    if row["folded"] != row["folded_on_spark"]:
+        return Finding(72, ours, "fails", f"Spark folds to {row['folded_on_spark']:,} entries")
+    if row["folded"] > row["grouped"]:
+        reason = "no decision changes, but to look for equal trees would save more at this router than folding does"
+        return Finding(72, ours, "differs", reason)
+    return Finding(72, ours, "holds")
+
+
+def _manageable(tables: Tables, rows: dict[int, dict[str, Any]], parameters: Parameters) -> Finding:
+    one, most = rows[min(rows)], rows[max(rows)]
+    growth = most["folded"] / max(1, one["folded"])
+    expected = growth * _PAPER_KEPT * _PAPER_BYTES
+    ours = (
+        f"{one['folded']:,} entries with {one['trees']} tree, {most['folded']:,} with {most['trees']} ({growth:.2f} "
+        f"times); of the paper's table that would be {expected / 2**30:.2f} GiB"
+    )
+    if expected > _HARDWARE:
+        return Finding(90, ours, "fails", f"that is more than {_HARDWARE / 2**30:.0f} GiB")
+    clusters = f"{parameters.clusters:,} of {users.PAPER_CLUSTERS:,} clusters"
+    where = "" if is_given(tables) else " on a generated graph"
+    if parameters.clusters >= users.PAPER_CLUSTERS and is_given(tables):
+        return Finding(90, ours, "holds")
+    return Finding(90, ours, "differs", f"how the table grows is measured with {clusters}{where}")
+
+
+def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
+    """Return the entries by number of trees, in each way to keep them."""
+    rows = [
+        {"trees": row["trees"], "entries": row[way], "kept as": told}
+        for row in tables["entries"].to_pylist()
+        for way, told in _WAYS.items()
+    ]
+    return [
+        Chart(
+            "entries",
+            "Entries of the most central router, by number of trees",
+            pa.Table.from_pylist(rows),
+            "trees",
+            "entries",
+            series="kept as",
+            x_log=True,
+            y_log=True,
+            x_title="trees",
+            y_title="entries",
+            description="Entries for growing numbers of trees: a table for each tree, one for trees that look alike "
+            "from there, one for all, and both.",
+        )
+    ]
+
+
+_CHOICES: Sequence[str] = (
+    "The router: the most central one of the first tree.",
+    "Hardware of the day: a router with 8 GiB for its table; the growth that is measured is taken of the paper's own "
+    "table for one tree.",
+    "Descriptors are reduced at their nodes first, as they are told to others.",
+)
+
+EXPERIMENT = Experiment(
+    "2014-folding",
+    "Tables of several trees, folded into one",
+    "2014",
+    "§3.2.3, §4.2.3",
+    (72, 90),
+    {
+        "quick": Parameters(500, 300, (1, 2, 4, 8, 16), 3, 40),
+        "full": Parameters(2_000, 10_000, (1, 2, 4, 8, 16, 32), 20, 100),
+        "paper": Parameters(41_000, 250_000, (1, 2, 4, 8, 16, 32, 63), 20, 100),
+    },
+    run,
+    findings,
+    charts,
+    tuple(_CHOICES),
+    ("topology", "traces"),
+)

@@ -1,0 +1,105 @@
+"""Link load of [2014 §3.1]: do several trees spread the traffic over more links than one?
+
+Every node sends to every other one, each message on a tree drawn by chance; the load of a link is the share of all
+messages that go over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, judged
+from cbnet.lab.report.chart import Chart
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How much is surveyed."""
+
+    nodes: int  # of the graph, if none is given
+    trees: tuple[int, ...]
+    selections: int
+
+
+def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    """Return the links used, and the mean and the largest load, for each number of trees."""
+    from cbnet.pipeline.run.tree_curves import tree_curves
+
+    graph = internet(context, parameters.nodes)
+    found = tree_curves(
+        context.spark(), graph, parameters.trees, sources=1, selections=parameters.selections, seed=context.seed
+    )
+    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in found]
+    rows = [{"trees": each["k"], **each["load"]} for each in members]
+    return {TABLE: graph_table(graph, context), "load": pa.Table.from_pylist(rows)}
+
+
+def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
+    """Return what the most trees gain over one."""
+    rows = sorted(tables["load"].to_pylist(), key=lambda row: row["trees"])
+    one, most = rows[0], rows[-1]
+    links, load = most["used"] / one["used"], one["largest"] / most["largest"]
+    ours = (
+        f"{most['trees']} trees use {links:.1f} times the links of {one['trees']}; "
+        f"the largest load is 1/{load:.1f} of its"
+    )
+    return [judged(tables, 69, ours, links > 1 and load > 1, "the links or the largest load did not get better")]
+
+
+def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
+    """Return the links used and the loads by number of trees."""
+    rows = [
+        {"trees": row["trees"], "load": row[column], "of": told}
+        for row in tables["load"].to_pylist()
+        for column, told in (("largest", "the busiest link"), ("mean", "mean of the links used"))
+    ]
+    return [
+        Chart(
+            "links-used",
+            "Links that some tree uses",
+            tables["load"],
+            "trees",
+            "used",
+            x_log=True,
+            x_title="trees",
+            y_title="links",
+            references=(("all links of the graph", float(tables["load"]["links"][0].as_py())),),
+            description="Links on at least one of the trees, and all that the graph has.",
+        ),
+        Chart(
+            "link-loads",
+            "Share of all messages that a link carries",
+            pa.Table.from_pylist(rows),
+            "trees",
+            "load",
+            series="of",
+            x_log=True,
+            y_log=True,
+            x_title="trees",
+            y_title="share of the messages",
+            description="The load of the busiest link, and the mean of all links used, for growing numbers of trees.",
+        ),
+    ]
+
+
+EXPERIMENT = Experiment(
+    "2014-link-load",
+    "Several trees spread the traffic",
+    "2014",
+    "§3.1",
+    (69,),
+    {
+        "quick": Parameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 4),
+        "full": Parameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 10),
+        "paper": Parameters(41_000, (1, 2, 4, 8, 16, 32, 64, 128), 20),
+    },
+    run,
+    findings,
+    charts,
+    ("Traffic is not told: every node sends to every other one as often, on a tree that is drawn by chance.",),
+    ("topology",),
+)

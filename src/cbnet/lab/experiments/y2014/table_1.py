@@ -1,0 +1,311 @@
+"""Table 1 of [2014 §4.2.3]: what does the most central router hold, for one tree?
+
+A population of clusters of users says what it wants and offers, at the nodes of the graph. What is behind an interface
+of the router is reduced to minimal descriptors. The share that is kept falls as the population grows, so there are
+several sizes of it; the last one is the one that is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given
+from cbnet.lab.experiments.y2014 import users
+from cbnet.lab.report.chart import Chart
+from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
+
+if TYPE_CHECKING:
+    from cbnet.pipeline.tables.tree_counts import EdgeCounts
+
+_MIB = 2**20
+_PAPER_SIZES = (518.83, 54.63)  # MiB
+_TAGS_CLOSE, _SHARE_CLOSE = 0.2, 0.5  # relative to the paper's
+_SMALL, _FEW_PARTS = 5_000, 4  # clusters, for which Spark's usual number of parts would take longer than their work
+_ENGINES = ("tags", "bloom")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How large the network and the population are."""
+
+    nodes: int  # of the graph, if none is given
+    clusters: tuple[int, ...]
+    roots: int  # that are drawn, to choose the tree from
+
+
+def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+    """Return the interfaces of the most central router for each size of the population, and what trees there were."""
+    graph = internet(context, parameters.nodes)
+    trees = [_tree_row(graph, root) for root in _drawn(graph, parameters.roots, context.seed)]
+    chosen = min(trees, key=lambda row: (abs(row["interfaces"] - _paper()["interfaces"]), row["root"]))
+    tree, router = shortest_path_tree(graph, chosen["root"]), chosen["router"]
+    models = users.models(context)
+    rows: list[dict[str, Any]] = []
+    bytes_rows: list[dict[str, Any]] = []
+    for done, clusters in enumerate(parameters.clusters):
+        context.progress(done, len(parameters.clusters), f"{clusters:,} clusters")
+        counted, sizes = _counted(
+            context, graph, tree, router, models, clusters, is_last=clusters == max(parameters.clusters)
+        )
+        rows += counted
+        bytes_rows += sizes
+    return {
+        TABLE: graph_table(graph, context),
+        "trees": pa.Table.from_pylist([{**row, "chosen": row is chosen} for row in trees]),
+        "interfaces": pa.Table.from_pylist(rows),
+        "sizes": pa.Table.from_pylist(bytes_rows),
+    }
+
+
+def _drawn(graph: Graph, count: int, seed: int) -> list[int]:
+    drawn: list[int] = draw_roots(root_classes(graph), count, seed=seed).tolist()
+    return list(dict.fromkeys(drawn))
+
+
+def _tree_row(graph: Graph, root: int) -> dict[str, Any]:
+    """Return what the tree of a root makes of its most central router."""
+    from cbnet.pipeline.tables.central_routers import most_central_routers
+
+    tree = shortest_path_tree(graph, root)
+    router = int(most_central_routers(tree)[0])
+    behind = [*tree.sizes[tree.children(router)].tolist()]
+    if router != root:
+        behind.append(len(graph) - int(tree.sizes[router]))
+    return {"root": root, "router": router, "interfaces": len(behind), "largest": max(behind)}
+
+
+def _counted(
+    context: Context, graph: Graph, tree: Tree, router: int, models: Any, clusters: int, *, is_last: bool
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row for each interface of the router and one for all; of the last population also the tables' bytes."""
+    from cbnet.pipeline.population.population import population
+    from cbnet.pipeline.tables.fib import forwarding_tables, node_predicates
+    from cbnet.pipeline.tables.table1 import node_loads, table1
+    from cbnet.pipeline.tables.tree_counts import distinct_counts
+
+    parts = _FEW_PARTS if clusters <= _SMALL else None
+    firsts = users.first_clusters(context, graph, clusters)
+    people = population(context.spark(), models, firsts, applications=users.applications(), seed=context.seed).persist()
+    predicates = node_predicates(people, len(graph), parts).persist()
+    fib = forwarding_tables(predicates, tree, [router], partitions=parts).persist()
+    try:
+        distinct = _distinct(tree, router, distinct_counts(people, tree, parts))
+        told = table1(fib, node_loads(people), tree, [router]).collect()
+        rows = [{"clusters": clusters, **row.asDict(), "distinct": distinct[row["interface"]]} for row in told]
+        return rows, list(_sizes(fib, router)) if is_last else []
+    finally:
+        for frame in (fib, predicates, people):
+            frame.unpersist()
+
+
+def _distinct(tree: Tree, router: int, counts: EdgeCounts) -> dict[int | None, int]:
+    """Return the distinct descriptors behind each interface, and of all interfaces added up."""
+    found: dict[int | None, int] = {int(child): int(counts.below[child]) for child in tree.children(router)}
+    if tree.parents[router] >= 0:
+        found[int(tree.parents[router])] = int(counts.above[router])
+    found[None] = sum(found.values())
+    return found
+
+
+def _sizes(fib: Any, router: int) -> Iterator[dict[str, Any]]:
+    """Yield the bytes of the table of the router as a file, by each engine for tags."""
+    from cbnet.pipeline.tables.compiled_tables import compile_tables
+
+    for engine in _ENGINES:
+        with TemporaryDirectory() as folder:
+            [file] = compile_tables(fib, [router], Path(folder), engine=engine)
+            yield {"engine": engine, "bytes": file.stat().st_size}
+
+
+def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
+    """Return how the last population compares with the paper's."""
+    last = _of_clusters(tables, max(parameters.clusters))
+    return [
+        _interfaces(tables),
+        _load(last["all"], parameters),
+        _kept(tables, parameters),
+        _largest(tables, last, parameters),
+        _memory(tables, last["all"]),
+    ]
+
+
+def _interfaces(tables: Tables) -> Finding:
+    trees = tables["trees"].to_pylist()
+    counts = sorted(row["interfaces"] for row in trees)
+    [chosen] = [row for row in trees if row["chosen"]]
+    ours = (
+        f"{chosen['interfaces']:,} interfaces, {tables[TABLE]['nodes'][0].as_py() - 1:,} destinations; "
+        f"{counts[0]:,} to {counts[-1]:,} interfaces on {len(trees)} trees, median {int(np.median(counts)):,}"
+    )
+    if not is_given(tables):
+        return Finding(84, ours, "open", "a generated graph has other routers; give --topology")
+    if counts[0] <= _paper()["interfaces"] <= counts[-1]:
+        reason = "it depends on the tree, which the paper does not tell: we took the drawn one that comes closest"
+        return Finding(84, ours, "differs", reason)
+    return Finding(84, ours, "fails", "no tree that was drawn has as many or as few")
+
+
+def _load(row: dict[str, Any], parameters: Parameters) -> Finding:
+    paper = _paper()
+    each, theirs = row["tags"] / row["descriptors"], paper["tags"] / paper["descriptors"]
+    share = max(parameters.clusters) / users.PAPER_CLUSTERS
+    ours = f"{row['descriptors']:,} descriptors of {max(parameters.clusters):,} clusters, {each:.2f} tags each"
+    if abs(each - theirs) > _TAGS_CLOSE * theirs:
+        return Finding(85, ours, "fails", f"our descriptors have other numbers of tags than the paper's {theirs:.2f}")
+    part = "" if share >= 1 else f"; these are {share:.3%} of the paper's clusters"
+    reason = f"how much a cluster says was chosen to give the paper's total, as its text would give twice as much{part}"
+    return Finding(85, ours, "differs", reason)
+
+
+def _kept(tables: Tables, parameters: Parameters) -> Finding:
+    shares = {n: _share(_of_clusters(tables, n)["all"]) for n in sorted(parameters.clusters)}
+    row = _of_clusters(tables, max(parameters.clusters))["all"]
+    theirs, last = _share(_paper()), shares[max(shares)]
+    distinct = row["distinct"] / row["descriptors"]
+    by_size = ", ".join(f"{share:.1%} at {n:,} clusters" for n, share in shares.items())
+    ours = f"{row['kept']:,} of {row['descriptors']:,} ({last:.1%}); {distinct:.1%} are distinct; {by_size}"
+    if abs(last - theirs) <= _SHARE_CLOSE * theirs and max(shares) >= users.PAPER_CLUSTERS:
+        return Finding(86, ours, "holds")
+    if last <= theirs:
+        reason = "fewer are kept than in the paper, already of fewer clusters: our users share more tags than its users"
+        return Finding(86, ours, "differs" if last >= _SHARE_CLOSE * theirs else "fails", reason)
+    if max(shares) >= users.PAPER_CLUSTERS:
+        return Finding(86, ours, "fails", "more are kept than in the paper")
+    return Finding(86, ours, "open", "the share falls as the population grows, and the paper's is larger than ours")
+
+
+def _largest(tables: Tables, last: dict[str, Any], parameters: Parameters) -> Finding:
+    row, whole, paper = last["largest"], last["all"], _paper("largest")
+    destinations = row["destinations"] / whole["destinations"]
+    ours = (
+        f"{row['destinations']:,} destinations ({destinations:.1%}), "
+        f"{row['descriptors']:,} → {row['kept']:,} descriptors ({_share(row):.1%})"
+    )
+    if not is_given(tables):
+        return Finding(87, ours, "open", "a generated graph has other routers; give --topology")
+    theirs = paper["destinations"] / _paper()["destinations"]
+    if abs(destinations - theirs) > theirs or (_share(row) < _share(whole)) != (_share(paper) < _share(_paper())):
+        reason = "its part of the destinations is more than twice the paper's, or it keeps more than all together do"
+        return Finding(87, ours, "fails", reason)
+    reason = (
+        f"another graph, and {max(parameters.clusters):,} clusters; like the paper's it keeps less than all together"
+    )
+    return Finding(87, ours, "differs", reason)
+
+
+def _memory(tables: Tables, row: dict[str, Any]) -> Finding:
+    computed = tuple(round(_paper(which)["bytes"] / _MIB, 2) for which in ("all", "largest"))
+    each = ", ".join(
+        f"{size['bytes'] / max(1, row['kept']):.0f} ({size['engine']})" for size in tables["sizes"].to_pylist()
+    )
+    ours = f"{computed[0]} and {computed[1]} MiB; bytes for each of our descriptors, all included: {each}"
+    if computed == _PAPER_SIZES:
+        return Finding(
+            88, ours, "differs", "exactly 50 bytes for each descriptor: the paper counts nothing besides them"
+        )
+    return Finding(88, ours, "fails", "50 bytes for each descriptor do not give the paper's sizes")
+
+
+def _of_clusters(tables: Tables, clusters: int) -> dict[str, dict[str, Any]]:
+    """Return the row of all interfaces and that of the one with the most destinations."""
+    rows = [row for row in tables["interfaces"].to_pylist() if row["clusters"] == clusters]
+    [whole] = [row for row in rows if row["interface"] is None]
+    single = [row for row in rows if row["interface"] is not None]
+    return {"all": whole, "largest": max(single, key=lambda row: (row["destinations"], -row["interface"]))}
+
+
+def _share(row: Any) -> float:
+    return float(row["kept"] / max(1, row["descriptors"]))
+
+
+def _paper(which: str = "all") -> dict[str, int]:
+    from cbnet.pipeline.tables.table1 import PAPER_TABLE1
+
+    return PAPER_TABLE1[which]
+
+
+def charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+    """Return the share that is kept as the population grows, and the interfaces of the router."""
+    shares = [
+        {"descriptors": row["descriptors"], "share": row[column] / row["descriptors"], "of": told}
+        for clusters in parameters.clusters
+        for row in [_of_clusters(tables, clusters)["all"]]
+        for column, told in (("kept", "kept"), ("distinct", "distinct"))
+    ]
+    last = [row for row in tables["interfaces"].to_pylist() if row["clusters"] == max(parameters.clusters)]
+    single = [
+        {"descriptors": row["descriptors"], "kept": row["kept"]}
+        for row in last
+        if row["interface"] is not None and row["kept"]
+    ]
+    return [
+        Chart(
+            "share-kept",
+            "Share of the descriptors at the most central router that are kept",
+            pa.Table.from_pylist(shares),
+            "descriptors",
+            "share",
+            series="of",
+            x_log=True,
+            x_title="descriptors registered",
+            y_title="share of them",
+            references=(("paper: 12.7 % of 85.5 million", _share(_paper())),),
+            description="The share of descriptors that are distinct, and of those that no other makes redundant, for "
+            "growing populations.",
+        ),
+        Chart(
+            "interfaces-kept",
+            "Descriptors behind each interface of the most central router: registered and kept",
+            pa.Table.from_pylist(single),
+            "descriptors",
+            "kept",
+            "points",
+            x_log=True,
+            y_log=True,
+            x_title="registered",
+            y_title="kept",
+            description="Each point is an interface, with the descriptors behind it and those that are kept.",
+        ),
+    ]
+
+
+def _scales() -> dict[Any, Parameters]:
+    return {
+        "quick": Parameters(1_000, (100, 1_000), 20),
+        "full": Parameters(5_000, (2_500, 25_000, 250_000), 20),
+        "paper": Parameters(41_000, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
+    }
+
+
+_CHOICES: Sequence[str] = (
+    "Descriptors of a cluster: so many that 2.5 million clusters have the paper's 85.5 million. As many as a user of "
+    "its traces has would give 169 million.",
+    "The tree: of 20 roots drawn by class, the one whose most central router has closest to 325 interfaces. The paper "
+    "does not tell its tree, and a root among the largest ISPs gives thousands.",
+    "The most central router lies between the most pairs of nodes on the tree.",
+    "Sets that are not in a trace are made by a model of it; blogs are always made up.",
+    "Offers and subscriptions are reduced together, as in the paper.",
+)
+
+EXPERIMENT = Experiment(
+    "2014-table-1",
+    "Table 1: the forwarding table of the most central router",
+    "2014",
+    "§4.2.3, Table 1",
+    (84, 85, 86, 87, 88),
+    _scales(),
+    run,
+    findings,
+    charts,
+    tuple(_CHOICES),
+    ("topology", "traces"),
+)

@@ -1,0 +1,246 @@
+"""Pages: how do charts and tables become one HTML page that works from a file, without a network?
+
+A page is plain data: sections with paragraphs, tables, charts and notes, and sections in them. Everything that the
+page needs is in it: the style, the script, and Vega once for all charts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import pyarrow as pa
+
+from cbnet.lab.report.chart import Chart, vega_lite
+
+_MOST_ROWS = 400  # of a chart's own table below it
+_SHOWN_DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table; its mark is a class of the style, and its link a place on the page."""
+
+    text: str
+    mark: str = ""
+    link: str = ""
+    note: str = ""
+    """Is shown below the text, in small letters."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table."""
+
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    filter_by: int | None = None
+    """The column by whose texts the rows can be filtered."""
+    filters: Sequence[str] = ()
+    """These texts, in the order in which they are offered."""
+    rows_are: str = "rows"
+    """What the rows are, where the filter counts them."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, with a heading."""
+
+    heading: str
+    anchor: str = ""
+    text: Sequence[str] = ()
+    grids: Sequence[Grid] = ()
+    charts: Sequence[Chart] = ()
+    notes: Mapping[str, Sequence[str]] | None = None
+    """What is shown on demand, under a line that names it."""
+    sections: Sequence[Section] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its title, what it is about, and its sections."""
+
+    title: str
+    text: Sequence[str]
+    sections: Sequence[Section]
+
+
+def html(page: Page) -> str:
+    """Return the page as one file."""
+    charts = [chart for section in _all(page.sections) for chart in section.charts]
+    scripts = [_script(_vega()), _script(_part("page.js"))] if charts else [_script(_part("page.js"))]
+    parts = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        # No request ever leaves the page, not even for an icon.
+        '<link rel="icon" href="data:,">',
+        f"<title>{escape(page.title)}</title>",
+        f"<style>\n{_part('page.css')}</style>",
+        "</head>",
+        "<body>",
+        '<a class="skip" href="#main">To the content</a>',
+        '<header class="top">',
+        f"<h1>{escape(page.title)}</h1>",
+        *_paragraphs(page.text),
+        *_contents(page.sections),
+        "</header>",
+        '<main id="main">',
+        *(line for section in page.sections for line in _section(section, 2)),
+        "</main>",
+        *scripts,
+        "</body>",
+        "</html>",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _section(section: Section, level: int) -> Iterator[str]:
+    anchor = f' id="{escape(section.anchor)}"' if section.anchor else ""
+    yield f'<section{anchor} class="level{level}">'
+    yield f"<h{level}>{escape(section.heading)}</h{level}>"
+    yield from _paragraphs(section.text)
+    for grid in section.grids:
+        yield from _grid(grid)
+    for chart in section.charts:
+        yield from _figure(chart)
+    for name, lines in (section.notes or {}).items():
+        yield from _note(name, lines)
+    for inner in section.sections:
+        yield from _section(inner, min(level + 1, 6))
+    yield "</section>"
+
+
+def _paragraphs(text: Sequence[str]) -> Iterator[str]:
+    yield from (f"<p>{escape(paragraph)}</p>" for paragraph in text)
+
+
+def _contents(sections: Sequence[Section]) -> Iterator[str]:
+    linked = [section for section in sections if section.anchor]
+    if len(linked) > 1:
+        yield '<nav aria-label="Contents"><ul>'
+        for section in linked:
+            yield f'<li><a href="#{escape(section.anchor)}">{escape(section.heading)}</a></li>'
+        yield "</ul></nav>"
+
+
+def _note(name: str, lines: Sequence[str]) -> Iterator[str]:
+    yield f"<details><summary>{escape(name)}</summary><ul>"
+    yield from (f"<li>{escape(line)}</li>" for line in lines)
+    yield "</ul></details>"
+
+
+def _figure(chart: Chart) -> Iterator[str]:
+    """Yield a chart: its parts, which the script draws, and its numbers for those who cannot see it."""
+    yield f'<figure class="chart" id="{escape(chart.name)}">'
+    yield f"<figcaption>{escape(chart.title)}</figcaption>"
+    yield '<div class="parts">'
+    for label, spec in vega_lite(chart):
+        if label:
+            yield f'<div class="part"><p class="label">{escape(label)}</p>'
+        described = " ".join(text for text in (chart.title, chart.description, label) if text)
+        yield f'<div class="vega" role="img" aria-label="{escape(described)}">'
+        yield f'<script type="application/json">{_embedded(spec)}</script></div>'
+        if label:
+            yield "</div>"
+    yield "</div>"
+    if chart.description:
+        yield f'<p class="seen">{escape(chart.description)}</p>'
+    if chart.table.num_rows <= _MOST_ROWS:
+        yield "<details><summary>The numbers</summary>"
+        yield from _grid(_numbers(chart.table))
+        yield "</details>"
+    yield "</figure>"
+
+
+def _numbers(table: pa.Table) -> Grid:
+    rows = [[_number(value) for value in row.values()] for row in table.to_pylist()]
+    return Grid("", table.column_names, rows)
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else ("yes" if value else "no")
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.{_SHOWN_DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+def _grid(grid: Grid) -> Iterator[str]:
+    """Yield a table that can be scrolled sideways where the screen is narrow."""
+    if grid.filter_by is not None:
+        yield from _filter(grid, grid.filter_by)
+    yield f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(grid.caption or "numbers")}">'
+    yield "<table>"
+    if grid.caption:
+        yield f"<caption>{escape(grid.caption)}</caption>"
+    yield "<thead><tr>" + "".join(f'<th scope="col">{escape(head)}</th>' for head in grid.heads) + "</tr></thead>"
+    yield "<tbody>"
+    for row in grid.rows:
+        cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+        kind = "" if grid.filter_by is None else f' data-kind="{escape(cells[grid.filter_by].text)}"'
+        yield f"<tr{kind}>" + "".join(map(_cell, cells, grid.heads)) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _cell(cell: Cell, head: str) -> str:
+    text = escape(cell.text)
+    if cell.mark:
+        text = f'<span class="mark {escape(cell.mark)}">{text}</span>'
+    if cell.link:
+        text = f'<a href="#{escape(cell.link)}">{text}</a>'
+    if cell.note:
+        text += f'<small class="note">{escape(cell.note)}</small>'
+    number = ' class="number"' if cell.text.replace(",", "").replace(".", "").replace("-", "").isdigit() else ""
+    return f'<td{number} data-head="{escape(head)}">{text}</td>'
+
+
+def _filter(grid: Grid, column: int) -> Iterator[str]:
+    """Yield a button for each text of the column, with how many rows have it."""
+    texts = [cell.text if isinstance(cell, Cell) else cell for cell in (row[column] for row in grid.rows)]
+    yield f'<div class="filter" role="group" aria-label="Filter by {escape(grid.heads[column])}">'
+    yield f'<button type="button" aria-pressed="true" data-kind="">all {len(texts)} {escape(grid.rows_are)}</button>'
+    for text in grid.filters or dict.fromkeys(texts):
+        count = texts.count(text)
+        yield f'<button type="button" aria-pressed="false" data-kind="{escape(text)}">{escape(text)}: {count}</button>'
+    yield "</div>"
+
+
+def _all(sections: Sequence[Section]) -> Iterator[Section]:
+    for section in sections:
+        yield section
+        yield from _all(section.sections)
+
+
+def _embedded(spec: Mapping[str, object]) -> str:
+    """Return JSON that cannot end the script that it stands in."""
+    return json.dumps(spec, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+def _script(text: str) -> str:
+    return "<script>\n" + text.replace("</script", "<\\/script") + "\n</script>"
+
+
+def _part(name: str) -> str:
+    return files("cbnet.lab.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _vega() -> str:
+    """Return Vega, Vega-Lite and what embeds them, in the version that the charts are written for."""
+    import altair
+    import vl_convert
+
+    bundle: Any = vl_convert.javascript_bundle  # its types say that it needs a snippet, which it does not
+    made: str = bundle(vl_version=".".join(altair.SCHEMA_VERSION.split(".")[:2]))
+    return made

@@ -1,0 +1,19 @@
+"""Workloads: what would users say? The papers' generators of filters and messages.
+
+parameters of a mix ─► scenario ─┬─► filters     an Arrow table, one row per constraint
+                                 └─► messages    an Arrow batch, one row per message
+parameters of [2006 §4.2] ─────────► predicates  an Arrow table like that of filters
+"""
+
+from cbnet.lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
+from cbnet.lab.workload.filter_table import filters
+from cbnet.lab.workload.forwarding_2001 import Forwarding2001
+from cbnet.lab.workload.forwarding_2002 import Forwarding2002
+from cbnet.lab.workload.message_batch import as_messages, messages
+from cbnet.lab.workload.mixes import MIXES, mix
+from cbnet.lab.workload.scenario import Domain, Parameters, Scenario
+
+__all__ = [
+    "MIXES", "SCENARIOS", "Disjunction2006", "Domain", "Forwarding2001", "Forwarding2002", "Parameters", "Scenario",
+    "as_messages", "filters", "messages", "mix", "predicates",
+]  # fmt: skip

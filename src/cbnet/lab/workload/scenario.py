@@ -1,0 +1,83 @@
+"""Scenario: what do the papers' generators have in common? All that `filters` and `messages` ask.
+
+The parameters of each paper are turned into one scenario. Filters and messages are drawn from the
+same names and the same values, each from a random stream of its own: another number of messages
+leaves the filters as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from cbnet.lab.workload.checks import OperatorShares
+from cbnet.lab.workload.distributions import Draw, Ranks, Weights, weighted
+from cbnet.lab.workload.spread import Spread
+from cbnet.language.constraint import Op
+from cbnet.language.values import Value
+
+Types: TypeAlias = NDArray[np.int32]  # places in `Scenario.domains`
+_STREAMS = {"filters": 0, "messages": 1}
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of one type, and the constraints on them."""
+
+    type: Literal["string", "int", "bool"]
+    share: float  # of all attributes and constraints, in per cent
+    values: Sequence[Value]
+    draw: Draw  # of places in `values`
+    operators: OperatorShares
+
+    @property
+    def draw_operator(self) -> Draw:
+        """Return the draw of operators, by their rank."""
+        weights = np.zeros(len(Op))
+        for op, share in self.operators:
+            weights[op.rank] += share
+        return weighted(weights)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What to draw, how often, and from what."""
+
+    seed: int
+    names: Sequence[str]
+    name_weights: Weights  # float64[names]
+    domains: tuple[Domain, ...]
+    spread: Spread
+    constraints: range  # numbers of constraints of a filter, equally likely
+    messages: int
+    attributes: range  # numbers of attributes of a message, equally likely
+
+    def stream(self, of: Literal["filters", "messages"]) -> Generator:
+        """Return the source of randomness of the filters, or that of the messages."""
+        return np.random.default_rng([self.seed, _STREAMS[of]])
+
+    def draw_types(self, rng: Generator, count: int) -> Types:
+        """Return a type for each of `count` attributes or constraints."""
+        return weighted(np.array([domain.share for domain in self.domains]))(rng, count)
+
+
+class Parameters(Protocol):
+    """The parameters of a mix, by the names of its paper."""
+
+    def scenario(self) -> Scenario:
+        """Return what these parameters ask for."""
+        ...
+
+
+def draw_by_type(rng: Generator, types: Types, draws: Sequence[Draw]) -> Ranks:
+    """Return a rank for each type, drawn by draws[type]; 0 where the type is none of them."""
+    ranks = np.zeros(len(types), dtype=np.int32)
+    for type, draw in enumerate(draws):
+        places = np.flatnonzero(types == type)
+        ranks[places] = draw(rng, len(places))
+    return ranks

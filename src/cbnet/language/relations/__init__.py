@@ -1,0 +1,1 @@
+"""Relations between predicates: covering, overlap, witnesses, reduction, size."""

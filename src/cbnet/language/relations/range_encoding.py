@@ -1,0 +1,187 @@
+"""Shapes: which values do constraints leave to an attribute, whatever its name? As numbers, for the kernel.
+
+A shape is the range of one constraint, or of several on one attribute together. Equal constraints on
+attributes of any name have one shape, so there are far fewer shapes than constraints. The kernel
+`contained` compares them by the ranks of their values; what it leaves open, `Shapes.contains` answers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, chain
+from typing import Any, NamedTuple, TypeAlias
+
+from cbnet._kernels import reduce_ranges as contained
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.relations.ranges import AttributeRange
+from cbnet.language.relations.string_range import StringRange
+from cbnet.language.values import Kind, Value
+
+_Key: TypeAlias = tuple[Op, Kind | None, Value | None]  # with the kind, since 1 equals True
+
+EXISTS = 0  # the shape of `exists`, and of a tag
+
+# The codes of the kernel.
+_ALL, _BETWEEN, _OTHER_THAN, _ENDS_WITH, _CONTAINS = range(5)
+_EMPTY, _ANY, _NO_TEXT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF
+_ASKS = {Op.NE: _OTHER_THAN, Op.SUFFIX: _ENDS_WITH, Op.SUBSTRING: _CONTAINS}
+_FIRST_NUMBER = 2  # false and true have the ranks 0 and 1
+
+
+class Shapes:
+    """Distinct shapes, numbered from 0 as they are met."""
+
+    def __init__(self) -> None:
+        self.ranges: list[AttributeRange] = []  # by shape
+        self._parts: list[_Parts] = []
+        self._tests: list[Constraint | None] = []  # what a shape asks for; None: no filter asks for it
+        self._alone: dict[_Key, int] = {}
+        self._together: dict[tuple[int, ...], int] = {}
+        self._decided: dict[tuple[int, int], bool] = {}
+        self.of(Constraint("", Op.EXISTS))
+
+    def of(self, constraint: Constraint) -> int:
+        """Return the shape of one constraint."""
+        key = (constraint.op, constraint.kind, constraint.value)
+        shape = self._alone.get(key)
+        if shape is None:
+            shape = self._alone[key] = self._added(*_alone(key), constraint)
+        return shape
+
+    def together(self, group: Iterable[int]) -> int:
+        """Return the shape of several constraints: a filter may have it, and none asks for it."""
+        key = tuple(group)
+        shape = self._together.get(key)
+        if shape is None:
+            attribute = AttributeRange(map(self.test, key))
+            shape = self._together[key] = self._added(attribute, _parts(attribute, None), None)
+        return shape
+
+    def test(self, shape: int) -> Constraint:
+        """Return a constraint of this shape, on some attribute."""
+        test = self._tests[shape]
+        assert test is not None
+        return test
+
+    def contains(self, wide: int, narrow: int) -> bool:
+        """Return whether a shape that is asked for contains another."""
+        pair = (wide, narrow)
+        if pair not in self._decided:
+            attribute = self.ranges[narrow]
+            self._decided[pair] = attribute.is_empty or attribute.implies(self.test(wide))
+        return self._decided[pair]
+
+    def packed(self) -> contained.Shapes:
+        """Return the shapes as the kernel reads them."""
+        return _packed(self._parts)
+
+    def _added(self, attribute: AttributeRange, parts: _Parts, test: Constraint | None) -> int:
+        self.ranges.append(attribute)
+        self._parts.append(parts)
+        self._tests.append(test)
+        return len(self.ranges) - 1
+
+
+class _Parts(NamedTuple):
+    """A shape in values, not yet in ranks. Strings have texts, and end before `high`; others end with it."""
+
+    kind: Kind | None
+    asks: int
+    operand: Any = None
+    first: Any = None
+    last: Any = None
+    low: Any = None
+    high: Any = None
+    is_bounded: bool = True
+    excluded: Collection[Any] = ()
+    stem: str | None = None
+    suffix: str | None = None
+    pieces: Collection[str] = ()
+
+    def values(self) -> tuple[Any, ...]:
+        """Return all values that need a rank, and perhaps None."""
+        ends = (self.operand, self.first, self.last, self.low, self.high)
+        return (*ends, self.stem, self.suffix, *self.excluded, *self.pieces)
+
+
+def _parts(attribute: AttributeRange, test: Constraint | None) -> _Parts:
+    asks, operand = _asked(test)
+    typed = attribute.typed
+    if attribute.is_empty or typed is None:
+        shown = _EMPTY if attribute.is_empty else _ANY
+        return _Parts(None, asks, first=shown, last=shown)
+    first, last, is_bounded, excluded = typed.first, typed.last, typed.is_bounded, typed.excluded
+    if not isinstance(typed, StringRange):
+        return _Parts(attribute.kind, asks, operand, first, last, first, last, is_bounded, excluded)
+    ends = (first, last, typed.low, typed.high)
+    return _Parts(
+        Kind.STRING, asks, operand, *ends, is_bounded, excluded, typed.stem, typed.suffix or None, typed.pieces
+    )
+
+
+@lru_cache(maxsize=4096)  # who reduces once mostly reduces again, and the same constraints
+def _alone(key: _Key) -> tuple[AttributeRange, _Parts]:
+    """Return the range of one constraint, and its parts."""
+    op, _, value = key
+    constraint = Constraint("", op, value)
+    attribute = AttributeRange([constraint])
+    return attribute, _parts(attribute, constraint)
+
+
+def _asked(test: Constraint | None) -> tuple[int, Value | None]:
+    """Return what the kernel looks for in a narrow shape, and the constant where the ends do not say it."""
+    if test is None or test.op is Op.EXISTS:
+        return _ALL, None
+    asks = _ASKS.get(test.op, _BETWEEN)
+    if test.kind is Kind.BOOL or (asks != _OTHER_THAN and test.value == ""):
+        asks = _BETWEEN  # `!= true` is `= false`, and every string contains ""
+    return asks, None if asks == _BETWEEN else test.value
+
+
+def _packed(shapes: Sequence[_Parts]) -> contained.Shapes:
+    numbers, strings = _sorted_values(shapes, Kind.NUMBER), _sorted_values(shapes, Kind.STRING)
+    first_string = _FIRST_NUMBER + len(numbers)
+    ranks: dict[Kind | None, dict[Any, int]] = {
+        Kind.BOOL: {False: 0, True: 1},
+        Kind.NUMBER: {number: rank for rank, number in enumerate(numbers, _FIRST_NUMBER)},
+        Kind.STRING: {string: rank for rank, string in enumerate(strings, first_string)},
+        None: {_EMPTY: _EMPTY, _ANY: _ANY},
+    }
+    rows = [_ranked(parts, ranks[parts.kind], first_string + len(strings)) for parts in shapes]
+    *columns, excluded, pieces = zip(*rows, strict=True)
+    names = ("operands", "firsts", "lasts", "lows", "highs", "stems", "suffixes")
+    texts = [string.encode() for string in strings]
+    arrays: dict[str, array[int]] = {
+        "asks": array("B", [parts.asks for parts in shapes]),
+        "bounded": array("B", [parts.is_bounded for parts in shapes]),
+        **{name: array("I", column) for name, column in zip(names, columns, strict=True)},
+        "excluded": array("I", chain.from_iterable(excluded)),
+        "excluded_offsets": array("I", accumulate(map(len, excluded), initial=0)),
+        "pieces": array("I", chain.from_iterable(pieces)),
+        "piece_offsets": array("I", accumulate(map(len, pieces), initial=0)),
+        "text_data": array("B", b"".join(texts) + b"\0"),  # never without a byte
+        "text_offsets": array("Q", accumulate(map(len, texts), initial=0)),
+    }
+    return contained.Shapes(arrays, _FIRST_NUMBER, first_string)
+
+
+def _sorted_values(shapes: Iterable[_Parts], kind: Kind) -> list[Any]:
+    found = set(chain.from_iterable(parts.values() for parts in shapes if parts.kind is kind))
+    return sorted(found - {None})
+
+
+def _ranked(parts: _Parts, ranks: Mapping[Any, int], end: int) -> tuple[Any, ...]:
+    """Return the ranks of all values, those of a collection in a list."""
+    rank = ranks.__getitem__
+    low = high = 0
+    if parts.kind is Kind.STRING:
+        low, high = rank(parts.low), end if parts.high is None else rank(parts.high)
+    elif parts.kind is not None:
+        low, high = rank(parts.low), rank(parts.high) + 1
+    return (
+        0 if parts.operand is None else rank(parts.operand), rank(parts.first), rank(parts.last), low, high,
+        _NO_TEXT if parts.stem is None else rank(parts.stem), _NO_TEXT if parts.suffix is None else rank(parts.suffix),
+        [rank(value) for value in parts.excluded], [rank(piece) for piece in parts.pieces],
+    )  # fmt: skip

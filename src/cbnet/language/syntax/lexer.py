@@ -1,0 +1,198 @@
+"""Lexer: of which words does the text of a predicate consist, and where do they stand?
+
+Linear in the length of the text. Every character belongs to a token or is an error that says
+what to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import NamedTuple
+
+from cbnet.errors import PredicateSyntaxError, ValueDomainError
+from cbnet.language.notation import KEYWORDS
+from cbnet.language.values import Value, canonical, checked_value
+
+
+class Lexeme(Enum):
+    """The kind of a token."""
+
+    KEYWORD = auto()
+    NAME = auto()
+    VALUE = auto()
+    OPERATOR = auto()
+    TAG = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    END = auto()
+
+
+class Token(NamedTuple):
+    """A word of the text: what it is, what it means and where it stands."""
+
+    lexeme: Lexeme
+    meaning: Value
+    position: int
+    text: str
+
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+    | (?P<word>[A-Za-z_][A-Za-z0-9_.-]*)
+    | (?P<tag>\#(?:[A-Za-z_][A-Za-z0-9_.-]*|"(?:[^"\\\n]|\\.)*"))
+    | (?P<string>"(?:[^"\\\n]|\\.)*")
+    | (?P<backquoted>`(?:[^`\\\n]|\\.)*`)
+    | (?P<number>[-+]?\.?[0-9](?:[eE][-+](?=[0-9])|[\w.])*)
+    | (?P<operator>[=!<>^$*~&|]+)
+    | (?P<open>\()
+    | (?P<close>\))""",
+    re.VERBOSE,
+)
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_SIMPLE_ESCAPES = {
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "b": "\b",
+    "f": "\f",
+    "/": "/",
+    "\\": "\\",
+    '"': '"',
+    "`": "`",
+}
+_MAX_DIGITS = 400  # more digits than any finite float has
+
+_STRAY = {
+    '"': (
+        "the quote is not closed",
+        'end the string with `"`; inside it write \\" for a quote, \\n for a new line',
+    ),
+    "`": ("the backquote is not closed", "end the name with a backquote"),
+    "'": ("strings stand in double quotes", "write \"…\" instead of '…'"),
+    "#": ("a tag needs a name", 'write #name, or #"any text"'),
+    ",": ("a comma joins nothing here", "write `and`"),
+    ";": ("a semicolon ends nothing here", "write `or` between filters"),
+    "“": ("typographic quotes are not quotes", 'write plain double quotes: "…"'),
+    "”": ("typographic quotes are not quotes", 'write plain double quotes: "…"'),
+}
+
+
+def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
+    """Return the tokens of a text, with an END token after the last, and the error that ended them.
+
+    The error is returned, not raised: a mistake of grammar that stands before it comes first.
+    """
+    tokens: list[Token] = []
+    position = 0
+    error = None
+    try:
+        _check_surrogates(text)
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise _stray(text, position)
+            if match.lastgroup != "space":
+                tokens.append(_token(match, text))
+            position = match.end()
+    except PredicateSyntaxError as found:
+        error = found
+    tokens.append(Token(Lexeme.END, "", position, ""))
+    return tokens, error
+
+
+def _token(match: re.Match[str], text: str) -> Token:
+    group, word, position = match.lastgroup, match.group(), match.start()
+    if group == "word":
+        return _word(word, position)
+    if group == "number":
+        return Token(Lexeme.VALUE, _number(word, text, position), position, word)
+    if group == "operator":
+        return Token(Lexeme.OPERATOR, word, position, word)
+    if group == "string":
+        return Token(Lexeme.VALUE, _unescaped(word[1:-1], text, position + 1), position, word)
+    if group == "backquoted":
+        return Token(Lexeme.NAME, _unescaped(word[1:-1], text, position + 1), position, word)
+    if group == "tag":
+        label = _unescaped(word[2:-1], text, position + 2) if word.startswith('#"') else word[1:]
+        return Token(Lexeme.TAG, label, position, word)
+    return Token(Lexeme.OPEN if group == "open" else Lexeme.CLOSE, word, position, word)
+
+
+def _word(word: str, position: int) -> Token:
+    if word in ("true", "false"):
+        return Token(Lexeme.VALUE, word == "true", position, word)
+    return Token(Lexeme.KEYWORD if word in KEYWORDS else Lexeme.NAME, word, position, word)
+
+
+def _number(word: str, text: str, position: int) -> Value:
+    if not _JSON_NUMBER.fullmatch(word):
+        raise PredicateSyntaxError(
+            f"`{_shortened(word)}` is not a number",
+            text,
+            position,
+            length=len(word),
+            hint="write digits with `.` and `e` as in -12, 0.5 or 1e9; a string stands in double quotes",
+        )
+    is_integer = word.lstrip("-").isdigit()
+    try:
+        if is_integer and len(word) <= _MAX_DIGITS:
+            return checked_value(int(word), _shortened(word))
+        return canonical(checked_value(10**_MAX_DIGITS if is_integer else float(word), _shortened(word)))
+    except ValueDomainError as error:
+        raise PredicateSyntaxError(error.problem, text, position, length=len(word), hint=error.hint) from None
+
+
+def _unescaped(raw: str, text: str, position: int) -> str:
+    """Return what a quoted `raw`, which stands at `position` in `text`, means."""
+
+    def meaning(match: re.Match[str]) -> str:
+        escape = match.group()
+        if len(escape) == 2 and escape[1] in _SIMPLE_ESCAPES:
+            return _SIMPLE_ESCAPES[escape[1]]
+        units = bytes.fromhex(escape.replace("\\u", "")) if len(escape) > 2 else b""
+        try:
+            if units:
+                return units.decode("utf-16-be")
+        except UnicodeDecodeError:
+            problem, hint = (
+                f"`{escape}` is half of a surrogate pair",
+                "write both halves, as in \\ud83d\\ude00",
+            )
+        else:
+            problem, hint = (
+                f"unknown escape `{escape}`",
+                'write \\\\ for a backslash; known are \\" \\n \\r \\t \\b \\f \\uXXXX',
+            )
+        raise PredicateSyntaxError(problem, text, position + match.start(), length=len(escape), hint=hint)
+
+    return _ESCAPE.sub(meaning, raw) if "\\" in raw else raw
+
+
+def _check_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PredicateSyntaxError(
+            "half of a surrogate pair", text, error.start, hint="the text must be valid Unicode (UTF-8)"
+        ) from None
+
+
+def _stray(text: str, position: int) -> PredicateSyntaxError:
+    char = text[position]
+    if char == "#" and text[position + 1 : position + 2] == '"':
+        problem, hint = _STRAY['"']
+    elif char == "#" and (label := re.match(r"#([^\s()\"]+)", text[position : position + 60])):
+        problem, hint = f"`{label[0]}` needs quotes to be a tag", f'write #"{label[1]}"'
+    elif char.isalpha():
+        problem, hint = f"a name with `{char}` needs backquotes", "write `` `…` ``"
+    else:
+        problem, hint = _STRAY.get(
+            char, (f"unexpected character {char!r}", "a string stands in double quotes, a name in backquotes")
+        )
+    return PredicateSyntaxError(problem, text, position, hint=hint)
+
+
+def _shortened(word: str) -> str:
+    return word if len(word) <= 24 else word[:20] + "…"

@@ -1,0 +1,1 @@
+"""Engines that compile filters into an index and match messages against it."""

@@ -1,0 +1,183 @@
+"""The constraint index: by which way does a value lead to the constraints that it passes? [2002 §4.1]
+
+All distinct constraints are numbered in the order of their keys:
+
+    63      59 58          33 32                 2 1    0
+    ┌─────────┬──────────────┬────────────────────┬──────┐
+    │ region  │ symbol       │ operand            │ turn │
+    └─────────┴──────────────┴────────────────────┴──────┘
+
+region: what is searched alike. So the constraints of one name and region are neighbours, sorted by
+their constants, and those that `<` or `>` selects are a range, with one range of postings.
+turn: the order among operators of one region that have the same constant.
+
+From a name *branches* lead on, one per type and operator: each to such a range, or to a trie of
+strings, which the chains of its `<` and `>` follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array
+
+REGION_SHIFT, NAME_SHIFT, OPERAND_SHIFT = 59, 33, 2
+BRANCH = np.dtype([("kind", "<u2"), ("tests", "<u2"), ("first", "<u4"), ("end", "<u4"), ("root", "<u4")])
+
+
+class Kind(IntEnum):
+    """How a branch is searched. The numbers are part of the table file and of the kernel."""
+
+    BOOL_EQ = 0
+    NUMBER_EQ = 1
+    NUMBER_NE = 2
+    NUMBER_LT = 3
+    NUMBER_LE = 4
+    NUMBER_GT = 5
+    NUMBER_GE = 6
+    EXISTS = 7
+    TAG = 8
+    TRIE = 9  # string constraints =, prefix, suffix and substring
+    UP = 10  # the chain of < and <=
+    DOWN = 11  # the chain of > and >=
+    UNEQUAL = 12
+
+
+# test -> the kind of branch where it is found, and its turn there. In a chain "c" itself enters between
+# the two constraints of the constant "c", and what lies between two constants enters between these.
+_KINDS = {
+    Test.EXISTS: (Kind.EXISTS, 0), Test.TAG: (Kind.TAG, 0), Test.BOOL_EQ: (Kind.BOOL_EQ, 0),
+    Test.NUMBER_EQ: (Kind.NUMBER_EQ, 0), Test.NUMBER_NE: (Kind.NUMBER_NE, 0),
+    Test.NUMBER_LT: (Kind.NUMBER_LT, 0), Test.NUMBER_LE: (Kind.NUMBER_LE, 0),
+    Test.NUMBER_GT: (Kind.NUMBER_GT, 0), Test.NUMBER_GE: (Kind.NUMBER_GE, 0),
+    Test.STRING_EQ: (Kind.TRIE, 0), Test.STRING_NE: (Kind.UNEQUAL, 0),
+    Test.STRING_LT: (Kind.UP, 0), Test.STRING_LE: (Kind.UP, 1),
+    Test.STRING_GT: (Kind.DOWN, 1), Test.STRING_GE: (Kind.DOWN, 0),
+    Test.PREFIX: (Kind.TRIE, 1), Test.SUFFIX: (Kind.TRIE, 2), Test.SUBSTRING: (Kind.TRIE, 3),
+}  # fmt: skip
+KIND = np.array([_KINDS[test][0] for test in Test], np.uint64)
+_TURN = np.array([_KINDS[test][1] for test in Test], np.uint64)
+_TEST = np.array([min(test for test in Test if KIND[test] == kind) for kind in Kind])  # the inverse, below TRIE
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The distinct constraints of a table, in the order of their keys."""
+
+    keys: Array  # uint64[n]
+    tests: Array  # uint8[n]
+    is_united: bool  # one trie per name; else one per name and operator
+
+    @property
+    def symbols(self) -> Array:
+        """The name or tag of each: int64[n]."""
+        return _bits(self.keys, NAME_SHIFT, REGION_SHIFT).astype(np.int64)
+
+    @property
+    def operands(self) -> Array:
+        """The place of the constant of each: uint32[n]."""
+        return _bits(self.keys, OPERAND_SHIFT, NAME_SHIFT).astype(np.uint32)
+
+    @property
+    def tries(self) -> Array:
+        """Which trie of its name each belongs to, for strings: int64[n]."""
+        apart = np.where(self.tests >= Test.STRING_EQ, self.tests, 0)
+        return np.zeros_like(apart, np.int64) if self.is_united else apart.astype(np.int64)
+
+    def find(self, regions: Array, symbols: Array, operands: Array) -> Array:
+        """Return the first constraint not before each of some places: uint32."""
+        wanted = regions.astype(np.uint64) << np.uint64(REGION_SHIFT)
+        wanted |= symbols.astype(np.uint64) << np.uint64(NAME_SHIFT)
+        wanted |= operands.astype(np.uint64) << np.uint64(OPERAND_SHIFT)
+        return np.searchsorted(self.keys, wanted).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Branches, and from which name (and, for strings, by which of its tries) each leads on."""
+
+    symbols: Array  # int64[n]
+    tries: Array  # int64[n]
+    rows: Array  # BRANCH[n]
+
+
+def _bits(keys: Array, first: int, end: int) -> Array:
+    return keys >> np.uint64(first) & np.uint64((1 << end - first) - 1)
+
+
+def regions(is_united: bool) -> Array:
+    """Return the region of each test; with a trie per operator, each string operator has its own."""
+    tests = np.arange(len(Test), dtype=np.uint64)
+    return KIND if is_united else np.where(tests >= Test.STRING_EQ, tests, KIND)
+
+
+def keys_of(words: Array, is_united: bool) -> Array:
+    """Return the key of every word: uint64[n]."""
+    tests = tests_of(words)
+    keys = regions(is_united)[tests] << np.uint64(REGION_SHIFT)
+    keys |= words >> np.uint64(SYMBOL_SHIFT) << np.uint64(NAME_SHIFT)
+    keys |= (words & np.uint64(0xFFFFFFFF)) << np.uint64(OPERAND_SHIFT)
+    keys |= _TURN[tests]
+    return keys
+
+
+def tests_of(words: Array) -> Array:
+    """Return the test of every word: uint8[n]."""
+    return (words >> np.uint64(TEST_SHIFT)).astype(np.uint8) & np.uint8(63)
+
+
+def ranges(constraints: Constraints) -> Branches:
+    """Return a branch for every name and region, save those that are reached by a trie."""
+    names = constraints.keys >> np.uint64(NAME_SHIFT)
+    firsts = np.flatnonzero(np.diff(names, prepend=~names[:1]))
+    rows = np.zeros(len(firsts), BRANCH)
+    rows["kind"] = KIND[constraints.tests[firsts]]
+    rows["first"] = firsts
+    rows["end"] = np.append(firsts, len(names))[1:]
+    kept = rows["kind"] != Kind.TRIE
+    firsts = firsts[kept]
+    return Branches(constraints.symbols[firsts], constraints.tries[firsts], rows[kept])
+
+
+def index_arrays(constraints: Constraints, symbols: int, *found: Branches) -> dict[str, Array]:
+    """Return the branches of each symbol, and the constants that the first kinds of branches search."""
+    names = np.concatenate([branches.symbols for branches in found])
+    tries = np.concatenate([branches.tries for branches in found])
+    rows = np.concatenate([branches.rows for branches in found])
+    order = np.lexsort((rows["kind"], tries, names))  # a trie comes before the chains that it leads to
+    searched = np.searchsorted(constraints.keys, np.uint64(Kind.EXISTS << REGION_SHIFT))
+    return {
+        "symbol_branches": np.searchsorted(names[order], np.arange(symbols + 1)).astype(np.uint32),
+        "branches": rows[order],
+        "operands": constraints.operands[:searched],
+    }
+
+
+def words_of(symbols: Array, tests: Array, operands: Array | int) -> Array:
+    """Return the words of constraints, as in `codes`: uint64[n]."""
+    words = symbols.astype(np.uint64) << np.uint64(SYMBOL_SHIFT) | tests.astype(np.uint64) << np.uint64(TEST_SHIFT)
+    return np.asarray(words | np.asarray(operands, np.uint64))
+
+
+def branch_symbols(arrays: Mapping[str, Array]) -> Array:
+    """Return the symbol that each branch leads on from: int64[branches]."""
+    counts: Array = np.diff(arrays["symbol_branches"].astype(np.int64))
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
+    """Write the words of all constraints but those of strings: uint64[constraints]."""
+    chosen = arrays["branches"]["kind"] < Kind.TRIE
+    branches = arrays["branches"][chosen]
+    lengths = branches["end"].astype(np.int64) - branches["first"]
+    places = np.repeat(branches["first"] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    words[places] = np.repeat(words_of(branch_symbols(arrays)[chosen], _TEST[branches["kind"]], 0), lengths)
+    words[: len(arrays["operands"])] |= arrays["operands"]

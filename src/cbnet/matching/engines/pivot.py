@@ -1,0 +1,296 @@
+"""The pivot engine: a filter is filed under the constraint that holds least often.
+
+When a message passes that constraint, its pivot, the rest of the filter is checked in place: first
+a mask of the names that it needs, which refuses most candidates, then its other words. So the work
+is close to the size of the answer. The arrays are drawn in `_kernels/pivot_view.pxd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from cbnet._kernels import constant_pool as pools
+from cbnet._kernels import pivot_build
+from cbnet._kernels import word_rows as rows
+from cbnet.errors import LimitError
+from cbnet.matching.engines.pivot_cost import likelihoods
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.matching.storage.columns import lengths_of
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array, Columns, Texts
+
+ENTRY = np.dtype([("mask", "<u8"), ("tests", "<u4"), ("target", "<u4")])
+SLOT = np.dtype([("key", "<u8"), ("singles", "<u4"), ("entries", "<u4")])
+FREE = np.uint64(2**64 - 1)
+GROUP = np.uint32(2**31)
+LISTS = 7  # per name, in the order of the kernel
+_FULLEST = 0.7  # of the slots, those in use
+
+# test -> its list, or -1 for a bucket; and what turns an operand into a bound: 2 · operand + this
+_LIST = np.array([0, -1, -1, -1, 3, 1, 1, 2, 2, -1, 6, 4, 4, 5, 5, -1, -1, -1])
+_BOUND = np.array([0, 0, 0, 0, 1, 0, 1, 2, 1, 0, 1, 0, 1, 2, 1, 0, 0, 0])
+_FALLING = np.array([False, True, False, False, True, False, False])  # lists whose bounds fall
+
+
+def build(
+    columns: Columns,
+    report: Callable[[str], None] = lambda _: None,
+    sample: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Array]:
+    """Return the arrays of a pivot index over some filters; `sample` are messages such as will come."""
+    if len(columns.words) >= 2**32:
+        raise LimitError("constraints in one table", len(columns.words), 2**32 - 1, hint="split the table")
+    report("estimating how selective each constraint is")
+    costs = likelihoods(columns, sample)
+    report("finding equal filters")
+    rows, targets, groups = _shared(columns)
+    report("filing every filter under its pivot")
+    return {**groups, **_filed(columns, costs, rows, targets), **_constants(columns)}
+
+
+def _shared(columns: Columns) -> tuple[Array, Array, dict[str, Array]]:
+    """Return distinct filters of two words and more, with the target of each, or a group of targets."""
+    lengths = lengths_of(columns.offsets)
+    rows = np.flatnonzero(lengths > 1)
+    hashes = np.empty(len(columns), np.uint64)
+    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
+    order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
+    repeated = np.zeros(len(order), np.uint8)
+    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
+    targets = columns.targets[order]
+    same_target = np.zeros(len(order), bool)
+    same_target[1:] = repeated[1:].astype(bool) & (targets[1:] == targets[:-1])
+    order, targets, repeated = order[~same_target], targets[~same_target], repeated[~same_target]
+    first = np.flatnonzero(repeated == 0)
+    sizes = np.diff(np.append(first, len(order)))
+    is_group = sizes > 1
+    members = np.repeat(is_group, sizes)
+    group_offsets = np.zeros(np.count_nonzero(is_group) + 1, np.uint32)
+    np.cumsum(sizes[is_group], out=group_offsets[1:])
+    of_first = targets[first].copy()
+    of_first[is_group] = GROUP + np.arange(np.count_nonzero(is_group), dtype=np.uint32)
+    groups = {"group_offsets": group_offsets, "group_targets": targets[members]}
+    return order[first], of_first, groups
+
+
+def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[str, Array]:
+    """Return the postings: what is always delivered, singles, and entries with their tests."""
+    words, offsets = columns.words, columns.offsets
+    lengths = lengths_of(offsets)
+    single_rows = np.flatnonzero(lengths == 1)
+    single_words, single_targets = _distinct(words[offsets[single_rows]], columns.targets[single_rows])
+    pivots = np.empty(len(rows), np.int64)
+    pivot_build.choose_pivots(costs, offsets, rows, pivots)
+    entry_words = words[pivots]
+    arrays = {
+        "always": np.unique(columns.targets[lengths == 0]),
+        "words": np.empty(_test_count(lengths, rows), np.uint64),
+    }
+    used = 0
+    for name, listed in (("bucket", False), ("listed", True)):
+        singles = np.flatnonzero((_LIST[_test(single_words)] >= 0) == listed)
+        chosen = np.flatnonzero((_LIST[_test(entry_words)] >= 0) == listed)
+        place = _in_lists if listed else _in_buckets
+        single_order, entry_order, places = place(
+            columns, single_words[singles], entry_words[chosen], lengths[rows[chosen]]
+        )
+        chosen = chosen[entry_order]
+        entries = np.empty(len(chosen) + 1, ENTRY)
+        used = pivot_build.fill_entries(
+            words,
+            costs,
+            offsets,
+            rows[chosen],
+            pivots[chosen],
+            targets[chosen],
+            entries,
+            arrays["words"],
+            used,
+        )
+        arrays |= {f"{name}_targets": single_targets[singles[single_order]], f"{name}_entries": entries, **places}
+    return arrays | _used_tests(columns, single_words, entry_words)
+
+
+def _distinct(words: Array, targets: Array) -> tuple[Array, Array]:
+    """Return the distinct pairs of word and target, sorted."""
+    order = np.lexsort((targets, words))
+    words, targets = words[order], targets[order]
+    is_new = np.ones(len(words), bool)
+    is_new[1:] = (words[1:] != words[:-1]) | (targets[1:] != targets[:-1])
+    return words[is_new], targets[is_new]
+
+
+def _test_count(lengths: Array, rows: Array) -> int:
+    return int((lengths[rows] - 1).sum())
+
+
+def _test(words: Array) -> Array:
+    return (words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
+
+
+def _symbol(words: Array) -> Array:
+    return (words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
+
+
+def _in_buckets(_: Columns, singles: Array, entries: Array, lengths: Array) -> tuple[Array, Array, dict[str, Array]]:
+    """Return the order of the postings by slot (short entries first), and the table of slots."""
+    distinct = np.unique(np.concatenate([singles, entries]))
+    count = 1 << max(1, int(len(distinct) / _FULLEST).bit_length())
+    keys = np.full(count, FREE)
+    slots = np.empty(len(distinct), np.int64)
+    pivot_build.place_keys(distinct, keys, slots)
+    single_slots = slots[np.searchsorted(distinct, singles)]
+    entry_slots = slots[np.searchsorted(distinct, entries)]
+    table = np.empty(count + 1, SLOT)
+    table["key"] = np.append(keys, FREE)
+    table["singles"] = _offsets(single_slots, count)
+    table["entries"] = _offsets(entry_slots, count)
+    return np.argsort(single_slots, kind="stable"), np.lexsort((lengths, entry_slots)), {"slots": table}
+
+
+def _in_lists(columns: Columns, singles: Array, entries: Array, _: Array) -> tuple[Array, Array, dict[str, Array]]:
+    """Return the order of the postings by list and bound, and where the lists begin."""
+    arrays: dict[str, Array] = {}
+    orders = []
+    for name, words in (("single", singles), ("entry", entries)):
+        test = _test(words)
+        number = _symbol(words) * LISTS + _LIST[test]
+        bound = 2 * (words & np.uint64(0xFFFFFFFF)).astype(np.int64) + _BOUND[test]
+        order = np.lexsort((np.where(_FALLING[_LIST[test]], -bound, bound), number))
+        orders.append(order)
+        plural = "singles" if name == "single" else "entries"
+        arrays[f"list_{plural}"] = _offsets(number, columns.names * LISTS)
+        arrays[f"{name}_bounds"] = bound[order].astype(np.uint32)
+    return orders[0], orders[1], arrays
+
+
+def _offsets(places: Array, count: int) -> Array:
+    """Return where each of `count` runs begins, given the run of every posting: uint32[count + 1]."""
+    offsets = np.zeros(count + 1, np.uint32)
+    np.cumsum(np.bincount(places, minlength=count), out=offsets[1:])
+    return offsets
+
+
+def _used_tests(columns: Columns, *pivots: Array) -> dict[str, Array]:
+    """Return for each symbol which tests its constraints, and its pivots, have: uint32[symbols]."""
+
+    def used(words: Array) -> Array:
+        bits = np.zeros(len(columns.symbols), np.uint32)
+        for test in Test:
+            bits[np.unique(_symbol(words[_test(words) == test]))] |= np.uint32(1 << test)
+        return bits
+
+    return {"tested": used(columns.words), "pivoted": used(np.concatenate(pivots))}
+
+
+def _constants(columns: Columns) -> dict[str, Array]:
+    """Return the numbers, the strings, and the pools of strings that are looked for inside others."""
+    strings = columns.strings
+    nothing = np.empty(0, np.uint32)
+    keys = np.empty(len(strings), np.uint64)
+    pools.fill_pool(strings.data, strings.offsets, np.arange(len(strings), dtype=np.uint32), False, keys, nothing)
+    arrays: dict[str, Any] = {
+        "number_high": columns.numbers.high, "number_low": columns.numbers.low,
+        "string_data": strings.data, "string_offsets": strings.offsets, "string_keys": keys,
+    }  # fmt: skip
+    for name, test in (("prefix", Test.PREFIX), ("suffix", Test.SUFFIX), ("substring", Test.SUBSTRING)):
+        ids = np.unique(columns.words[_test(columns.words) == test] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        arrays |= _pool(strings, name, ids, is_reversed=test is Test.SUFFIX)
+    arrays["substring_filter"] = np.zeros(8193, np.uint8)
+    pools.fill_filter(strings.data, strings.offsets, arrays["substring_ids"], arrays["substring_filter"])
+    return arrays
+
+
+def _pool(strings: Texts, name: str, ids: Array, *, is_reversed: bool) -> dict[str, Array]:
+    if is_reversed:
+        backwards = pc.binary_reverse(strings.as_arrow(ids))
+        ids = ids[pc.sort_indices(backwards).to_numpy()]
+    keys, parents = np.empty(len(ids), np.uint64), np.empty(len(ids), np.uint32)
+    pools.fill_pool(strings.data, strings.offsets, ids, is_reversed, keys, parents)
+    return {f"{name}_ids": ids, f"{name}_keys": keys, f"{name}_parents": parents}
+
+
+def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
+    """Return targets, offsets and words of the filters that an index holds: the inverse of `build`.
+
+    Last, the number of the posting that each comes from, as the kernel's `find` gives it.
+    """
+    always = arrays["always"]
+    pieces = []
+    before = 0
+    for name, listed in (("bucket", False), ("listed", True)):
+        single_words, entry_words = _listed_words(arrays) if listed else _bucket_words(arrays)
+        entries = arrays[f"{name}_entries"]
+        numbers = before + np.arange(len(single_words))
+        pieces.append((arrays[f"{name}_targets"], np.ones(len(single_words), np.int64), single_words, numbers))
+        pieces.append(_entry_filters(arrays, entries, entry_words, before + len(single_words)))
+        before += len(single_words) + len(entry_words)
+    pieces.append((always, np.zeros(len(always), np.int64), np.empty(0, np.uint64), before + np.arange(len(always))))
+    targets, lengths, words, numbers = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows.sort_rows(words, offsets)
+    return targets, offsets, words, numbers
+
+
+def _bucket_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
+    slots = arrays["slots"]
+    return tuple(np.repeat(slots["key"][:-1], lengths_of(slots[kind])) for kind in ("singles", "entries"))  # type: ignore[return-value]
+
+
+def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
+    """Return the pivots of the postings in lists, from their list and bound."""
+    found = []
+    for lists, bounds in (("list_singles", "single_bounds"), ("list_entries", "entry_bounds")):
+        offsets, bound = arrays[lists], arrays[bounds].astype(np.int64)
+        number = np.repeat(np.arange(len(offsets) - 1), lengths_of(offsets))
+        kind, odd = number % LISTS, bound & 1
+        test = np.select(
+            [kind == 0, kind == 3, kind == 6, kind == 1, kind == 4, kind == 2],
+            [
+                0,
+                Test.NUMBER_NE,
+                Test.STRING_NE,
+                Test.NUMBER_LT + odd,
+                Test.STRING_LT + odd,
+                Test.NUMBER_GT + odd,
+            ],
+            Test.STRING_GT + odd,
+        )
+        operand = (bound - _BOUND[test]) // 2
+        symbol = (number // LISTS).astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
+        found.append(symbol | test.astype(np.uint64) << np.uint64(TEST_SHIFT) | operand.astype(np.uint64))
+    return found[0], found[1]
+
+
+def _entry_filters(
+    arrays: dict[str, Array], entries: Array, pivots: Array, before: int
+) -> tuple[Array, Array, Array, Array]:
+    """Return the filters of entries, one for each target, and their postings, counted from `before`."""
+    lengths = lengths_of(entries["tests"])
+    owner = entries["target"][:-1]
+    is_group = owner >= GROUP
+    group = np.where(is_group, owner - GROUP, 0).astype(np.int64)
+    sizes = lengths_of(arrays["group_offsets"])
+    copies = np.where(is_group, sizes[group] if len(sizes) else 1, 1)
+    which = np.repeat(np.arange(len(lengths)), copies)
+    nth = np.arange(len(which)) - np.repeat(np.cumsum(copies) - copies, copies)
+    targets = owner[which].copy()
+    members = is_group[which]
+    starts = arrays["group_offsets"].astype(np.int64)
+    targets[members] = arrays["group_targets"][starts[group[which[members]]] + nth[members]]
+    length = lengths[which]
+    ends = np.cumsum(length + 1)
+    words = np.empty(ends[-1] if len(ends) else 0, np.uint64)
+    first = ends - length - 1
+    words[first] = pivots[which]
+    rest = np.ones(len(words), bool)
+    rest[first] = False
+    within = np.arange(len(words)) - np.repeat(first, length + 1) - 1
+    tests = np.repeat(entries["tests"][:-1][which].astype(np.int64), length + 1) + within
+    words[rest] = arrays["words"][tests[rest]]
+    return targets, length + 1, words, before + which

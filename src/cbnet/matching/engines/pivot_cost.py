@@ -1,0 +1,81 @@
+"""Selectivity: how likely does a constraint hold?
+
+Estimated from the table itself: messages are taken to be about what the filters are about, so a
+name, type or value that many constraints mention is one that many messages have. A sample of real
+messages corrects how often each name occurs. Only the order of the estimates matters; a wrong one
+costs time, never an answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cbnet.language.values import RESERVED_NAME
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.matching.storage.columns import lengths_of
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array, Columns
+
+# test -> type of value: 0 none, 1 bool, 2 number, 3 string
+_KIND = np.array([0, 0, 1, *[2] * 6, *[3] * 9], np.uint64)
+
+
+def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> Array:
+    """Return for every constraint an estimate of how often it holds: float32[constraints].
+
+    `sample` holds messages in their JSON form, such as will come.
+    """
+    words = columns.words
+    symbol = words >> np.uint64(SYMBOL_SHIFT)
+    test = (words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
+    kind_key = symbol << np.uint64(2) | _KIND[test]
+    value_key = kind_key << np.uint64(32) | words & np.uint64(0xFFFFFFFF)
+    distinct, place, counts = np.unique(value_key, return_inverse=True, return_counts=True)
+    before = np.cumsum(counts) - counts
+    kinds = distinct >> np.uint64(32)
+    first = np.searchsorted(kinds, kinds, "left")
+    end = np.searchsorted(kinds, kinds, "right")
+    of_kind = (before[end - 1] + counts[end - 1] - before[first])[place]
+    same, below = counts[place], (before - before[first])[place]
+    likely = _chance(columns, test, words, same / of_kind, below / of_kind) * of_kind / max(1, len(words))
+    if sample:
+        likely = likely * _correction(columns, symbol.astype(np.int64), sample)
+    return np.asarray(likely, np.float32)
+
+
+def _correction(columns: Columns, symbol: Array, sample: Sequence[Mapping[str, Any]]) -> Array:
+    """Return for each constraint how much oftener its name occurs in the sample than in the table."""
+    seen: Counter[tuple[str, bool]] = Counter()
+    for members in sample:
+        seen.update((name, False) for name in members if name != RESERVED_NAME)
+        seen.update((tag, True) for tag in set(members.get(RESERVED_NAME, ())))
+    symbols = [(columns.symbols[place], place >= columns.names) for place in range(len(columns.symbols))]
+    in_sample = np.array([seen[text] + 0.5 for text in symbols]) / len(sample)
+    in_table = np.bincount(symbol, minlength=len(symbols)) / max(1, len(symbol))
+    return (in_sample / np.maximum(in_table, 1e-12))[symbol]
+
+
+def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Array) -> Array:
+    """Return how often a value of the right type passes, given the shares that are equal and below."""
+    lengths = lengths_of(columns.strings.offsets)
+    is_pattern = test >= Test.PREFIX
+    length = np.zeros(len(words))
+    length[is_pattern] = lengths[(words[is_pattern] & np.uint64(0xFFFFFFFF)).astype(np.int64)]
+    by_accident = np.minimum(1.0, 4.0 ** -np.minimum(length, 30))  # text has about two bits a byte
+    order = np.where(test >= Test.STRING_EQ, test - (Test.STRING_EQ - Test.NUMBER_EQ), test)
+    choices = [
+        (test <= Test.TAG, np.ones(len(words))),
+        (test == Test.BOOL_EQ, equal),
+        (test == Test.SUBSTRING, np.minimum(1.0, equal + 8 * by_accident)),
+        (is_pattern, np.minimum(1.0, equal + by_accident)),
+        (order == Test.NUMBER_EQ, equal),
+        (order == Test.NUMBER_NE, 1 - equal),
+        (order <= Test.NUMBER_LE, below + equal * (order == Test.NUMBER_LE)),
+    ]
+    rest = 1 - below - equal * (order == Test.NUMBER_GT)
+    return np.select([condition for condition, _ in choices], [chance for _, chance in choices], rest)

@@ -1,0 +1,92 @@
+"""Engines: which ways are there to compile and match a table?
+
+For all filters:
+pivot      each filter filed under its most selective constraint; the default
+counting   the papers' algorithm, for comparison
+
+For filters that have tags only:
+tags       each descriptor filed under its rarest tags; exact
+bloom      a Bloom filter per descriptor [2014 §3.2.3]: it never misses an interface, and may add some
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from cbnet._kernels.counting_match import Index as CountingIndex
+from cbnet._kernels.pivot_table import Index as PivotIndex
+from cbnet._kernels.tag_bloom import Index as BloomIndex
+from cbnet._kernels.tag_table import Index as TagIndex
+from cbnet._kernels.target_set import labelled
+from cbnet.errors import InputError
+from cbnet.matching.engines import bloom_table as bloom
+from cbnet.matching.engines import counting, pivot
+from cbnet.matching.engines import tag_table as tags
+
+if TYPE_CHECKING:
+    from cbnet._kernels.message_encoding import Batch, Symbols
+    from cbnet.matching.storage.columns import Array, Columns
+
+Report = Callable[[str], None]
+Sample = Sequence[Mapping[str, Any]]
+
+
+class Matcher(Protocol):
+    """A kernel over the arrays of a table."""
+
+    def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
+        """Return the labels of one message's targets; None if the message is not plain and valid."""
+
+    def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
+        """Return offsets, targets and postings touched of some messages."""
+
+
+class CountingMatcher:
+    """The counting kernel, in the form of all matchers."""
+
+    def __init__(self, symbols: Symbols, arrays: dict[str, Array], targets: int) -> None:
+        self.index = CountingIndex(symbols, arrays, targets)
+
+    def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
+        """Return the labels of one message's targets; None if the message is not plain and valid."""
+        out = np.empty(self.index.targets, np.uint32)
+        count = self.index.match_members(members, out)
+        return None if count < 0 else labelled(out, count, labels)
+
+    def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
+        """Return offsets, targets and postings touched of some messages."""
+        offsets, targets, work = self.index.match_batch(batch, first, end)
+        return offsets, targets, work["postings"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How tables are built, matched with, and read back."""
+
+    build: Callable[[Columns, Report, Sample], dict[str, Array]]
+    matcher: Callable[[Symbols, dict[str, Array], int], Any]
+    filters_of: Callable[[dict[str, Array]], tuple[Array, Array, Array]]
+    tags_only: bool = False
+
+
+_ENGINES = {
+    "pivot": Engine(pivot.build, PivotIndex, lambda arrays: pivot.filters_of(arrays)[:3]),
+    "counting": Engine(
+        lambda columns, report, _: counting.build(columns, report), CountingMatcher, counting.filters_of
+    ),
+    "tags": Engine(tags.build, TagIndex, tags.filters_of, tags_only=True),
+    "bloom": Engine(bloom.build, BloomIndex, bloom.filters_of, tags_only=True),
+}
+ENGINES = tuple(name for name, engine in _ENGINES.items() if not engine.tags_only)  # that take all filters
+TAG_ENGINES = tuple(name for name, engine in _ENGINES.items() if engine.tags_only)
+
+
+def engine(name: str) -> Engine:
+    """Return an engine by its name."""
+    if name not in _ENGINES:
+        raise InputError(f"unknown engine {name!r}", hint="use one of " + ", ".join(_ENGINES))
+    return _ENGINES[name]

@@ -1,0 +1,126 @@
+"""The string index: one ternary search trie for all operators on the strings of a name [2002 §4.2].
+
+The constants "an", "to", "ton" and "tonight"; ┆ leads to what continues a node, ─ to what stands
+beside it: `low` to smaller and `high` to larger bytes. • has an entry, because a constant ends there.
+
+        root
+         ┆
+         t ─low─ a             nodes    │ root │ t │ o• │ n• │ i• │ a• │
+         ┆       ┆             entries  │ an │ to │ ton │ tonight │
+         o•      (n)
+         ┆                     Nodes stand in preorder: what continues one begins at the next. Entries
+         n•                    are numbered in the order of the strings. The root stands for no byte;
+         ┆                     its entry is that of the empty string.
+         i•
+         (ght)                 Where only one string is left, its tail (in brackets) has no nodes: the
+                               text of its entry is compared instead.
+
+An entry has the constraints of its constant. Those met on the way (prefix, substring) or where the
+value ends (=, suffix) are its points, from `points` on; `up`, `down` and `unequal` link it to the
+chains of `<` and `<=`, of `>` and `>=`, and of `!=`: to the first constraint there whose constant is
+not before its own. A value that is not among the constants enters the chains from the nearest
+constant above it, which is found by going back to the last larger byte that was passed; the nearest
+below is the entry before that.
+
+Invariant: `low`, `high` and the next node stand behind the node, so every walk ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cbnet._kernels import counting_strings as trie_kernel
+from cbnet.errors import LimitError
+from cbnet.matching.engines.constraint_index import (
+    BRANCH,
+    KIND,
+    Branches,
+    Constraints,
+    Kind,
+    branch_symbols,
+    regions,
+    words_of,
+)
+from cbnet.matching.storage.codes import Test
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array, Texts
+
+NODE = np.dtype(
+    [("low", "<u4"), ("high", "<u4"), ("entry", "<u4"), ("byte", "u1"), ("behind", "u1"), ("unused", "<u2")]
+)
+ENTRY = np.dtype(
+    [("points", "<u4"), ("up", "<u4"), ("down", "<u4"), ("unequal", "<u4"), ("string", "<u4"), ("tests", "<u4")]
+)
+_LINKS = {"points": Kind.TRIE, "up": Kind.UP, "down": Kind.DOWN, "unequal": Kind.UNEQUAL}
+
+# Which bit of ENTRY.tests and BRANCH.tests stands for a test; those of one link in the order of their turns.
+_BITS = (
+    Test.STRING_EQ, Test.PREFIX, Test.SUFFIX, Test.SUBSTRING,
+    Test.STRING_LT, Test.STRING_LE, Test.STRING_GE, Test.STRING_GT, Test.STRING_NE,
+)  # fmt: skip
+_BIT = np.array([1 << _BITS.index(test) if test in _BITS else 0 for test in Test])
+_MAX_NODES = 2**32 - 1
+
+
+def build(constraints: Constraints, strings: Texts) -> tuple[Branches, dict[str, Array]]:
+    """Return the branches that lead to tries, and the arrays that they lead to."""
+    chosen = np.flatnonzero(constraints.tests >= Test.STRING_EQ)
+    keys = constraints.symbols[chosen] << 5 | constraints.tries[chosen]
+    keys = keys << 32 | constraints.operands[chosen]
+    keys, entry_of = np.unique(keys, return_inverse=True)
+    operands = (keys & 0xFFFFFFFF).astype(np.uint32)
+    tests = np.bincount(entry_of, _BIT[constraints.tests[chosen]], len(keys)).astype(np.int64)
+    firsts = np.flatnonzero(np.diff(keys >> 32, prepend=-1))
+    symbols, tries = keys >> 37, keys >> 32 & 31
+    rows = np.zeros(len(firsts), BRANCH)
+    rows["kind"] = Kind.TRIE
+    rows["tests"] = np.bitwise_or.reduceat(tests, firsts) if len(firsts) else 0
+    rows["first"], rows["end"] = firsts, np.append(firsts, len(keys))[1:]
+    nodes, rows["root"] = _nodes(strings, operands, np.append(firsts, len(keys)).astype(np.uint32))
+    branches = Branches(symbols[firsts], tries[firsts], rows)
+    entries = _entries(constraints, symbols, tries, operands, tests)
+    texts = {"string_data": strings.data, "string_offsets": strings.offsets}
+    return branches, {"entries": entries, "nodes": nodes, **texts}
+
+
+def _nodes(strings: Texts, operands: Array, firsts: Array) -> tuple[Array, Array]:
+    """Return the nodes of all tries, and their roots."""
+    said = (strings.data, strings.offsets, operands, firsts)
+    count = trie_kernel.count_nodes(*said)
+    if count > _MAX_NODES:
+        raise LimitError("nodes in the tries of one table", count, _MAX_NODES, hint="split the table")
+    nodes, roots = np.empty(count, NODE), np.empty(len(firsts) - 1, np.uint32)
+    trie_kernel.fill_nodes(*said, nodes, roots)
+    return nodes, roots
+
+
+def _entries(constraints: Constraints, symbols: Array, tries: Array, operands: Array, tests: Array) -> Array:
+    """Return the entries with their links."""
+    entries = np.zeros(len(operands), ENTRY)
+    entries["string"], entries["tests"] = operands, tests
+    for link, kind in _LINKS.items():
+        if constraints.is_united:
+            region, linked = np.full(len(operands), kind), np.ones(len(operands), bool)
+        else:
+            region = regions(is_united=False)[tries]
+            linked = KIND[tries] == kind
+        entries[link][linked] = constraints.find(region[linked], symbols[linked], operands[linked])
+    return entries
+
+
+def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
+    """Write the words of all string constraints: uint64[constraints]."""
+    entries = arrays["entries"]
+    is_trie = arrays["branches"]["kind"] == Kind.TRIE
+    sizes = arrays["branches"]["end"][is_trie].astype(np.int64) - arrays["branches"]["first"][is_trie]
+    symbols = np.repeat(branch_symbols(arrays)[is_trie], sizes)
+    places = {link: entries[link].astype(np.int64) for link in _LINKS}
+    for test in _BITS:
+        (link,) = (link for link, kind in _LINKS.items() if kind == KIND[test])
+        has = entries["tests"] & _BIT[test] != 0
+        words[places[link][has]] = words_of(symbols[has], np.full(has.sum(), test), entries["string"][has])
+        places[link] += has

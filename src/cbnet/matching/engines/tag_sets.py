@@ -1,0 +1,131 @@
+"""Descriptors: which distinct sets of tags does a table hold, and for which interfaces?
+
+What the two kinds of tag tables have in common. A descriptor stands once, however many interfaces
+have it; its *owner* is the one interface, or a group of them. See `_kernels/tag_owners.pxd`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cbnet._kernels import pivot_build
+from cbnet._kernels import word_rows as rows
+from cbnet.errors import InputError, LimitError
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.matching.storage.columns import lengths_of
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array, Columns
+
+GROUP = np.uint32(2**31)
+_MOST = 2**32 - 1  # tags of all descriptors
+_MOST_TARGETS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """The distinct sets of a table, none empty, and what is delivered to whom."""
+
+    tags: Array  # uint32[…], in each set the rarest first: the commonest tag of the table is 0
+    offsets: Array  # int64[sets + 1]
+    owners: Array  # uint32[sets]
+    groups: dict[str, Array]  # what the owners from GROUP on stand for
+    always: Array  # uint32[…], the interfaces of empty filters, sorted
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+
+NO_CONSTANTS: dict[str, Array] = {
+    "number_high": np.empty(0), "number_low": np.empty(0, np.int16),
+    "string_data": np.empty(0, np.uint8), "string_offsets": np.zeros(1, np.uint32),
+}  # fmt: skip
+
+
+def check_tags_only(columns: Columns) -> None:
+    """Refuse filters that have a constraint, naming the first."""
+    constraints = np.flatnonzero(columns.words >> np.uint64(SYMBOL_SHIFT) < np.uint64(columns.names))
+    if len(constraints):
+        place = int(np.searchsorted(columns.offsets, constraints[0], side="right")) - 1
+        interface = columns.interfaces[int(columns.targets[place])]
+        raise InputError(
+            f"interface {interface!r}: the filter `{columns.filter(place)}` has a constraint, not only tags",
+            hint="use the engine pivot",
+        )
+
+
+def descriptors_of(columns: Columns) -> Descriptors:
+    """Return the distinct descriptors of filters that have tags only."""
+    for what, count, limit in (
+        ("tags in all descriptors of one table", len(columns.words), _MOST),
+        ("interfaces in one table", len(columns.interfaces), _MOST_TARGETS),
+    ):
+        if count > limit:
+            raise LimitError(what, count, limit, hint="split the table")
+    lengths = lengths_of(columns.offsets)
+    order, repeated = _equal_neighbours(columns, np.flatnonzero(lengths))
+    targets = columns.targets[order]
+    first = np.flatnonzero(repeated == 0)
+    sizes = np.diff(np.append(first, len(order)))
+    is_group = sizes > 1
+    owners = targets[first].copy()
+    owners[is_group] = GROUP + np.arange(np.count_nonzero(is_group), dtype=np.uint32)
+    group_offsets = np.zeros(np.count_nonzero(is_group) + 1, np.uint32)
+    np.cumsum(sizes[is_group], out=group_offsets[1:])
+    groups = {"group_offsets": group_offsets, "group_targets": targets[np.repeat(is_group, sizes)]}
+    tags, offsets = _rarest_first(columns, order[first])
+    return Descriptors(tags, offsets, owners, groups, np.unique(columns.targets[lengths == 0]))
+
+
+def _equal_neighbours(columns: Columns, places: Array) -> tuple[Array, Array]:
+    """Return filters in an order in which equal ones are neighbours, each once for a target, and which repeat."""
+    hashes = np.empty(len(columns), np.uint64)
+    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
+    order = places[np.lexsort((columns.targets[places], hashes[places]))]
+    repeated = np.zeros(len(order), np.uint8)
+    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
+    targets = columns.targets[order]
+    is_kept = np.ones(len(order), bool)
+    is_kept[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
+    return order[is_kept], repeated[is_kept]
+
+
+def _rarest_first(columns: Columns, places: Array) -> tuple[Array, Array]:
+    """Return the tags of some filters, each filter reversed: its words are sorted, the commonest tag first."""
+    lengths = lengths_of(columns.offsets)[places]
+    offsets = np.append(0, np.cumsum(lengths))
+    at = np.repeat(columns.offsets[1:][places] - 1 + offsets[:-1], lengths) - np.arange(offsets[-1])
+    return (columns.words[at] >> np.uint64(SYMBOL_SHIFT)).astype(np.uint32), offsets
+
+
+def targets_of(descriptors: Descriptors, place: int) -> Array:
+    """Return the interfaces of a descriptor: uint32, sorted."""
+    owner = descriptors.owners[place]
+    if owner < GROUP:
+        return descriptors.owners[place : place + 1]
+    first, end = descriptors.groups["group_offsets"][owner - GROUP :][:2]
+    return descriptors.groups["group_targets"][first:end]
+
+
+def filters_of(descriptors: Descriptors) -> tuple[Array, Array, Array]:
+    """Return targets, offsets and words of the filters, one for each interface of a descriptor."""
+    owners, always = descriptors.owners, descriptors.always
+    is_group = owners >= GROUP
+    group = np.where(is_group, owners - GROUP, 0).astype(np.int64)
+    starts = descriptors.groups["group_offsets"].astype(np.int64)
+    copies = np.where(is_group, np.diff(starts)[group] if len(starts) > 1 else 1, 1)
+    which = np.repeat(np.arange(len(owners)), copies)
+    nth = np.arange(len(which)) - np.repeat(np.cumsum(copies) - copies, copies)
+    targets = owners[which].copy()
+    members = is_group[which]
+    targets[members] = descriptors.groups["group_targets"][starts[group[which[members]]] + nth[members]]
+    lengths = lengths_of(descriptors.offsets)[which]
+    offsets = np.append(0, np.cumsum(lengths))
+    at = np.repeat(descriptors.offsets[:-1][which] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    words = descriptors.tags[at].astype(np.uint64) << np.uint64(SYMBOL_SHIFT) | np.uint64(Test.TAG << TEST_SHIFT)
+    offsets = np.append(offsets, np.full(len(always), offsets[-1]))
+    rows.sort_rows(words, offsets)
+    return np.append(targets, always), offsets, words

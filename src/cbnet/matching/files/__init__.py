@@ -1,0 +1,1 @@
+"""Files of predicates and of messages."""

@@ -1,0 +1,1 @@
+"""Flat arrays of filters and messages: columns, codes, the table file, Arrow in and out."""

@@ -1,0 +1,264 @@
+"""Columns: what are the filters of a table, as flat arrays?
+
+Every engine is built from these. A filter is a row of words (see `codes`), sorted and without
+repetitions, so equal filters are equal rows:
+
+    words    │ w w w │ w │   │ w w │ …     uint64[constraints]
+    offsets  0       3   4   4     6 …     int64[filters + 1]; the third filter is empty
+    targets    a       b   a   c   …       uint32[filters], the interface of each filter
+
+Read in bulk from Arrow there is no Python object per constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from cbnet._kernels import word_rows as rows
+from cbnet.errors import LimitError
+from cbnet.language.filter import Filter
+from cbnet.language.predicate import Predicate
+from cbnet.language.values import INT_MAX, Value
+from cbnet.matching.storage.codes import (
+    MAX_CONSTANTS,
+    MAX_SYMBOLS,
+    SYMBOL_SHIFT,
+    TEST_SHIFT,
+    Test,
+    constraint_of,
+    unpack,
+)
+from cbnet.matching.storage.filter_code import Tests, encode_filter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers, sorted exactly: the nearest float, and how far an int lies from it.
+
+    An int beyond 2**53 need not be a float: it is `high`, the nearest one, plus `low`. Ordered by
+    high and then low, ints and floats compare exactly, because rounding keeps their order.
+    """
+
+    high: Array  # float64[n]
+    low: Array  # int16[n]; the distance is at most 512
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def __getitem__(self, place: int) -> int | float:
+        high, low = float(self.high[place]), int(self.low[place])
+        return int(high) + low if low or (high.is_integer() and -(2**63) <= high <= INT_MAX) else high
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Strings as UTF-8, one behind the other; sorted by their bytes where it says so."""
+
+    data: Array  # uint8[bytes]
+    offsets: Array  # uint32[n + 1]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def as_arrow(self, places: Array) -> Any:
+        """Return the texts at some places as an Arrow array of bytes."""
+        import pyarrow as pa
+
+        chosen = taken(self, places)
+        buffers = [None, pa.py_buffer(chosen.offsets.astype(np.int64)), pa.py_buffer(chosen.data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(places), buffers)
+
+    def __getitem__(self, place: int) -> str:
+        return bytes(self.data[self.offsets[place] : self.offsets[place + 1]]).decode()
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The filters of a table as flat arrays."""
+
+    interfaces: Sequence[str | int]  # by target
+    targets: Array
+    offsets: Array
+    words: Array
+    names: int  # the symbols below this are names, the others tags
+    symbols: Texts  # in no order
+    numbers: Numbers
+    strings: Texts  # sorted, distinct
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def filter(self, place: int) -> Filter:
+        """Return a filter as a value of the language."""
+        return self.decoded(self.words[self.offsets[place] : self.offsets[place + 1]].tolist())
+
+    def decoded(self, words: Iterable[int]) -> Filter:
+        """Return the filter that some words say."""
+        constraints, tags = [], []
+        for symbol, test, operand in map(unpack, words):
+            if test is Test.TAG:
+                tags.append(self.symbols[symbol])
+            else:
+                constraints.append(constraint_of(self.symbols[symbol], test, self._constant(test, operand)))
+        return Filter(constraints, tags)
+
+    def _constant(self, test: Test, operand: int) -> Value | None:
+        if test is Test.EXISTS:
+            return None
+        if test is Test.BOOL_EQ:
+            return bool(operand)
+        return self.numbers[operand] if test <= Test.NUMBER_GE else self.strings[operand]
+
+
+def lengths_of(offsets: Array) -> Array:
+    """Return the lengths of the runs that offsets delimit: int64."""
+    return cast("Array", np.diff(offsets.astype(np.int64)))
+
+
+def split_ints(values: Array) -> Numbers:
+    """Return int64 values as nearest float and distance, in the order given."""
+    high = values.astype(np.float64)
+    top = high >= 2.0**63  # the nearest float of the largest ints does not fit in int64
+    nearest = np.where(top, INT_MAX, np.where(top, 0.0, high).astype(np.int64))
+    return Numbers(high, (values - nearest - top).astype(np.int16))
+
+
+def texts(strings: Sequence[str]) -> Texts:
+    """Return strings as UTF-8, in the order given."""
+    encoded = [string.encode() for string in strings]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return packed_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+
+def packed_texts(data: Array, offsets: Array) -> Texts:
+    """Return texts from their bytes and int64 offsets."""
+    if len(data) >= 2**32:
+        raise LimitError("bytes of strings in one table", len(data), 2**32 - 1, hint="split the table")
+    return Texts(data, offsets.astype(np.uint32))
+
+
+def assemble(
+    interfaces: Sequence[str | int],
+    targets: Array,
+    offsets: Array,
+    symbols: tuple[Array, Texts, int],
+    tests: Array,
+    operands: Array,
+    numbers: Numbers,
+    strings: Texts,
+) -> Columns:
+    """Return columns from the parts of every constraint; `symbols` are places, texts, number of names.
+
+    `numbers` and `strings` are sorted and distinct, and `operands` are places in them.
+    """
+    places, symbol_texts, names = _commonest_first(*symbols)
+    for what, count, limit in (
+        ("names and tags in one table", len(symbol_texts), MAX_SYMBOLS),
+        ("distinct numbers in one table", len(numbers), MAX_CONSTANTS),
+        ("distinct strings in one table", len(strings), MAX_CONSTANTS),
+    ):
+        if count > limit:
+            raise LimitError(what, count, limit, hint="split the table")
+    words = places.astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
+    words |= tests.astype(np.uint64) << np.uint64(TEST_SHIFT)
+    words |= operands.astype(np.uint64)
+    offsets = np.ascontiguousarray(offsets, np.int64)
+    kept = rows.sort_rows(words, offsets)
+    return Columns(interfaces, targets.astype(np.uint32), offsets, words[:kept], names, symbol_texts, numbers, strings)
+
+
+def _commonest_first(places: Array, symbols: Texts, names: int) -> tuple[Array, Texts, int]:
+    """Renumber the symbols, names and tags apart: the commonest 64 have a bit of a mask each."""
+    counts = np.bincount(places, minlength=len(symbols))
+    order = np.lexsort((-counts, np.arange(len(symbols)) >= names))
+    renumbered = np.empty(len(symbols), np.int64)
+    renumbered[order] = np.arange(len(symbols))
+    return renumbered[places], taken(symbols, order), names
+
+
+def taken(texts: Texts, places: Array) -> Texts:
+    """Return the texts at some places, in that order."""
+    starts, lengths = (
+        texts.offsets[:-1][places].astype(np.int64),
+        lengths_of(texts.offsets)[places],
+    )
+    offsets = np.zeros(len(places) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    bytes_at = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    return packed_texts(texts.data[bytes_at], offsets)
+
+
+def sorted_numbers(unsorted: Numbers) -> tuple[Numbers, Array]:
+    """Return the distinct numbers in order, and the place of each given number among them."""
+    order = np.lexsort((unsorted.low, unsorted.high))
+    high, low = unsorted.high[order] + 0.0, unsorted.low[order]  # + 0.0 turns -0.0 into 0.0
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+    places = np.empty(len(order), np.uint32)
+    places[order] = np.cumsum(is_new) - 1
+    return Numbers(high[is_new], low[is_new]), places
+
+
+def columns_of(predicates: Mapping[Any, Predicate]) -> Columns:
+    """Return the filters of predicates by interface."""
+    filters = ((target, filter) for target, said in enumerate(predicates.values()) for filter in said.filters)
+    return columns_of_filters(list(predicates), filters)
+
+
+def columns_of_filters(interfaces: Sequence[Any], filters: Iterable[tuple[int, Filter]]) -> Columns:
+    """Return filters, each with the place of its interface, as columns."""
+    return columns_of_encoded(interfaces, [(target, encode_filter(filter)) for target, filter in filters])
+
+
+def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, Tests]]) -> Columns:
+    """Return filters in their encoded form, each with the place of its interface, as columns."""
+    tests = [test for _, said in filters for test in said]
+    names = _places(text for text, code, _ in tests if code != Test.TAG)
+    tags = _places(text for text, code, _ in tests if code == Test.TAG)
+    strings = _places(value for _, _, value in tests if isinstance(value, str))
+    numeric = [value for _, code, value in tests if Test.NUMBER_EQ <= code <= Test.NUMBER_GE]
+    numbers, number_places = sorted_numbers(_split(numeric))
+    by_number = dict(zip(numeric, number_places.tolist(), strict=True))
+
+    places = [len(names) + tags[text] if code == Test.TAG else names[text] for text, code, _ in tests]
+    operands = [_operand(code, value, by_number, strings) for _, code, value in tests]
+    offsets = np.zeros(len(filters) + 1, np.int64)
+    np.cumsum([len(said) for _, said in filters], out=offsets[1:])
+    return assemble(
+        interfaces,
+        np.array([target for target, _ in filters], np.uint32),
+        offsets,
+        (np.array(places, np.int64), texts([*names, *tags]), len(names)),
+        np.array([code for _, code, _ in tests], np.int64),
+        np.array(operands, np.int64),
+        numbers,
+        texts(list(strings)),
+    )
+
+
+def _places(items: Iterable[str]) -> dict[str, int]:
+    """Return the place of each item in their order, which is that of their UTF-8 bytes."""
+    return {item: place for place, item in enumerate(sorted(set(items)))}
+
+
+def _split(values: Sequence[Any]) -> Numbers:
+    is_int = np.array([isinstance(value, int) for value in values], bool)
+    ints = split_ints(np.array([value if isinstance(value, int) else 0 for value in values], np.int64))
+    floats = np.array([0.0 if isinstance(value, int) else value for value in values], np.float64)
+    return Numbers(np.where(is_int, ints.high, floats), np.where(is_int, ints.low, 0).astype(np.int16))
+
+
+def _operand(code: int, value: Any, numbers: Mapping[Any, int], strings: Mapping[str, int]) -> int:
+    if code <= Test.BOOL_EQ:
+        return int(value is True)
+    return numbers[value] if code <= Test.NUMBER_GE else strings[value]

@@ -1,0 +1,42 @@
+"""Encoded filter: which tests does a filter make? In a form that kernels read and sets hold.
+
+A test is (name or tag, code, constant), see `codes.Test`; a filter is a frozenset of them. Codes
+keep the types apart, so `x = true` and `x = 1` are two tests although Python says True == 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from cbnet.language.constraint import Op
+from cbnet.language.filter import Filter
+from cbnet.language.values import Kind, Value
+from cbnet.matching.storage.codes import TESTS, Test, constraint_of
+
+if TYPE_CHECKING:
+    from cbnet.language.constraint import Constraint
+
+Tests: TypeAlias = frozenset[tuple[str, int, Value | None]]
+
+_TAG, _BOOL = int(Test.TAG), int(Test.BOOL_EQ)
+_CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in Kind]
+
+
+def encode_filter(filter: Filter) -> Tests:
+    """Return the tests of a filter; `x != true` is `x = false`."""
+    tests = [_test(constraint) for constraint in filter.constraints]
+    return frozenset(tests + [(tag, _TAG, None) for tag in filter.tags]) if filter.tags else frozenset(tests)
+
+
+def _test(constraint: Constraint) -> tuple[str, int, Value | None]:
+    if constraint.kind is None:
+        return constraint.name, Test.EXISTS, None
+    code = _CODES[constraint.kind][constraint.op._value_]
+    value = constraint.value
+    return constraint.name, code, not value if code == _BOOL and constraint.op is Op.NE else value
+
+
+def decode_filter(tests: Tests) -> Filter:
+    """Return the filter that makes these tests."""
+    constraints = [constraint_of(name, Test(code), value) for name, code, value in tests if code != _TAG]
+    return Filter(sorted(constraints), [name for name, code, _ in tests if code == _TAG])

@@ -1,0 +1,72 @@
+"""Joined: the filters of several tables as one, with one numbering of names and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.matching.storage.columns import Columns, Numbers, assemble, lengths_of, packed_texts, sorted_numbers
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array, Texts
+
+
+def joined(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Columns:
+    """Return the filters of all parts, whose targets count the same interfaces."""
+    names = _union([(part.symbols, np.arange(part.names)) for part in parts])
+    tags = _union([(part.symbols, np.arange(part.names, len(part.symbols))) for part in parts])
+    strings = _union([(part.strings, np.arange(len(part.strings))) for part in parts], is_sorted=True)
+    high = np.concatenate([part.numbers.high for part in parts])
+    numbers, number_places = sorted_numbers(Numbers(high, np.concatenate([part.numbers.low for part in parts])))
+    number_starts = np.cumsum([0, *(len(part.numbers) for part in parts)])
+
+    places, tests, operands = [], [], []
+    for which, part in enumerate(parts):
+        symbol = (part.words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
+        test = (part.words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
+        operand = (part.words & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        renumbered = np.concatenate([names.places[which], len(names.texts) + tags.places[which]])
+        is_number, is_string = (test >= Test.NUMBER_EQ) & (test <= Test.NUMBER_GE), test >= Test.STRING_EQ
+        operand[is_number] = number_places[number_starts[which] + operand[is_number]]
+        operand[is_string] = strings.places[which][operand[is_string]]
+        places.append(renumbered[symbol])
+        tests.append(test)
+        operands.append(operand)
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([lengths_of(part.offsets) for part in parts]))])
+    targets = np.concatenate([part.targets for part in parts])
+    symbols = (np.concatenate(places), _as_texts(pa.concat_arrays([names.texts, tags.texts])), len(names.texts))
+    return assemble(
+        interfaces, targets, offsets, symbols, np.concatenate(tests), np.concatenate(operands),
+        numbers, _as_texts(strings.texts),
+    )  # fmt: skip
+
+
+class _Union:
+    """Distinct texts of several lists, and the place of each text of each list among them."""
+
+    def __init__(self, texts: pa.Array, places: list[Array]) -> None:
+        self.texts = texts
+        self.places = places
+
+
+def _union(lists: Sequence[tuple[Texts, Array]], *, is_sorted: bool = False) -> _Union:
+    encoded = pa.concat_arrays([texts.as_arrow(chosen) for texts, chosen in lists]).dictionary_encode()
+    texts, indices = encoded.dictionary, np.asarray(encoded.indices).astype(np.int64)
+    if is_sorted:
+        order = np.asarray(pc.sort_indices(texts))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        texts, indices = texts.take(pa.array(order)), rank[indices]
+    return _Union(texts, np.split(indices, np.cumsum([len(chosen) for _, chosen in lists])[:-1]))
+
+
+def _as_texts(strings: pa.Array) -> Texts:
+    _, offsets, data = strings.buffers()
+    ends = np.frombuffer(offsets or bytes(8), np.int64)[strings.offset :][: len(strings) + 1]
+    text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data else np.empty(0, np.uint8)
+    return packed_texts(text.copy(), ends - ends[0])

@@ -1,0 +1,112 @@
+"""Reduced: which filters of a table can be left out, because another of their interface covers them?
+
+Sound, and by the pairwise rules of [2006 §4.2]: each constraint of the wide filter is set against
+each of the narrow one. What is left out is kept aside with the filter that covers it, for when that
+one goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cbnet._kernels import pivot_build
+from cbnet._kernels import reduce_filters as covered
+from cbnet.matching.storage.codes import SYMBOL_SHIFT
+from cbnet.matching.storage.columns import lengths_of
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array, Columns
+
+
+def reduced(columns: Columns) -> tuple[Columns, dict[str, Array]]:
+    """Return the filters that are needed, and arrays that hold the others.
+
+    covered_targets, covered_offsets, covered_words: the filters left out, as columns.
+    covered_hashes: a hash of the filter that covers each; they are sorted by it.
+    """
+    columns = taken_rows(columns, _distinct(columns))
+    coverer = covered_by(columns)
+    dropped = np.flatnonzero(coverer >= 0)
+    hashes = filter_hashes(columns)[coverer[dropped]]
+    order = np.argsort(hashes, kind="stable")
+    aside = taken_rows(columns, dropped[order])
+    arrays = {
+        "covered_targets": aside.targets,
+        "covered_offsets": packed_offsets(aside.offsets),
+        "covered_words": aside.words,
+        "covered_hashes": hashes[order],
+    }
+    return taken_rows(columns, np.flatnonzero(coverer < 0)), arrays
+
+
+def _distinct(columns: Columns) -> Array:
+    """Return the places of the filters, without those that repeat one of their interface."""
+    hashes = np.empty(len(columns), np.uint64)
+    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
+    order = np.lexsort((columns.targets, hashes))
+    repeated = np.zeros(len(order), np.uint8)
+    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
+    targets = columns.targets[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
+    return np.sort(order[is_new])
+
+
+def filter_hashes(columns: Columns) -> Array:
+    """Return a hash of each filter together with its interface: uint64[filters]."""
+    hashes = np.empty(len(columns), np.uint64)
+    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
+    return hashes_with_targets(hashes, columns.targets)
+
+
+def hashes_with_targets(hashes: Array, targets: Array) -> Array:
+    """Return the hashes of filters, mixed with their interfaces."""
+    mixed: Array = hashes * np.uint64(0x9E3779B97F4A7C15) + targets.astype(np.uint64)
+    return mixed
+
+
+def packed_offsets(offsets: Array) -> Array:
+    """Return offsets in 32 bits where they fit."""
+    return offsets.astype(np.uint32) if offsets[-1] < 2**32 else offsets
+
+
+def covered_by(columns: Columns) -> Array:
+    """Return for each filter the one that makes it redundant, or -1: int64[filters]."""
+    coverer = np.full(len(columns), -1, np.int64)
+    several = np.bincount(columns.targets, minlength=len(columns.interfaces)) > 1
+    candidates = np.flatnonzero(several[columns.targets])
+    order = candidates[np.lexsort((lengths_of(columns.offsets)[candidates], _symbol_counts(columns)[candidates]))]
+    covered.find_covered(
+        columns.words, columns.offsets, columns.targets, order, columns.strings.data, columns.strings.offsets, coverer
+    )
+    return _survivors(coverer)
+
+
+def _survivors(coverer: Array) -> Array:
+    """Follow each coverer to one that is not covered itself: it covers all the same."""
+    while True:
+        above = np.where(coverer >= 0, coverer[coverer], -1)
+        if not np.any(above >= 0):
+            return coverer
+        coverer = np.where(above >= 0, above, coverer)
+
+
+def _symbol_counts(columns: Columns) -> Array:
+    """Return how many names and tags each filter bears on."""
+    symbols = columns.words >> np.uint64(SYMBOL_SHIFT)
+    is_new = np.ones(len(symbols), np.int64)
+    is_new[1:] = symbols[1:] != symbols[:-1]
+    starts = columns.offsets[:-1][lengths_of(columns.offsets) > 0]
+    is_new[starts] = 1
+    return lengths_of(np.concatenate([[0], np.cumsum(is_new)])[columns.offsets])
+
+
+def taken_rows(columns: Columns, places: Array) -> Columns:
+    """Return some of the filters, in that order."""
+    lengths = lengths_of(columns.offsets)[places]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    at = np.arange(offsets[-1]) + np.repeat(columns.offsets[:-1][places] - offsets[:-1], lengths)
+    return replace(columns, targets=columns.targets[places], offsets=offsets, words=columns.words[at])

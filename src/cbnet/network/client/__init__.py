@@ -1,0 +1,1 @@
+"""Clients: asyncio and plain, and what monitors a network through them."""

@@ -1,0 +1,72 @@
+"""Publishing: how is a message that a client was given said in a frame? Checked here, where its mistakes are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from cbnet.errors import InputError, LimitError, ValueDomainError
+from cbnet.language.message import Message
+from cbnet.language.values import RESERVED_NAME
+from cbnet.network.protocol.fields import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Attributes, Tags
+from cbnet.network.protocol.frames import Frame, Publish, Trace
+from cbnet.network.protocol.wire import LENGTH_BYTES, LONGEST_FROM_CLIENT, encode
+
+MessageLike: TypeAlias = Message | Mapping[str, Any]
+_NO_TAGS: list[str] = []
+
+
+def said(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
+    """Return the attributes and tags of a message; an `InputError` if it is none."""
+    if type(message) is dict and RESERVED_NAME not in message:
+        try:
+            return msgspec.convert(message, Attributes), _NO_TAGS  # 10 times as fast as what follows
+        except msgspec.ValidationError:
+            pass  # what is wrong is said below
+    whole = Message.of(message)
+    for what, count, most in (
+        ("attributes", len(whole.attributes), MOST_ATTRIBUTES),
+        ("tags", len(whole.tags), MOST_TAGS),
+    ):
+        if count > most:
+            raise LimitError(f"the {what} of a message", count, most)
+    tags: Tags = sorted(whole.tags)
+    return dict(whole.attributes), tags
+
+
+def publish_bytes(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:
+    """Return the bytes of the frame that publishes a message."""
+    attributes, tags = said(message)
+    return checked_frame(Publish(number, attributes, tags, checked_payload(payload), wants_answer), message)
+
+
+def trace_bytes(
+    number: int, message: MessageLike, payload: bytes, *, is_dry: bool, predicate: str, at: str
+) -> bytes:  # fmt: skip
+    """Return the bytes of the frame that asks what happens to a message."""
+    attributes, tags = said(message)
+    return checked_frame(Trace(number, attributes, tags, checked_payload(payload), is_dry, predicate, at), message)
+
+
+def checked_payload(payload: object) -> bytes:
+    """Return the payload of a message, or say why it cannot be one."""
+    if not isinstance(payload, bytes | bytearray | memoryview):
+        raise ValueDomainError("the payload must be bytes", hint="encode it, such as text.encode()")
+    plain = bytes(payload)
+    if len(plain) > MOST_PAYLOAD:
+        raise LimitError("bytes of a payload", len(plain), MOST_PAYLOAD)
+    return plain
+
+
+def checked_frame(frame: Frame, message: MessageLike) -> bytes:
+    """Return the bytes of a frame with a message, or say why it cannot be sent."""
+    try:
+        data = encode(frame)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        Message.of(message)
+        raise InputError("the message cannot be written") from None
+    if len(data) - LENGTH_BYTES > LONGEST_FROM_CLIENT:
+        raise LimitError("bytes of a message", len(data), LONGEST_FROM_CLIENT)
+    return data

@@ -1,0 +1,1 @@
+"""Forwarding of messages: duplicates, traces, and the next hops of a packet."""

@@ -1,0 +1,213 @@
+"""Forwarding: what does a router do with a message? Deliver it here, and send it on as the scheme says.
+
+A packet is known by its source, the source's life and a number, and passes a router once. While routers see the network
+differently a packet may miss somebody, or come to a router twice; then the second is dropped. What is dropped is
+counted by reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from cbnet.errors import InputError
+from cbnet.network.announce.subscriptions import BEYOND, LOADED, Subscriptions
+from cbnet.network.forwarding.duplicates import Duplicates
+from cbnet.network.forwarding.trace_steps import Hops, Step, supposing
+from cbnet.network.forwarding.traces import Traces
+from cbnet.network.link.context import Local
+from cbnet.network.link.links import OpenLinks
+from cbnet.network.linkstate.unicast import Unicast
+from cbnet.network.linkstate.view import View, Views
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import MOST_ENTRIES, MOST_HOPS
+from cbnet.network.protocol.frames import Deliver, Mark, Packet, Publish, Report, Trace
+from cbnet.network.protocol.wire import WireError
+from cbnet.routing.header import Header
+
+
+class Sent(NamedTuple):
+    """Which neighbours a packet went to, and why not to others."""
+
+    neighbours: Sequence[int]
+    dropped: str
+
+
+class Forwarder:
+    """The way of messages through one router."""
+
+    def __init__(
+        self,
+        local: Local,
+        views: Views,
+        links: OpenLinks,
+        subscriptions: Subscriptions,
+        unicast: Unicast,
+        hops: Hops,
+        traces: Traces,
+    ) -> None:
+        self._local = local
+        self._views = views
+        self._links = links
+        self._subscriptions = subscriptions
+        self._unicast = unicast
+        self._hops = hops
+        self._traces = traces
+        self._duplicates = Duplicates()
+        self._numbers = 0
+
+    def publish(self, frame: Publish | Trace, mark: Mark | None = None) -> None:
+        """Send a message of a client on its way; an `InputError` if it is none."""
+        content = Content(frame)
+        view = self._views()
+        me, life = self._local.name, self._local.life
+        self._numbers += 1
+        self._duplicates.refusal(me, life, self._numbers)  # it may come back
+        self._local.counters["published"] += 1
+        packet = Packet(me, life, self._numbers, 0, me, frame.attributes, frame.tags, frame.payload, mark)
+        if mark is None:
+            self._deliver(packet, self._subscriptions.matched(content))
+            self._send_on(view, packet, view.router.init(content), content, came_from="")
+        else:
+            with supposing(view, mark, content):
+                self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped="")
+
+    def enter(self, frame: Deliver) -> None:
+        """Send a message of another domain on its way in this one, as what it was there."""
+        if self._is_refused(frame.source, frame.life, frame.number):
+            return
+        content = Content(frame)
+        view = self._views()
+        self._local.counters["entered from another domain"] += 1
+        packet = Packet(
+            self._local.name, frame.life, frame.number, 0, self._local.name, frame.attributes, frame.tags,
+            frame.payload, origin=frame.source,
+        )  # fmt: skip
+        self._deliver(packet, self._subscriptions.matched(content))
+        self._send_on(view, packet, view.router.init(content), content, came_from="")
+
+    def _is_refused(self, source: str, life: int, number: int) -> bool:
+        refusal = self._duplicates.refusal(source, life, number)
+        if refusal is not None:
+            self._local.drop(refusal)
+        return refusal is not None
+
+    def packet(self, neighbour: str, packet: Packet) -> None:
+        """Take a packet from a neighbour."""
+        try:
+            content = Content(packet)
+        except InputError as error:
+            raise WireError(f"a packet: {error.summary}") from None
+        view = self._views()
+        header = view.headers.read(packet.header)
+        self._local.counters["packets received"] += 1
+        refusal = self._duplicates.refusal(packet.origin or packet.source, packet.life, packet.number)
+        if packet.mark is not None:
+            with supposing(view, packet.mark, content):
+                self._traced(view, packet, packet.mark, header, content, neighbour, refusal or "")
+        elif refusal is None:
+            self._deliver(packet, self._subscriptions.matched(content))
+            self._send_on(view, packet, header, content, neighbour)
+        if refusal is not None:
+            self._local.drop(refusal)
+
+    def _deliver(self, packet: Packet, matched: dict[int, list[int]]) -> None:
+        """Send a message to the clients with these subscriptions."""
+        if matched:
+            self._local.counters["matched"] += 1
+        for link, ids in matched.items():
+            if link == LOADED:
+                self._local.counters["delivered to the loaded predicate"] += 1
+                continue
+            self._local.counters["handed over to other domains" if link == BEYOND else "delivered"] += len(ids)
+            for first in range(0, len(ids), MOST_ENTRIES):
+                frame = Deliver(
+                    ids[first : first + MOST_ENTRIES],
+                    packet.origin or packet.source, packet.life, packet.number, packet.attributes, packet.tags,
+                    packet.payload,
+                )  # fmt: skip
+                self._local.outbox.send(link, frame)
+
+    def _send_on(self, view: View, packet: Packet, header: Header | None, content: Content, came_from: str) -> Sent:
+        """Send a packet to the neighbours that the scheme says."""
+        earlier = self._views.earlier(self._local.now)
+        if earlier and packet.mark is None:
+            return self._send_all_ways([view, *earlier], packet, header, content, came_from)
+        if len(view) == 1:  # a router alone
+            return Sent((), "")
+        if header is None:
+            return self._dropped("the header names no router that can be reached")
+        router, headers = view.router, view.headers
+        to = router.fwd(header, content)
+        if to and packet.hops >= MOST_HOPS:
+            return self._dropped("too many hops")
+        sent: list[int] = []
+        for w in to:
+            link = self._links.to(view.names[w])
+            if link is None:
+                continue
+            frame = Packet(
+                packet.source, packet.life, packet.number, packet.hops + 1, headers.write(router.hdr(header, w)),
+                packet.attributes, packet.tags, packet.payload, packet.mark, packet.origin,
+            )  # fmt: skip
+            self._local.outbox.send(link, frame)
+            sent.append(w)
+        self._local.counters["packets sent"] += len(sent)
+        return Sent(sent, "") if len(sent) == len(to) else self._dropped("the link is gone", sent)
+
+    def _send_all_ways(
+        self, views: list[View], packet: Packet, header: Header | None, content: Content, came_from: str
+    ) -> Sent:
+        """Send a packet to the neighbours that the scheme says by any of some views of the network.
+
+        Routers learn of a change one after the other. In the time that this takes at most, all of them have the view of
+        before in common, or the present one: so the packet has a whole way to everybody. It passes a router once.
+        """
+        view, me = views[0], self._local.name
+        if came_from or header is None:
+            written = view.headers.lasting(packet.header, packet.source, came_from)
+        else:
+            written = view.headers.common(view.headers.write(header), [each.headers for each in views])
+        frame = replace(packet, hops=packet.hops + 1, header=view.headers.lasting(written, packet.source, me))
+        known = [(each, read) for each in views if (read := each.headers.read(written)) is not None]
+        if not known:
+            return self._dropped("the header names no router that can be reached")
+        ways = {each.names[w]: None for each, read in known for w in each.router.fwd(read, content)}
+        ways.pop(came_from, None)
+        if ways and packet.hops >= MOST_HOPS:
+            return self._dropped("too many hops")
+        links = [link for name in ways if (link := self._links.to(name)) is not None]
+        self._local.outbox.send_all(links, frame)
+        self._local.counters["packets sent"] += len(links)
+        return Sent((), "")
+
+    def _dropped(self, reason: str, sent: Sequence[int] = ()) -> Sent:
+        self._local.drop(reason)
+        return Sent(sent, reason)
+
+    def _traced(
+        self,
+        view: View,
+        packet: Packet,
+        mark: Mark,
+        header: Header | None,
+        content: Content,
+        came_from: str,
+        dropped: str,
+    ) -> None:
+        """Deliver a packet and send it on, unless it is dropped; report what was done."""
+        matched = self._subscriptions.matched(content)
+        sent = Sent((), dropped)
+        if not dropped:
+            if not mark.is_dry:
+                self._deliver(packet, matched)
+            sent = self._send_on(view, packet, header, content, came_from)
+        way = None if dropped else header
+        hop = self._hops.hop(Step(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched))
+        report = Report(packet.source, 0, mark.number, hop)
+        if packet.source == self._local.name:
+            self._traces.report(report)
+        else:
+            self._unicast.send(report)

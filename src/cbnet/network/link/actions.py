@@ -1,0 +1,49 @@
+"""Outbox: what must be done now? The answer of the router to whatever happened, as a list of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from cbnet.network.protocol.frames import Frame
+
+
+class Send(NamedTuple):
+    """Send a frame over a link."""
+
+    link: int
+    frame: Frame
+
+
+class Shut(NamedTuple):
+    """Send a `Close` with the reason, then close the connection. The router has already forgotten the link."""
+
+    link: int
+    reason: str
+
+
+Action: TypeAlias = Send | Shut
+
+
+class Outbox:
+    """The actions that have come together since they were last taken."""
+
+    def __init__(self) -> None:
+        self._actions: list[Action] = []
+
+    def send(self, link: int, frame: Frame) -> None:
+        """Add a frame for a link."""
+        self._actions.append(Send(link, frame))
+
+    def send_all(self, links: Iterable[int], frame: Frame) -> None:
+        """Add a frame for each of several links."""
+        self._actions.extend([Send(link, frame) for link in links])
+
+    def shut(self, link: int, reason: str) -> None:
+        """Close a link."""
+        self._actions.append(Shut(link, reason))
+
+    def take(self) -> list[Action]:
+        """Return the actions, in their order, and forget them."""
+        taken, self._actions = self._actions, []
+        return taken

@@ -1,0 +1,1 @@
+"""Link-state routing: records, flooding, resynchronisation, and the view of the topology."""

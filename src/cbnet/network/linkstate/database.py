@@ -1,0 +1,165 @@
+"""Database: what does this router know of all routers? The newest record of each owner and kind, and nothing else.
+
+A record enters only if it is newer than what is there: what is stale, or here already, is refused. A change of
+a predicate, or of offers, enters only onto the version that it was made from. A record leaves when its owner has not
+renewed it for a lifetime. Predicates and offers are kept alike, and apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+
+from cbnet.network.announce.initial_predicates import Loaded
+from cbnet.network.announce.node_predicates import NodePredicates, Written
+from cbnet.network.linkstate.records import FIRST, Key, Kind, Record, Version, entry_of
+from cbnet.network.protocol.fields import MOST_ROUTERS
+from cbnet.network.protocol.frames import Entry
+
+
+class Outcome(Enum):
+    """What became of a record that was to be installed."""
+
+    INSTALLED = "installed"
+    REFUSED = "refused"  # stale, a duplicate, too old, or one router too many
+    BASELESS = "baseless"  # a change from a version that is not here
+
+
+class Database:
+    """The records of all routers that are known to one."""
+
+    def __init__(self, lifetime: float, loaded: Loaded | None = None) -> None:
+        """Take how long records live, in seconds, and the records that a network made from data begins with."""
+        self.predicates = NodePredicates(loaded)
+        self.offers = NodePredicates()
+        self.filters = {Kind.PREDICATE: self.predicates, Kind.OFFERS: self.offers}
+        self.topology = 0  # grows when the links of a router change
+        self.changed = float("-inf")  # when they last did
+        self._lifetime = lifetime
+        self._records: dict[Key, Record] = {}
+        self._counts = dict.fromkeys(Kind, 0)
+        self._neighbours: dict[str, Mapping[str, int]] = {}
+        self._ways: dict[str, tuple[str, ...]] = {}  # that gateways tell
+        for owner, life in loaded.lives.items() if loaded is not None else ():
+            self._put(Key(owner, Kind.PREDICATE), Version(FIRST, life), 0.0)
+
+    # --- lookup
+
+    def version(self, key: Key) -> Version | None:
+        """Return the version of a record that is here."""
+        record = self._records.get(key)
+        return None if record is None else record.version
+
+    def age(self, key: Key, now: float) -> int:
+        """Return the age of a record that is here, in milliseconds."""
+        return max(0, round((now - self._records[key].born) * 1000))
+
+    def neighbours(self, owner: str) -> Mapping[str, int]:
+        """Return the neighbours that a router says it has, with the lengths of the links."""
+        return self._neighbours.get(owner, {})
+
+    def way(self, owner: str) -> tuple[str, ...]:
+        """Return the way from the root of the tree between domains that a gateway tells; empty of other routers."""
+        return self._ways.get(owner, ())
+
+    def lacks(self, key: Key, version: Version) -> bool:
+        """Return whether a version is newer than what is here."""
+        present = self.version(key)
+        return present is None or version > present
+
+    def routers(self) -> list[str]:
+        """Return the routers that have a record of links."""
+        return sorted(self._neighbours)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield an entry for each record."""
+        for key, record in self._records.items():
+            yield entry_of(key, record.version)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    # --- changes
+
+    def install_links(
+        self,
+        owner: str,
+        version: Version,
+        born: float,
+        neighbours: Mapping[str, int],
+        now: float,
+        way: Sequence[str] = (),
+    ) -> Outcome:
+        """Install what a router says of its links, and of the way to it if it is a gateway."""
+        if not self._is_welcome(Key(owner, Kind.LINKS), version, born, now):
+            return Outcome.REFUSED
+        self._put(Key(owner, Kind.LINKS), version, born)
+        self._ways[owner] = tuple(way)
+        if self._neighbours.get(owner) != neighbours:
+            self._neighbours[owner] = dict(neighbours)
+            self._change(now)
+        return Outcome.INSTALLED
+
+    def install_whole(
+        self,
+        owner: str,
+        version: Version,
+        born: float,
+        filters: Written,
+        now: float,
+        kind: Kind = Kind.PREDICATE,
+    ) -> Outcome:
+        """Install the predicate, or the offers, of a node."""
+        key = Key(owner, kind)
+        if not self._is_welcome(key, version, born, now):
+            return Outcome.REFUSED
+        self._put(key, version, born)
+        self.filters[kind].replace(owner, filters)
+        return Outcome.INSTALLED
+
+    def install_change(
+        self,
+        owner: str,
+        version: Version,
+        born: float,
+        added: Written,
+        removed: Written,
+        now: float,
+        kind: Kind = Kind.PREDICATE,
+    ) -> Outcome:
+        """Install a change of the predicate, or of the offers, of a node."""
+        key = Key(owner, kind)
+        if not self._is_welcome(key, version, born, now):
+            return Outcome.REFUSED
+        base = Version(version.sequence - 1, version.life) if version.sequence > 1 else None
+        if self.version(key) != base or not self.filters[kind].has(owner, removed):
+            return Outcome.BASELESS
+        self._put(key, version, born)
+        self.filters[kind].change(owner, added, removed)
+        return Outcome.INSTALLED
+
+    def expire(self, now: float) -> list[Key]:
+        """Remove the records that were not renewed for too long; return which."""
+        old = [key for key, record in self._records.items() if now - record.born > self._lifetime]
+        for key in old:
+            del self._records[key]
+            self._counts[key.kind] -= 1
+            if key.kind is Kind.LINKS:
+                del self._neighbours[key.owner], self._ways[key.owner]
+                self._change(now)
+            else:
+                self.filters[key.kind].forget(key.owner)
+        return old
+
+    def _change(self, now: float) -> None:
+        self.topology += 1
+        self.changed = now
+
+    def _put(self, key: Key, version: Version, born: float) -> None:
+        self._counts[key.kind] += key not in self._records
+        self._records[key] = Record(version, born)
+
+    def _is_welcome(self, key: Key, version: Version, born: float, now: float) -> bool:
+        if key not in self._records and self._counts[key.kind] >= MOST_ROUTERS:
+            return False
+        return self.lacks(key, version) and now - born <= self._lifetime

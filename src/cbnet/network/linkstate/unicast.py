@@ -1,0 +1,47 @@
+"""Addressed: how does a frame for one router get there? By the next hop toward it, at every router anew."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from cbnet.network.link.context import Local
+from cbnet.network.link.links import OpenLinks
+from cbnet.network.linkstate.view import Views
+from cbnet.network.protocol.fields import MOST_HOPS
+from cbnet.network.protocol.frames import Ask, NoItem, Reply, Report, Request, Seen
+
+Addressed: TypeAlias = Seen | Ask | Report | Request | Reply | NoItem
+
+
+class Unicast:
+    """Sends frames toward single routers. They may be lost: who needs an answer asks again."""
+
+    def __init__(self, local: Local, views: Views, links: OpenLinks) -> None:
+        self._local = local
+        self._views = views
+        self._links = links
+
+    def pass_on(self, frame: Addressed) -> None:
+        """Send a frame that came and is for another router."""
+        if frame.hops >= MOST_HOPS:
+            self._local.drop("too many hops")
+        else:
+            self.send(replace(frame, hops=frame.hops + 1))
+
+    def has_way(self, router: str) -> bool:
+        """Return whether there is a link on the way to a router."""
+        return self._link(router) is not None
+
+    def _link(self, router: str) -> int | None:
+        hop = self._views().next_hop(router)
+        return None if hop is None else self._links.to(hop)
+
+    def send(self, frame: Addressed) -> None:
+        """Send a frame toward the router that it is for."""
+        link = self._link(frame.to)
+        if link is None:
+            self._local.drop("no way to a router")
+        else:
+            self._local.outbox.send(link, frame)

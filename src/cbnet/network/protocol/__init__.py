@@ -1,0 +1,1 @@
+"""The protocol: frames, their bytes, and the encodings inside them."""

@@ -1,0 +1,54 @@
+"""Content: a message as it came in a frame, ready to be matched.
+
+What its frame says is checked when the frame is read (`frames`), and not again: that would take as long as matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from cbnet.errors import ValueDomainError
+from cbnet.language.message import Message
+from cbnet.language.values import RESERVED_NAME, Value
+from cbnet.network.protocol.fields import Attributes, Tags
+
+_set = object.__setattr__
+
+
+class Said(Protocol):
+    """A frame, or a part of one, that holds a message."""
+
+    @property
+    def attributes(self) -> Attributes: ...  # noqa: D102
+
+    @property
+    def tags(self) -> Tags: ...  # noqa: D102
+
+
+class Content(Message):
+    """The message of a frame; `members` is its JSON form, which tables match fastest, and mostly all that is needed."""
+
+    __slots__ = ("_said", "members")
+    _said: Said
+    members: dict[str, object]
+
+    def __init__(self, frame: Said) -> None:
+        members: dict[str, object] = frame.attributes  # type: ignore[assignment]  # it is never changed
+        if RESERVED_NAME in members:
+            raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
+        if frame.tags:
+            members = {**members, RESERVED_NAME: frame.tags}
+        _set(self, "_said", frame)
+        _set(self, "members", members)
+
+    @property
+    def attributes(self) -> Mapping[str, Value]:  # type: ignore[override]
+        """The attributes of the message."""
+        return MappingProxyType(self._said.attributes)
+
+    @property
+    def tags(self) -> frozenset[str]:  # type: ignore[override]
+        """The tags of the message."""
+        return frozenset(self._said.tags)

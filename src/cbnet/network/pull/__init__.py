@@ -1,0 +1,1 @@
+"""Pull: requests, holders, replies and reply caches."""

@@ -1,0 +1,141 @@
+"""Holders: which client of this router is asked for an item, and what if it has not got it?
+
+One client with an offer that the request matches is asked, of several the one with the fewest requests to answer. If
+it has not got the item, goes away, does not answer in time, or answers what was not asked for, the next one is.
+
+    Asked ──► client ──► Answer ──► a reply, if it matches the request; else it is dropped and counted
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
+
+from cbnet.errors import InputError
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.link.context import Local
+from cbnet.network.link.links import OpenLinks
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.frames import Answer, Asked, Item, Reply, Request
+from cbnet.network.protocol.request_codec import request_from_bytes
+from cbnet.network.protocol.wire import WireError
+from cbnet.network.pull.pull_trace import stepped
+
+MOST_ASKED: Final = 1_000  # requests that wait for the answer of one client
+MOST_ASKING: Final = 20_000  # of all
+
+
+@dataclass
+class _Asking:
+    request: Request
+    link: int
+    client: str  # its name
+    began: float
+    deadline: float
+    asked: set[int] = field(default_factory=set)  # links of clients, with this one
+
+
+class Holders:
+    """The requests that clients of this router are asked to answer."""
+
+    def __init__(self, local: Local, links: OpenLinks, offers: Subscriptions) -> None:
+        self._local = local
+        self._links = links
+        self._offers = offers
+        self._asking: dict[int, _Asking] = {}
+        self._busy: Counter[int] = Counter()  # how many each client is asked, by link
+        self._numbers = 0
+        self.on_reply: Callable[[Reply], None] = lambda _: None  # called with what a client has answered
+        self.on_none: Callable[[Request], None] = lambda _: None  # called when no client here has the item
+
+    def __len__(self) -> int:
+        return len(self._asking)
+
+    def has(self, request: bytes) -> bool:
+        """Return whether a client here offers to answer a request."""
+        return bool(self._offers.matched(request_from_bytes(request).content))
+
+    def ask(self, request: Request) -> None:
+        """Ask a client of this router."""
+        if not self.has(request.request):
+            request = stepped(request, self._local.name, "no client here offers it any longer")
+        self._ask_next(request, set())
+
+    def answer(self, link: int, frame: Answer) -> None:
+        """Take what a client says that it has."""
+        asking = self._asking.get(frame.number)
+        if asking is None or asking.link != link:
+            self._local.drop("an answer that nobody waits for")
+            return
+        self._end(frame.number)
+        if frame.item is None:
+            self._next(asking, "it has not got the item")
+            return
+        try:
+            is_right = request_from_bytes(asking.request.request).filter.matches(Content(frame.item))
+        except InputError as error:
+            raise WireError(f"an answer: {error.summary}") from None
+        if is_right:
+            self._local.counters["requests answered"] += 1
+            self.on_reply(self._reply(asking, frame.item))
+        else:
+            self._local.drop("a reply that does not match its request")
+            self._next(asking, "its reply does not match the request")
+
+    def check(self) -> None:
+        """Give up clients that do not answer in time."""
+        now = self._local.now
+        for number, asking in list(self._asking.items()):
+            if now >= asking.deadline and self._asking.pop(number, None) is not None:
+                self._busy[asking.link] -= 1
+                self._local.counters["holders that did not answer in time"] += 1
+                self._next(asking, "it has not answered in time")
+
+    def closed(self, link: int) -> None:
+        """Ask others what a client was asked that is gone; its offers are gone already."""
+        for number in [number for number, asking in self._asking.items() if asking.link == link]:
+            self._next(self._end(number), "it has gone away")
+        del self._busy[link]
+
+    def _ask_next(self, request: Request, asked: set[int]) -> None:
+        """Ask a client that was not asked; if there is none, or enough were, give the request back."""
+        found = self._offers.matched(request_from_bytes(request.request).content)
+        able = [link for link in found if link not in asked and self._busy[link] < MOST_ASKED]
+        if not able or request.asked >= request.most or len(self._asking) >= MOST_ASKING:
+            self.on_none(request)
+            return
+        link = min(able, key=lambda link: (self._busy[link], link))
+        now = self._local.now
+        self._numbers += 1
+        deadline = now + min(self._local.settings.answer, request.left / 1000)
+        self._asking[self._numbers] = _Asking(request, link, self._links.name(link), now, deadline, asked | {link})
+        self._busy[link] += 1
+        self._local.outbox.send(link, Asked(self._numbers, found[link][0], request.request))
+
+    def _next(self, asking: _Asking, why_not: str) -> None:
+        """Go on after a client that has not given the item."""
+        waited = round((self._local.now - asking.began) * 1000)
+        request = asking.request
+        tried = replace(request, asked=request.asked + 1, left=max(0, request.left - waited))
+        told = stepped(tried, self._local.name, f"{asking.client} was asked: {why_not}")
+        if tried.left:
+            self._ask_next(told, asking.asked)
+        else:
+            self._local.drop("a request that nobody waits for any longer")
+
+    def _reply(self, asking: _Asking, item: Item) -> Reply:
+        request = asking.request
+        reply = Reply(
+            request.source, 0, request.life, request.number, request.request, item.attributes, item.tags, item.payload,
+            self._local.name, "", 0, item.keep, request.asked + 1, request.steps,
+        )  # fmt: skip
+        return stepped(reply, self._local.name, f"{asking.client} was asked: it has the item")
+
+    def _end(self, number: int) -> _Asking:
+        asking = self._asking.pop(number)
+        self._busy[asking.link] -= 1
+        return asking

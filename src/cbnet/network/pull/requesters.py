@@ -1,0 +1,111 @@
+"""Requesters: which clients of this router wait for a reply, and until when?
+
+Only the first and the last router of a request's way know of it: this is the first. Those in between pass on what
+comes, and a reply finds back by its locator: the name of this router, its life, and the number of the request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from cbnet.errors import LimitError
+from cbnet.network.link.context import Local
+from cbnet.network.protocol.fields import Steps
+from cbnet.network.protocol.frames import NoItem, NotReplied, Pull, Replied, Reply, Request
+
+MOST_OF_CLIENT: Final = 1_000  # requests of one client that wait for a reply
+MOST_WAITING: Final = 20_000  # of all
+
+
+@dataclass
+class _Waiting:
+    link: int
+    number: int  # by which the client knows it
+    request: bytes
+    deadline: float
+    steps: Steps  # of a traced one, until it left this router
+
+
+class Requesters:
+    """The requests of this router's clients that wait for a reply."""
+
+    def __init__(self, local: Local) -> None:
+        self._local = local
+        self._waiting: dict[int, _Waiting] = {}
+        self._of: dict[int, int] = {}  # how many, by link
+        self._numbers = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def begin(self, link: int, frame: Pull) -> Request:
+        """Return the request of a client as it goes on its way; an `InputError` if too many wait already."""
+        for what, count, limit in (
+            ("requests of a client at once", self._of.get(link, 0) + 1, MOST_OF_CLIENT),
+            ("requests at a router at once", len(self._waiting) + 1, MOST_WAITING),
+        ):
+            if count > limit:
+                raise LimitError(what, count, limit)
+        self._numbers += 1
+        deadline = self._local.now + frame.timeout
+        steps: Steps = [] if frame.is_traced else None
+        self._waiting[self._numbers] = _Waiting(link, frame.number, frame.request, deadline, steps)
+        self._of[link] = self._of.get(link, 0) + 1
+        self._local.counters["requests"] += 1
+        me, left = self._local.name, round(frame.timeout * 1000)
+        return Request(
+            me, 0, me, self._local.life, self._numbers, frame.request, [], 0, frame.max_holders, left, frame.is_fresh,
+            steps,
+        )  # fmt: skip
+
+    def went(self, request: Request) -> None:
+        """Note which steps a request of a client here had made when it left this router: more may never be known."""
+        if request.source == self._local.name and request.number in self._waiting:
+            self._waiting[request.number].steps = request.steps
+
+    def reply(self, frame: Reply) -> None:
+        """Give a reply to the client that waits for it."""
+        waiting = self._waiting.get(frame.number)
+        if waiting is None or frame.life != self._local.life or frame.request != waiting.request:
+            self._local.drop("a reply that nobody waits for")
+            return
+        self._end(frame.number)
+        self._local.counters["replies"] += 1
+        answer = Replied(
+            waiting.number, frame.attributes, frame.tags, frame.payload, frame.holder, frame.cache, frame.age,
+            frame.asked, frame.steps,
+        )  # fmt: skip
+        self._local.outbox.send(waiting.link, answer)
+
+    def no_item(self, frame: NoItem) -> None:
+        """Tell a client that there is no reply."""
+        if frame.number not in self._waiting or frame.life != self._local.life:
+            self._local.drop("a reply that nobody waits for")
+            return
+        self._local.counters["requests without a reply"] += 1
+        self._tell(frame.number, is_late=False, tried=frame.tried, asked=frame.asked, steps=frame.steps)
+
+    def check(self) -> None:
+        """Tell the clients whose time is up."""
+        now = self._local.now
+        for number in [number for number, each in self._waiting.items() if now >= each.deadline]:
+            self._local.counters["requests that were not answered in time"] += 1
+            self._tell(number, is_late=True, tried=0, asked=0, steps=self._waiting[number].steps)
+
+    def closed(self, link: int) -> None:
+        """Forget the requests of a client that is gone."""
+        if link in self._of:
+            for number in [number for number, each in self._waiting.items() if each.link == link]:
+                self._end(number)
+
+    def _tell(self, number: int, *, is_late: bool, tried: int, asked: int, steps: Steps) -> None:
+        waiting = self._end(number)
+        self._local.outbox.send(waiting.link, NotReplied(waiting.number, is_late, tried, asked, steps))
+
+    def _end(self, number: int) -> _Waiting:
+        waiting = self._waiting.pop(number)
+        self._of[waiting.link] -= 1
+        if not self._of[waiting.link]:
+            del self._of[waiting.link]
+        return waiting

@@ -1,0 +1,224 @@
+"""Clients: what does a router answer to those who subscribe, publish and trace, offer and request?
+
+A mistake of a client, such as a predicate with a wrong sign, is answered with `Refused`, and the link goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from cbnet.errors import InputError, LimitError
+from cbnet.language.limits import Limits
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.forwarding.traces import Traces
+from cbnet.network.link.context import Local
+from cbnet.network.link.links import OpenLinks
+from cbnet.network.linkstate.confirmations import TAKEN, Confirmations
+from cbnet.network.linkstate.flooding import MOST_NODE_BYTES, MOST_NODE_FILTERS
+from cbnet.network.linkstate.origin import Origin
+from cbnet.network.linkstate.records import Kind
+from cbnet.network.logs import log
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import MOST_PREDICATE, MOST_REASON
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import (
+    Frame,
+    Offer,
+    Publish,
+    Published,
+    Pull,
+    Refused,
+    Subscribe,
+    Trace,
+    Unsubscribe,
+    Unsubscribed,
+    Withdraw,
+    Withdrawn,
+    tag_of,
+)
+from cbnet.network.protocol.request_codec import request_from_bytes
+from cbnet.network.pull.pull_router import Pulls
+from cbnet.network.pull.requesters import Requesters
+from cbnet.network.security.rights import EVERYTHING, Denied, Rights
+
+LIMITS = Limits(length=MOST_PREDICATE, filters=1_000, constraints=10_000)  # of one predicate
+MOST_CONSTRAINTS = 256  # of one filter: a message has no more attributes
+MOST_SUBSCRIPTIONS = 100_000  # of one client; as many offers
+
+
+class Clients:
+    """The clients of one router."""
+
+    def __init__(
+        self,
+        local: Local,
+        links: OpenLinks,
+        subscriptions: Subscriptions,
+        offers: Subscriptions,
+        origin: Origin,
+        confirmations: Confirmations,
+        forwarder: Forwarder,
+        traces: Traces,
+        requesters: Requesters,
+        pulls: Pulls,
+    ) -> None:
+        self._local = local
+        self._links = links
+        self._subscriptions = subscriptions
+        self._offers = offers
+        self._origin = origin
+        self._confirmations = confirmations
+        self._forwarder = forwarder
+        self._traces = traces
+        self._requesters = requesters
+        self._pulls = pulls
+
+    def subscribe(self, link: int, frame: Subscribe) -> None:
+        """Take a subscription; if it is to be waited for, answer later."""
+        try:
+            predicate = self._checked(link, frame)
+        except InputError as error:
+            self._refuse(link, frame, frame.id, error)
+            return
+        if frame.is_loaded:
+            self._subscriptions.listen(link, frame.id)
+        else:
+            self._subscriptions.set(link, frame.id, predicate)
+        self._answer(link, frame, Kind.PREDICATE)
+
+    def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
+        """Remove a subscription."""
+        if self._subscriptions.remove(link, frame.id):
+            self._confirmations.forget(link, Kind.PREDICATE, frame.id)
+            self._local.outbox.send(link, Unsubscribed(frame.id))
+        else:
+            self._refuse(link, frame, frame.id, InputError(f"there is no subscription {frame.id}"))
+
+    def offer(self, link: int, frame: Offer) -> None:
+        """Take an offer; if it is to be waited for, answer later."""
+        try:
+            predicate = parse(frame.predicate, LIMITS)
+            self._check_room(link, frame.id, predicate, self._offers, "offers")
+            self._rights(link).check_offer(predicate)
+        except InputError as error:
+            self._refuse(link, frame, frame.id, error)
+            return
+        self._offers.set(link, frame.id, predicate)
+        self._answer(link, frame, Kind.OFFERS)
+
+    def withdraw(self, link: int, frame: Withdraw) -> None:
+        """Remove an offer."""
+        if self._offers.remove(link, frame.id):
+            self._confirmations.forget(link, Kind.OFFERS, frame.id)
+            self._local.outbox.send(link, Withdrawn(frame.id))
+        else:
+            self._refuse(link, frame, frame.id, InputError(f"there is no offer {frame.id}"))
+
+    def pull(self, link: int, frame: Pull) -> None:
+        """Get a client the reply to a request."""
+        requested = request_from_bytes(frame.request)
+        try:
+            rights = self._rights(link)
+            rights.check_request(requested.content)
+            if frame.is_traced:
+                rights.check_watch()
+            request = self._requesters.begin(link, frame)
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+            return
+        self._pulls.begin(request)
+
+    def publish(self, link: int, frame: Publish) -> None:
+        """Send a message on its way."""
+        try:
+            rights = self._rights(link)
+            if rights is not EVERYTHING:
+                rights.check_publish(Content(frame))
+            self._forwarder.publish(frame)
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+            return
+        if frame.wants_answer:
+            self._local.outbox.send(link, Published(frame.number))
+
+    def trace(self, link: int, frame: Trace) -> None:
+        """Send a message on its way and tell the client what becomes of it."""
+        try:
+            self._check_trace(self._rights(link), frame)
+            self._forwarder.publish(frame, self._traces.begin(link, frame))
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+
+    def closed(self, link: int) -> None:
+        """Forget a client."""
+        self._subscriptions.closed(link)
+        self._offers.closed(link)
+        self._confirmations.forget(link)
+        self._traces.forget(link)
+        self._requesters.closed(link)
+
+    def _answer(self, link: int, frame: Subscribe | Offer, kind: Kind) -> None:
+        """Answer that a subscription or an offer is taken: now, or when all have it."""
+        self._confirmations.forget(link, kind, frame.id)
+        if frame.wait:
+            self._confirmations.wait(link, frame.id, self._origin.awaited(kind), frame.wait)
+        else:
+            self._local.outbox.send(link, TAKEN[kind](frame.id, False, 1, []))
+
+    def _rights(self, link: int) -> Rights:
+        known = self._links.get(link)
+        return EVERYTHING if known is None else known.rights
+
+    def _check_trace(self, rights: Rights, frame: Trace) -> None:
+        content = Content(frame)  # refuses what is no message, before anything is begun
+        rights.check_watch()
+        rights.check_publish(content)
+
+    def _checked(self, link: int, frame: Subscribe) -> Predicate:
+        if frame.is_loaded:
+            self._rights(link).check_subscribe(self._loaded())
+            predicate = Predicate()  # it is here already
+        else:
+            predicate = parse(frame.predicate, LIMITS)
+        self._check_room(link, frame.id, predicate, self._subscriptions, "subscriptions")
+        self._rights(link).check_subscribe(predicate)
+        return predicate
+
+    def _check_room(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, what_all: str) -> None:
+        links = self._links.of_same_client(link)
+        self._rights(link).check_constraints(registered.constraints(links, link, id, predicate), what_all)
+        longest = max((len(filter.constraints) for filter in predicate.filters), default=0)
+        size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # refuses what is too long by itself
+        for what, count, limit in (
+            ("constraints of a filter", longest, MOST_CONSTRAINTS),
+            (f"{what_all} of a client", registered.count(link) + 1, MOST_SUBSCRIPTIONS),
+            ("filters at a router", registered.announced.distinct + len(predicate), MOST_NODE_FILTERS),
+            ("bytes of filters at a router", registered.size + size, MOST_NODE_BYTES),
+        ):
+            if count > limit:
+                raise LimitError(what, count, limit)
+
+    def _loaded(self) -> Predicate:
+        predicate = self._subscriptions.loaded
+        if predicate is None:
+            hint = "ask for one of a network that `cbnet up --fib` started"
+            raise InputError(f"no predicate was loaded at {self._local.name}", hint=hint)
+        return predicate
+
+    def _refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
+        self._local.counters["refused"] += 1
+        if isinstance(error, Denied):
+            self._denied(link, type(frame).__name__, error)
+        self._local.outbox.send(link, Refused(tag_of(type(frame)), number, error.summary[:MOST_REASON]))
+
+    def _denied(self, link: int, what: str, error: Denied) -> None:
+        """Count what a client may not do; of very many, log the first, the tenth, the hundredth …"""
+        self._local.counters[f"denied: {what.lower()}"] += 1
+        known = self._links.get(link)
+        if known is not None:
+            known.denied += 1
+            if str(known.denied).strip("0") == "1":
+                log(logging.WARNING, "not allowed", client=self._links.name(link), frame=what, reason=error.summary)

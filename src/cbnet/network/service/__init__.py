@@ -1,0 +1,1 @@
+"""Services: configuration files, daemons, HTTP, metrics, and networks of processes."""

@@ -1,0 +1,52 @@
+"""Gateway serving: how does a process become a gateway? Its routers run in one event loop, and end together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.router.gateway import Gateway
+from cbnet.network.service.gateway_file import GatewayPlan
+from cbnet.network.service.router_process import first, pages, tell_systemd, told
+from cbnet.network.transport.tcp_router import TcpRouter
+
+_TICK = 0.1  # seconds
+
+
+async def serve_gateway(
+    plan: GatewayPlan, *, on_start: Callable[[Mapping[str, Address]], None] = lambda _: None
+) -> None:  # fmt: skip
+    """Run a gateway until SIGTERM or SIGINT comes; on_start: called with its addresses, by network."""
+    leaving, ended = told(None)
+    async with AsyncExitStack() as stack:
+        routers: dict[str, TcpRouter] = {}
+        for each in plan.sides:
+            router = TcpRouter(each.settings, each.listen, each.neighbours, each.security)
+            router.journal.about = {"network": each.settings.network}
+            await router.start()
+            stack.push_async_callback(router.stop)
+            await stack.enter_async_context(pages(router, each.operation.http))
+            routers[each.settings.network] = router
+        gateway = Gateway(plan.name, list(routers.values()), plan.outside)
+        ticking = asyncio.ensure_future(_tick(gateway))
+        stack.callback(ticking.cancel)
+        on_start({network: router.address for network, router in routers.items()})
+        tell_systemd("READY=1")
+        await leaving.wait()
+        tell_systemd("STOPPING=1")
+        seconds = plan.sides[0].operation.drain
+        if seconds and not ended.is_set():
+            gateway.leave()
+            await first(_drained(list(routers.values()), seconds), ended.wait())
+
+
+async def _tick(gateway: Gateway) -> None:
+    while True:
+        gateway.tick()
+        await asyncio.sleep(_TICK)
+
+
+async def _drained(routers: list[TcpRouter], seconds: float) -> None:
+    await asyncio.gather(*(router.drain(seconds) for router in routers))

@@ -1,0 +1,139 @@
+"""HTTP server: who may look at a router from outside? Three paths that can be read, and nothing that can be done.
+
+    GET /healthz    200 if the process lives and its loop turns, else 503
+    GET /readyz     200 if work may be given to it, else 503; both as JSON, with the reasons
+    GET /metrics    what it counts, in the text format of Prometheus
+
+A request is one head of a few lines; each connection has one request and a few seconds, and there are few connections
+at a time. So who sends slowly, much or nonsense, or does not read, costs the router next to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cbnet.errors import InputError
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.service.health import illnesses, obstacles
+from cbnet.network.service.metrics import CONTENT_TYPE, exposition
+from cbnet.network.transport.tcp_router import TcpRouter
+
+_MOST_HEAD = 1 << 13  # bytes of a request
+_MOST_CONNECTIONS = 16
+_PATIENCE = 5.0  # seconds for a request and its answer
+_FRESH = 0.2  # seconds for which the metrics are not collected again
+_REASONS = {
+    200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
+    431: "Request Header Fields Too Large", 503: "Service Unavailable",
+}  # fmt: skip
+
+
+class Answer(NamedTuple):
+    """What is answered to a request."""
+
+    status: int
+    body: bytes
+    kind: str = "application/json"
+
+
+class HttpServer:
+    """The pages of one router."""
+
+    def __init__(self, router: TcpRouter, where: Address) -> None:
+        self.address = where
+        self._router = router
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[None]] = set()
+        self._metrics = (float("-inf"), b"")  # when they were collected
+        self._pages: dict[str, Callable[[], Answer]] = {
+            "/healthz": lambda: _state("healthy", illnesses(router)),
+            "/readyz": lambda: _state("ready", obstacles(router)),
+            "/metrics": self._exposition,
+        }
+
+    async def start(self) -> None:
+        """Listen."""
+        try:
+            self._server = await asyncio.start_server(self._serve, *self.address, limit=_MOST_HEAD)
+        except OSError as error:
+            problem = f"cannot listen at {self.address} for HTTP: {error.strerror}"
+            raise InputError(problem, hint="choose another port") from None
+        host, port, *_ = self._server.sockets[0].getsockname()
+        self.address = Address(host, port)
+
+    async def stop(self) -> None:
+        """End all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            if len(self._open) < _MOST_CONNECTIONS:  # else it is closed without a word
+                self._open.add(task)
+                async with asyncio.timeout(_PATIENCE):
+                    await self._converse(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # whoever it was is gone, or too slow, or the router ends
+        finally:
+            self._open.discard(task)
+            writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            head, answer = b"", _problem(431, "the request is too long")
+        else:
+            answer = self.answer(head)
+        lines = [
+            f"HTTP/1.1 {answer.status} {_REASONS[answer.status]}",
+            f"Content-Type: {answer.kind}",
+            f"Content-Length: {len(answer.body)}",
+            *(["Allow: GET, HEAD"] if answer.status == 405 else []),
+            "Cache-Control: no-store",
+            "Connection: close",
+        ]
+        writer.write("\r\n".join(lines).encode() + b"\r\n\r\n")
+        if not head.startswith(b"HEAD "):
+            writer.write(answer.body)
+        await writer.drain()
+        writer.write_eof()
+        while await reader.read(_MOST_HEAD):  # until the other side has it all, and closes
+            pass
+
+    def answer(self, head: bytes) -> Answer:
+        """Return the answer to the head of a request."""
+        words = head.split(b"\r\n", 1)[0].split(b" ")
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+            return _problem(400, "this is no request of HTTP/1")
+        method, target, _ = words
+        page = self._pages.get(target.split(b"?", 1)[0].decode("latin-1"))
+        if page is None:
+            return _problem(404, "there are " + ", ".join(self._pages))
+        if method not in (b"GET", b"HEAD"):
+            return _problem(405, "only GET")
+        return page()
+
+    def _exposition(self) -> Answer:
+        made, text = self._metrics
+        if self._router.now - made > _FRESH:
+            text = exposition(self._router)
+            self._metrics = self._router.now, text
+        return Answer(200, text, CONTENT_TYPE)
+
+
+def _state(what: str, reasons: list[str]) -> Answer:
+    body = {what: not reasons, **({"reasons": reasons} if reasons else {})}
+    return Answer(503 if reasons else 200, json.dumps(body).encode() + b"\n")
+
+
+def _problem(status: int, why: str) -> Answer:
+    return Answer(status, json.dumps({"error": why}).encode() + b"\n")

@@ -1,0 +1,194 @@
+"""Launcher: a process that starts routers as processes: `python -m cbnet.network.service.launcher`, see `processes`.
+
+It imports everything once and forks: a router is there in milliseconds, and shares the memory of the code. Commands
+come as JSON Lines on standard input, and what happens is told on standard output:
+
+    {"load": path of predicates, "nodes": [name], "lives": {name: number}, "edges": [[name, name, length]]}
+    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "life": number, "table": path}
+    {"gate": "shut"} … {"gate": "open"}    routers that are started between these wait for the second: else the first
+                                           ones would be busy with each new neighbour while others are started
+    {"signal": 9, "to": name}
+
+    {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
+    {"remark": text}                    what the one who started it should know
+
+What is loaded is read and compiled once, here, and shared by all routers. `life` and `table` may be left out.
+
+When standard input ends, so do all routers; when the launcher is killed, they end too.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import selectors
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.network.announce.initial_predicates import Loaded, load
+from cbnet.network.announce.initial_table import FirstTable
+from cbnet.network.announce.slot_table import live_table
+from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.addresses import address
+from cbnet.network.router.initial_state import Beginning, first_table
+from cbnet.network.service.router_process import serve
+from cbnet.network.transport.event_loop import new_loop, run
+
+_GRACE = 2.0  # seconds for routers to end by themselves
+
+
+def main() -> None:
+    """Do what is said on standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process decides when it ends
+    new_loop().close()  # imports what loops need
+    live_table()  # compiles what every router begins with
+    Launcher().run()
+
+
+class Launcher:
+    """The routers that were started and have not ended."""
+
+    def __init__(self) -> None:
+        self._pids: dict[int, str] = {}
+        self._loaded: Loaded | None = None
+        self._gate: tuple[int, int] | None = None  # routers wait at the first end for the other to close
+        self._lifeline, self._own_end = os.pipe()  # routers wait at the first end for the other to close
+        self._woken, self._waking = os.pipe()
+        os.set_blocking(self._waking, False)
+        signal.set_wakeup_fd(self._waking)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+
+    def run(self) -> None:
+        """Do what is said until nothing more can be said."""
+        with selectors.DefaultSelector() as selector:
+            for fd in (0, self._woken):
+                selector.register(fd, selectors.EVENT_READ)
+            rest = b""
+            while True:
+                ready = {key.fd for key, _ in selector.select()}
+                if self._woken in ready:
+                    os.read(self._woken, 4096)
+                    self._reap()
+                if 0 in ready:
+                    data = os.read(0, 1 << 16)
+                    if not data:
+                        break
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        self._do(msgspec.json.decode(line))
+        self._end_all()
+
+    def _do(self, command: dict[str, Any]) -> None:
+        if "load" in command:
+            self._load(command)
+            return
+        if "start" in command:
+            self._start(command)
+            return
+        if "gate" in command:
+            self._turn_gate(command["gate"])
+            return
+        for pid, name in self._pids.items():
+            if name == command["to"]:
+                os.kill(pid, command["signal"])
+
+    def _turn_gate(self, position: str) -> None:
+        if self._gate is not None:
+            for end in self._gate:
+                os.close(end)
+        self._gate = os.pipe() if position == "shut" else None
+
+    def _pass_gate(self) -> None:
+        """Wait until all that are started together are there."""
+        if self._gate is not None:
+            waiting, own = self._gate
+            os.close(own)
+            os.read(waiting, 1)
+            os.close(waiting)
+
+    def _load(self, command: dict[str, Any]) -> None:
+        edges = {(min(a, b), max(a, b)): length for a, b, length in command["edges"]}
+        try:
+            self._loaded = load(Path(command["load"]), command["nodes"], command["lives"], edges)
+        except CbnetError as error:
+            tell({"failed": "", "why": str(error)})
+
+    def _start(self, command: dict[str, Any]) -> None:
+        settings = msgspec.convert(command["start"], Settings)
+        gc.freeze()  # what is there is shared with the new process, and not touched by its collector
+        pid = os.fork()
+        if pid:
+            self._pids[pid] = settings.name
+            return
+        code = 1
+        try:
+            os.close(self._own_end)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._pass_gate()
+            code = _become_router(settings, command, self._lifeline, self._loaded)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _reap(self) -> None:
+        for pid in list(self._pids):
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                tell({"ended": self._pids.pop(pid), "code": os.waitstatus_to_exitcode(status)})
+
+    def _end_all(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self._pids:
+                os.kill(pid, number)
+                os.kill(pid, signal.SIGCONT)
+            end = time.monotonic() + _GRACE
+            while self._pids and time.monotonic() < end:
+                time.sleep(0.01)
+                self._pids = {pid: name for pid, name in self._pids.items() if not os.waitpid(pid, os.WNOHANG)[0]}
+
+
+def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: Loaded | None) -> int:
+    """Run a router in this process; return its exit code."""
+    neighbours = {name: address(where) for name, where in command["neighbours"].items()}
+
+    def started(_: object) -> None:
+        tell({"listening": settings.name, "pid": os.getpid()})
+
+    try:
+        beginning = Beginning(loaded, _first_table(settings, command, loaded), command.get("life"))
+        listen = address(command["listen"])
+        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, beginning=beginning))
+    except CbnetError as error:
+        tell({"failed": settings.name, "why": str(error)})
+        return 1
+    return 0
+
+
+def _first_table(settings: Settings, command: dict[str, Any], loaded: Loaded | None) -> FirstTable | None:
+    """Return the table that a router begins with; if it cannot, say why."""
+    if "table" not in command or loaded is None:
+        return None
+    try:
+        return first_table(Path(command["table"]), settings, loaded)
+    except InputError as error:
+        tell({"remark": f"router {settings.name}: {error}"})
+        return None
+
+
+def tell(event: dict[str, Any]) -> None:
+    """Write an event in one piece, so that those of several processes do not mix."""
+    os.write(1, msgspec.json.encode(event) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Metrics: what does a router count, for Prometheus?
+
+Nothing is counted here: the metrics are read, when somebody asks, from what the router keeps anyway. Their names,
+labels and units stay as they are; `docs/how-to/run-a-router.md` lists them.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Iterator
+
+from cbnet import __version__
+from cbnet.errors import CbnetError
+from cbnet.network.announce.timed_table import BOUNDS_NS, TimedTable
+from cbnet.network.transport.tcp_router import TcpRouter
+
+try:
+    from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+        InfoMetricFamily,
+        Metric,
+        SummaryMetricFamily,
+    )
+    from prometheus_client.registry import Collector
+except ImportError:
+    raise CbnetError("metrics need prometheus-client: pip install 'cbnet[network]'") from None
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_DROPPED, _DENIED = "dropped: ", "denied: "
+_CACHE = {"cache hits": "hit", "cache misses": "miss"}
+_TOLD_ELSEWHERE = {"confirmed", "confirmed, ms", "unconfirmed", "unconfirmed, ms", *_CACHE}
+
+
+def exposition(router: TcpRouter) -> bytes:
+    """Return all metrics of a router as Prometheus reads them."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(RouterCollector(router))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)
+
+
+class RouterCollector(Collector):
+    """The metrics of one router."""
+
+    def __init__(self, router: TcpRouter) -> None:
+        self._tcp = router
+        self._router = router.router
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield all metrics."""
+        yield from self._identity()
+        yield from self._interfaces()
+        yield from self._matching()
+        yield from self._sizes()
+        yield from self._counted()
+        yield from self._convergence()
+
+    def _identity(self) -> Iterator[Metric]:
+        settings = self._router.settings
+        about = {"version": __version__, "python": platform.python_version(), "router": settings.name,
+                 "network": settings.network, "scheme": settings.routing}  # fmt: skip
+        yield InfoMetricFamily("cbnet_build", "The program, and which router it is.", about)
+        yield GaugeMetricFamily("cbnet_uptime_seconds", "Seconds since the router was started.", self._tcp.uptime)
+        yield GaugeMetricFamily("cbnet_draining", "1 if the router is about to end.", float(self._tcp.is_draining))
+
+    def _interfaces(self) -> Iterator[Metric]:
+        labels = ["role", "interface"]
+        sums = self._tcp.interfaces()
+        for name, what, attribute in (
+            ("cbnet_messages_received", "Messages that came over an interface.", "messages_received"),
+            ("cbnet_messages_sent", "Messages that were given to an interface.", "messages_sent"),
+            ("cbnet_received_bytes", "Bytes that came over an interface.", "received"),
+            ("cbnet_sent_bytes", "Bytes that were sent over an interface.", "sent"),
+        ):
+            counter = CounterMetricFamily(name, what, labels=labels)
+            for interface, traffic in sums.items():
+                counter.add_metric(list(interface), getattr(traffic, attribute))
+            yield counter
+        waiting = GaugeMetricFamily(
+            "cbnet_waiting_bytes", "Bytes that wait because the other side does not read.", labels=labels
+        )
+        for interface, traffic in sums.items():
+            waiting.add_metric(list(interface), traffic.waiting)
+        yield waiting
+        links = GaugeMetricFamily("cbnet_links", "Links that are open, by who is at the other end.", labels=["role"])
+        roles = [link.hello.role for link in self._router.links.all() if link.hello is not None]
+        for role in ("router", "client"):
+            links.add_metric([role], roles.count(role))
+        yield links
+
+    def _matching(self) -> Iterator[Metric]:
+        tables = self._tables()
+        asked = CounterMetricFamily("cbnet_matches", "How often a table was asked.", labels=["table"])
+        took = HistogramMetricFamily(
+            "cbnet_match_seconds", "Processor time of a match; one in 64 is timed.", labels=["table"]
+        )
+        for name, table in tables.items():
+            times, within = table.times(), table.within
+            asked.add_metric([name], times["matches"])
+            bounds = [f"{bound / 1e9:g}" for bound in BOUNDS_NS] + ["+Inf"]
+            buckets = [(bound, float(sum(within[: place + 1]))) for place, bound in enumerate(bounds)]
+            took.add_metric([name], buckets, sum_value=times["matches timed, ns"] / 1e9)
+        yield asked
+        yield took
+
+    def _sizes(self) -> Iterator[Metric]:
+        router = self._router
+        filters = GaugeMetricFamily("cbnet_filters", "Filters in a table.", labels=["table"])
+        filters.add_metric(["records"], router.database.predicates.count)
+        filters.add_metric(["announced"], len(router.announced))
+        filters.add_metric(["offers"], router.database.offers.count)
+        yield filters
+        yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",
+                                len(router.subscriptions))  # fmt: skip
+        yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
+        yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.cache.size)
+        yield GaugeMetricFamily("cbnet_records", "Records of all routers that are known.", len(router.database))
+        yield GaugeMetricFamily("cbnet_reachable_routers", "Routers that can be reached, with this one.",
+                                len(router.view))  # fmt: skip
+
+    def _counted(self) -> Iterator[Metric]:
+        dropped = CounterMetricFamily("cbnet_dropped", "Messages and packets that did not go on.", labels=["reason"])
+        denied = CounterMetricFamily("cbnet_denied", "What somebody asked for and may not.", labels=["reason"])
+        cache = CounterMetricFamily("cbnet_cache_requests", "Requests at the cache of replies.", labels=["result"])
+        events = CounterMetricFamily("cbnet_events", "What else happened, in words.", labels=["event"])
+        for name, count in sorted(self._router.counters.items()):
+            if name.startswith(_DROPPED):
+                dropped.add_metric([name.removeprefix(_DROPPED)], count)
+            elif name.startswith(_DENIED):
+                denied.add_metric([name.removeprefix(_DENIED)], count)
+            elif name not in _TOLD_ELSEWHERE:
+                events.add_metric([name], count)
+        for name, result in _CACHE.items():
+            cache.add_metric([result], self._router.counters[name])
+        yield from (dropped, denied, cache, events)
+
+    def _convergence(self) -> Iterator[Metric]:
+        router, counters = self._router, self._router.counters
+        yield CounterMetricFamily("cbnet_view_changes", "How often the network that can be reached has changed.",
+                                  router.view_changes)  # fmt: skip
+        yield GaugeMetricFamily("cbnet_view_changed_timestamp_seconds", "When it last did, in Unix time.",
+                                time.time() - self._tcp.view_age)  # fmt: skip
+        yield GaugeMetricFamily("cbnet_view_seconds", "Time that the present view took to compute.",
+                                router.view.seconds)  # fmt: skip
+        known = SummaryMetricFamily(
+            "cbnet_confirmation_seconds", "Time from a subscription to its being known, or to giving up.",
+            labels=["result"],
+        )  # fmt: skip
+        for result in ("confirmed", "unconfirmed"):
+            known.add_metric([result], count_value=counters[result], sum_value=counters[f"{result}, ms"] / 1000)
+        yield known
+
+    def _tables(self) -> dict[str, TimedTable]:
+        return {"subscriptions": self._router.subscriptions.table, "records": self._router.database.predicates.table}

@@ -1,0 +1,1 @@
+"""Networks in memory with a simulated clock, and random schedules of failures."""

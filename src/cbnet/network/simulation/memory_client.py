@@ -1,0 +1,207 @@
+"""Memory client: a client of a network in memory that does as it is told, remembers what it got, and reconnects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cbnet.language.message import Message
+from cbnet.language.values import Value
+from cbnet.network.link.links import HIGH, LOW
+from cbnet.network.protocol.frames import (
+    Answer,
+    Asked,
+    Deliver,
+    Frame,
+    Hello,
+    Item,
+    Offer,
+    Ping,
+    Pong,
+    Publish,
+    Pull,
+    Subscribe,
+    Trace,
+    Unsubscribe,
+    Withdraw,
+)
+from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
+from cbnet.network.simulation.memory_network import REDIAL, TICK, End, Memory
+
+Handler = Callable[[Message], Item | None]
+_DELAY = 0.001
+_SILENT, _DEAD = 1.0, 3.5
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A message that came for one subscription."""
+
+    subscription: int
+    message: tuple[str, int, int]  # source, its life, number
+    payload: bytes
+    at: float
+
+
+class MemoryClient:
+    """A client of one router."""
+
+    def __init__(self, memory: Memory, name: str, router: str) -> None:
+        self._memory = memory
+        self._host = memory.hosts[router]
+        self._end: End | None = None
+        self._heard = 0.0
+        self._late: list[Callable[[], None]] = []  # what came while it stood still
+        self.name = name
+        self.router = router
+        self.is_away = False
+        self.is_still = False
+        self.subscriptions: dict[int, str] = {}
+        self.offers: dict[int, tuple[str, Handler]] = {}
+        self.deliveries: list[Delivery] = []
+        self.answers: list[Frame] = []
+        memory.every(REDIAL, self._redial)
+        memory.every(TICK, self._tick)
+        self._redial()
+
+    # --- what it is told
+
+    def subscribe(self, id: int, predicate: str, wait: float = 0.0) -> None:
+        """Subscribe now, and again after each new connection."""
+        self.subscriptions[id] = predicate
+        self.send(Subscribe(id, predicate, wait))
+
+    def unsubscribe(self, id: int) -> None:
+        """Subscribe no longer."""
+        del self.subscriptions[id]
+        self.send(Unsubscribe(id))
+
+    def offer(self, id: int, predicate: str, handler: Handler, wait: float = 0.0) -> None:
+        """Answer requests from now on, and again after each new connection."""
+        self.offers[id] = predicate, handler
+        self.send(Offer(id, predicate, wait))
+
+    def withdraw(self, id: int) -> None:
+        """Offer something no longer."""
+        del self.offers[id]
+        self.send(Withdraw(id))
+
+    def request(
+        self,
+        number: int,
+        request: RequestLike,
+        *,
+        timeout: float = 5.0,
+        max_holders: int = 8,
+        is_fresh: bool = False,
+        is_traced: bool = False,
+    ) -> bool:
+        """Request something; return whether there is a connection to do it. The reply comes among the answers."""
+        written = request_to_bytes(as_request(request))
+        return self.send(Pull(number, written, timeout, max_holders, is_fresh, is_traced))
+
+    def publish(self, attributes: Mapping[str, Value], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
+        """Publish a message; return whether there is a connection to do it."""
+        return self.send(Publish(0, dict(attributes), list(tags), payload, False))
+
+    def trace(
+        self, number: int, attributes: Mapping[str, Value], *, is_dry: bool = True, predicate: str = "", at: str = ""
+    ) -> None:
+        """Ask what happens to a message."""
+        self.send(Trace(number, dict(attributes), [], b"", is_dry, predicate, at))
+
+    def send(self, frame: Frame) -> bool:
+        """Send any frame; return whether there is a connection to do it."""
+        if self._end is not None:
+            self._memory.send(self._end, frame)
+        return self._end is not None
+
+    # --- how it fails
+
+    def leave(self, *, silently: bool = False) -> None:
+        """Go away until `come_back`; silently: the router does not notice at once."""
+        self.is_away = True
+        if self._end is not None:
+            end, self._end = self._end, None
+            if silently:
+                self._memory.lose(end)
+            else:
+                self._memory.hang_up(end)
+
+    def come_back(self) -> None:
+        """Connect again, and subscribe to all that it wants."""
+        self.is_away = False
+
+    def stand_still(self, seconds: float) -> None:
+        """Read and say nothing for a while; then read all that has come."""
+        self.is_still = True
+        self._memory.after(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        self.is_still = False
+        late, self._late = self._late, []
+        for do in late:
+            do()
+
+    # --- what happens to it
+
+    @property
+    def end(self) -> End | None:
+        """Its end of the connection, as far as it knows that there is one."""
+        return self._end
+
+    def opened(self, end: End) -> None:
+        """Say who this is, and what it wants."""
+        self._end = end
+        self._heard = self._memory.now
+        self.send(Hello(LOW, HIGH, "client", self.name, self._host.settings.network, 0, ""))
+        for id, predicate in self.subscriptions.items():
+            self.send(Subscribe(id, predicate, 0))
+        for id, (predicate, _) in self.offers.items():
+            self.send(Offer(id, predicate, 0))
+
+    def received(self, end: End, frame: Frame) -> None:
+        """Remember what came."""
+        if self.is_still:
+            self._late.append(lambda: self.received(end, frame))
+            return
+        if end is not self._end:
+            return
+        self._heard = self._memory.now
+        if isinstance(frame, Ping):
+            self.send(Pong(frame.number))
+        elif isinstance(frame, Deliver):
+            message = (frame.source, frame.life, frame.number)
+            self.deliveries += [Delivery(id, message, frame.payload, self._memory.now) for id in frame.subscriptions]
+        elif isinstance(frame, Asked):
+            self._answer(frame)
+        elif not isinstance(frame, Pong):
+            self.answers.append(frame)
+
+    def _answer(self, frame: Asked) -> None:
+        _, handler = self.offers.get(frame.offer, ("", lambda _: None))
+        self.send(Answer(frame.number, handler(request_from_bytes(frame.request).content)))
+
+    def failed(self, end: End, reason: str) -> None:
+        """Give up a connection over which nonsense came."""
+        raise AssertionError(f"link {end.link} of {self.name}: {reason}")
+
+    def closed(self, end: End) -> None:
+        """Take note that the connection is gone."""
+        if self.is_still:
+            self._late.append(lambda: self.closed(end))
+        elif end is self._end:
+            self._end = None
+
+    def _redial(self) -> None:
+        if self._end is None and self._host.router is not None and not (self.is_away or self.is_still):
+            self._memory.dial(self, self._host, _DELAY)
+
+    def _tick(self) -> None:
+        if self._end is None or self.is_still:
+            return
+        if self._memory.now - self._heard > _DEAD:
+            end, self._end = self._end, None
+            self._memory.hang_up(end)
+        elif self._memory.now - self._heard > _SILENT:
+            self.send(Ping(0))

@@ -1,0 +1,254 @@
+"""Trial: does a network deliver as it must, whatever happens to it? A random schedule, made again from its seed.
+
+Routers and clients in memory; predicates change, cables are cut and repaired, routers killed and started, clocks
+jump, messages are published all the while. Now and then everything is left alone for as long as a change may
+take to be known everywhere; then messages are published at every router, and
+
+    after that      every subscription that can be reached has got exactly what its predicate matches, once,
+                    and the routers have sent exactly the packets that the scheme sends in the simulator
+    all the while   no subscription gets a message twice, or one that its predicates never matched
+
+The answers are those of the predicates asked one by one, and the component of each router that of the cables that are
+not cut: nothing of the routers is asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse as parsed_anew
+from cbnet.network.link.settings import Settings
+from cbnet.network.linkstate.view import reachable_edges
+from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_network import Memory
+from cbnet.routing import Network, Scheme, deliver, scheme
+from cbnet.topology import Graph
+
+WANTS = (
+    "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",
+    "#a", "#a and #b", 's ^= "x"', 's ^= "xy" and k > 0', "b != true", "b = false and k < 3", "true", "k < 0 and k > 0",
+)  # fmt: skip
+MESSAGES = (
+    Message({"k": 0}), Message({"k": 1}), Message({"k": 2, "j": 1}), Message({"k": 3, "s": "xyz"}, ["a"]),
+    Message({"b": False, "k": 1}, ["a", "b"]), Message({"s": "x"}), Message(),
+)  # fmt: skip
+parse = cache(parsed_anew)
+SETTLING = 9.0  # seconds: a dead link is noticed after 3.5, a client's later; dialled again; then records flow
+
+
+@dataclass
+class Verdict:
+    """What a trial has shown."""
+
+    delivered: int = 0  # of those that were checked
+    missed: list[str] = field(default_factory=list)
+    spurious: list[str] = field(default_factory=list)
+    twice: list[str] = field(default_factory=list)
+    packets: list[str] = field(default_factory=list)  # where there were more or fewer than in the simulator
+    checks: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether everything was as it must be."""
+        return not (self.missed or self.spurious or self.twice or self.packets)
+
+
+class Trial:
+    """One random schedule over one random network."""
+
+    def __init__(self, seed: int, scheme: str, *, most: int = 8) -> None:
+        self.memory = Memory(seed)
+        self.random = self.memory.random
+        self.verdict = Verdict()
+        self._scheme = scheme
+        self._published: dict[bytes, Message] = {}
+        self._ever: dict[tuple[str, int], list[Predicate]] = {}  # what a subscription has ever asked for
+        self._clients: dict[str, MemoryClient] = {}
+        self._names = [f"r{number}" for number in range(self.random.randint(2, most))]
+        self._lay_out()
+
+    def run(self, changes: int) -> Verdict:
+        """Let as many things happen, and check the outcome as it is, then with everything repaired."""
+        for _ in range(changes):
+            self._change()
+            for _ in range(self.random.choice((0, 3, 10))):
+                self.memory.after(self.random.uniform(0, 0.5), self._publish)
+            self.memory.run(self.random.choice((0.0, 0.01, 0.05, 0.3, 1.0, 4.0)))
+        self.check()
+        self._heal()
+        self.check()
+        return self.verdict
+
+    # --- the network
+
+    def _lay_out(self) -> None:
+        names, random = self._names, self.random
+        pairs = {(names[random.randrange(place)], names[place]) for place in range(1, len(names))}
+        pairs |= {tuple(sorted(random.sample(names, 2))) for _ in range(random.randint(0, len(names)))}  # type: ignore[misc]
+        lengths = {pair: random.choice((1, 1, 2, 5)) for pair in sorted(pairs)}
+        refresh, lifetime = random.choice(((4.0, 13.0), (600.0, 1800.0)))
+        self._trees = random.choice((1, 3))
+        for name in names:
+            weights = {b if a == name else a: length for (a, b), length in lengths.items() if name in (a, b)}
+            self.memory.add(
+                Settings(
+                    name, scheme=self._scheme, trees=self._trees, weights=weights, refresh=refresh, lifetime=lifetime
+                )
+            )
+            for number in range(random.choice((1, 1, 2))):
+                self._clients[f"{name}.{number}"] = MemoryClient(self.memory, f"{name}.{number}", name)
+        for pair in sorted(pairs):
+            self.memory.lay(*pair)
+        for client in self._clients:
+            for _ in range(random.choice((0, 1, 3))):
+                self._subscribe(client)
+
+    def _heal(self) -> None:
+        for pair in self.memory.cables(cut=True):
+            self.memory.repair(*pair)
+        for name in self._dead():
+            self.memory.start(name)
+
+    def _running(self) -> list[str]:
+        return [name for name in self._names if self.memory.hosts[name].router is not None]
+
+    def _dead(self) -> list[str]:
+        return [name for name in self._names if self.memory.hosts[name].router is None]
+
+    # --- what happens
+
+    def _change(self) -> None:
+        changes: list[tuple[int, Callable[[], None]]] = [
+            (4, self._subscribe), (3, self._unsubscribe), (3, self._cut), (3, self._repair), (1, self._kill),
+            (1, self._start), (1, self._jump),
+        ]  # fmt: skip
+        weights, calls = zip(*changes, strict=True)
+        call = self.random.choices(calls, weights)[0]
+        self.verdict.happened[call.__name__.strip("_")] += 1
+        call()
+
+    def _subscribe(self, client: str | None = None) -> None:
+        name = client or self.random.choice(list(self._clients))
+        predicate = self.random.choice(WANTS)
+        id = self.random.randrange(4)
+        self._ever.setdefault((name, id), []).append(parse(predicate))
+        self._clients[name].subscribe(id, predicate, self.random.choice((0.0, 0.0, 1.0)))
+
+    def _unsubscribe(self) -> None:
+        client = self.random.choice(list(self._clients.values()))
+        if client.subscriptions:
+            client.unsubscribe(self.random.choice(list(client.subscriptions)))
+
+    def _publish(self) -> None:
+        client = self.random.choice(list(self._clients.values()))
+        self._send(client, self.random.choice(MESSAGES))
+
+    def _cut(self) -> None:
+        if cables := self.memory.cables(cut=False):
+            cable = self.random.choice(cables)
+            self.memory.cut(*cable, noticed_by=[end for end in cable if self.random.random() < 0.5])
+
+    def _repair(self) -> None:
+        if cables := self.memory.cables(cut=True):
+            self.memory.repair(*self.random.choice(cables))
+
+    def _kill(self) -> None:
+        if running := self._running():
+            self.memory.kill(self.random.choice(running), silently=self.random.random() < 0.5)
+
+    def _start(self) -> None:
+        if dead := self._dead():
+            self.memory.start(self.random.choice(dead))
+
+    def _jump(self) -> None:
+        self.memory.jump(self.random.choice(self._names), self.random.choice((-7200.0, -3.0, 3.0, 7200.0)))
+
+    def _send(self, client: MemoryClient, message: Message) -> bytes:
+        payload = str(len(self._published)).encode()
+        self._published[payload] = message
+        client.publish(dict(message.attributes), payload, tuple(sorted(message.tags)))
+        return payload
+
+    # --- what must be
+
+    def check(self) -> None:
+        """Let everything settle, publish at every router, and compare."""
+        self.memory.run(SETTLING)
+        while any(host.router is not None and host.router.is_overlapping for host in self.memory.hosts.values()):
+            self.memory.run(0.1)  # meanwhile there are more packets than in the simulator
+        before = self._packets_sent()
+        expected: Counter[tuple[str, int, bytes]] = Counter()
+        payloads: set[bytes] = set()
+        packets = 0
+        simulated = self._simulated()
+        for name in self._running():
+            network = simulated[name].network
+            for message in MESSAGES:
+                payload = self._send(self._clients[f"{name}.0"], message)
+                payloads.add(payload)
+                expected.update(self._expected(network, message, payload))
+                packets += deliver(simulated[name], network.graph.id(name), message).cost
+        self.memory.run(2.0)
+        sent = self._packets_sent() - before
+        is_known = self._scheme != "multitree" or self._trees == 1  # else every message takes a random tree
+        if is_known and sent != packets:
+            self.verdict.packets.append(f"at {self.memory.now:.1f}: {sent} packets, not {packets}")
+        self._compare(expected, payloads)
+
+    def _expected(self, network: Network, message: Message, payload: bytes) -> Iterable[tuple[str, int, bytes]]:
+        """Return who must get a message, by asking every predicate: client, subscription, payload."""
+        reached = {str(name) for name in network.graph.names}
+        for name, client in self._clients.items():
+            if client.router in reached:
+                for id, predicate in client.subscriptions.items():
+                    if parse(predicate).matches(message):
+                        yield name, id, payload
+
+    def _compare(self, expected: Counter[tuple[str, int, bytes]], payloads: set[bytes]) -> None:
+        got: Counter[tuple[str, int, bytes]] = Counter()
+        for name, client in self._clients.items():
+            got.update((name, each.subscription, each.payload) for each in client.deliveries)
+        late = Counter({key: count for key, count in got.items() if key[2] in payloads})
+        where = f"at {self.memory.now:.1f}"
+        self.verdict.checks += 1
+        self.verdict.delivered += len(expected)
+        self.verdict.missed += [f"{where}: {key}" for key in expected - late]
+        self.verdict.spurious += [f"{where}: {key}" for key in late if key not in expected]
+        self.verdict.twice += [f"{where}: {key}" for key, count in got.items() if count > 1]
+        for name, id, payload in got:
+            if not any(each.matches(self._published[payload]) for each in self._ever[name, id]):
+                self.verdict.spurious.append(f"{where}: {name} never asked for {payload!r}")
+
+    def _packets_sent(self) -> int:
+        return self.memory.frames["Packet"]
+
+    def _simulated(self) -> dict[str, Scheme]:
+        """Return for each running router the scheme over the part of the network that it can reach."""
+        found: dict[str, Scheme] = {}
+        for name in self._running():
+            if name not in found:
+                built = scheme(self._scheme)(self._network(name))
+                found.update((str(reached), built) for reached in built.network.graph.names)
+        return found
+
+    def _network(self, name: str) -> Network:
+        """Return the network around a router as it is, with the predicates that its clients ask for."""
+        neighbours: dict[str, dict[str, int]] = {each: {} for each in self._running()}
+        for a, b in self.memory.cables(cut=False):
+            if a in neighbours and b in neighbours:
+                length = self.memory.hosts[a].settings.weights[b]
+                neighbours[a][b] = neighbours[b][a] = length
+        edges = reachable_edges(name, lambda each: neighbours[each])
+        graph = Graph.from_edges(((a, b, length) for (a, b), length in edges.items()), names=[name])
+        wanted: dict[int, Predicate] = {id: Predicate() for id in range(len(graph))}
+        for client in self._clients.values():
+            if client.router in graph.names:
+                for predicate in client.subscriptions.values():
+                    wanted[graph.id(client.router)] |= parse(predicate)
+        return Network(graph, wanted)

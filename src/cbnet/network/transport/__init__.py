@@ -1,0 +1,1 @@
+"""Transport: TCP and TLS connections, send queues, back-pressure, fair scheduling."""

@@ -1,0 +1,72 @@
+"""Blogs: what do authors subscribe to? The topics that they write about more than twice [2014 §4.2.1].
+
+post ─► its topics of more than 20 %     author ─► topics of more than two posts ─► 10 tags of each
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import functions as F  # noqa: N812, the name that Spark's own documents use
+
+from cbnet.pipeline.derive.derivation import Derived
+from cbnet.pipeline.derive.derivation_counts import Yield
+from cbnet.pipeline.derive.topics import TopicModel, Topics, find_topics
+
+_COUNTS = ("read", "users_read", "kept", "derived", "users", "tags")
+
+
+def blog_subscriptions(
+    documents: DataFrame, authors: DataFrame | None = None, model: TopicModel | None = None
+) -> Derived:
+    """Derive a subscription from each topic that an author is interested in.
+
+    Documents (DOCUMENTS) say who wrote them, or `authors` (PAIRS) does; one of several authors is a post of each. The
+    topics are learned here; the rest waits for an action.
+    """
+    model = model or TopicModel()
+    return subscriptions_to_topics(find_topics(documents, model), authors, model.posts)
+
+
+def subscriptions_to_topics(topics: Topics, authors: DataFrame | None, posts: int) -> Derived:
+    """Derive the subscriptions of authors, or of the documents' own users, who have more than `posts` on a topic."""
+    written = topics.documents
+    if authors is not None:
+        written = authors.select("user", "item").join(written.drop("user"), "item")
+    # A number for each post lives only inside this query; its value does not matter, and no two are equal.
+    posted = written.select("user", "topics", F.monotonically_increasing_id().alias("post"))
+    each = posted.select("user", "post", F.explode_outer("topics").alias("topic"))
+    by_topic = Window.partitionBy("user", "topic")
+    active = F.col("topic").isNotNull() & (F.count("topic").over(by_topic) > posts)
+    each = each.repartition("user").withColumn("active", active)
+    flagged = each.select(
+        "user", "topic", "active",
+        _is_first("user").alias("of_user"),
+        _is_first("user", "post").alias("of_post"),
+        _is_first("user", "topic").alias("of_topic"),
+    )  # fmt: skip
+    with_tags = F.broadcast(_tags_of(topics))
+    found = flagged.join(with_tags, flagged.topic == with_tags.number, "left")
+    observation = Observation()
+    observed = found.observe(
+        observation,
+        F.count_if("of_post").alias("read"),
+        F.count_if("of_user").alias("users_read"),
+        F.count_if(F.col("of_post") & F.col("active")).alias("kept"),
+        F.count_if(F.col("of_topic") & F.col("active")).alias("derived"),
+        F.count_if(F.col("of_user") & F.col("active")).alias("users"),
+        F.sum(F.when(F.col("of_topic") & F.col("active"), F.size("tags"))).alias("tags"),
+    )
+    role = [F.lit("blog").alias("app"), F.lit("subscription").alias("role")]
+    descriptors = observed.where("of_topic and active").select(*role, "user", "tags")
+    return Derived(descriptors, Yield("blog", "posts", "subscriptions"), [(observation, _COUNTS)])
+
+
+def _is_first(*keys: str) -> Column:
+    """Return whether a row is the first of these keys; the active ones go before the others."""
+    within = Window.partitionBy(*keys).orderBy(F.desc("active"), "topic", "post")
+    return F.row_number().over(within) == 1
+
+
+def _tags_of(topics: Topics) -> DataFrame:
+    spark = topics.documents.sparkSession
+    return spark.createDataFrame([*enumerate(topics.tags)], "number int, tags array<string>")

@@ -1,0 +1,1 @@
+"""Matching of batches and streams of records against compiled tables."""

@@ -1,0 +1,112 @@
+"""Message batches: which messages does an Arrow batch of Spark's columns hold, and which rows hold none?
+
+A date is the text 2024-05-01 and a time the text 2024-05-01T10:00:00.000000, in UTC and always of this length. So texts
+come in the order of time, and every beginning of one is a bound: `at >= "2024-05-01T12"`, `at ^= "2024-05"`.
+
+A row with a value that no message may hold (NaN, infinity, text that is not UTF-8, a year beyond 9999) is rejected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cbnet.pipeline.match.message_columns import Attribute
+
+Mask = NDArray[np.bool_]
+
+_DAY = 86_400_000_000  # microseconds
+_FIRST = -62_135_596_800_000_000  # the year 1
+_LAST = 253_402_300_799_999_999  # the end of the year 9999
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The rows that are messages, as a table matches them, and what was wrong with the others."""
+
+    batch: pa.RecordBatch
+    rows: NDArray[np.int64] | None  # where each message stands among all rows; None if all rows are messages
+    rejected: Counter[str]
+
+
+def messages_of(columns: Sequence[pa.Array], attributes: Sequence[Attribute], count: int) -> Messages:
+    """Return the messages of so many rows; columns and attributes correspond."""
+    bad = np.zeros(count, bool)
+    rejected: Counter[str] = Counter()
+    values = []
+    for column, attribute in zip(columns, attributes, strict=True):
+        value, wrong = _converted(column, attribute.kind)
+        values.append(value)
+        if wrong is not None:
+            mask, reason = wrong
+            rejected[f"{'.'.join(attribute.path)} is {reason}"] += int(np.count_nonzero(mask & ~bad))
+            bad |= mask
+    # A batch without columns would not know how many rows it has.
+    names = [*(attribute.name for attribute in attributes), ""]
+    batch = pa.RecordBatch.from_arrays([*values, pa.nulls(count)], names)
+    if not rejected:
+        return Messages(batch, None, rejected)
+    return Messages(batch.filter(pa.array(~bad)), np.flatnonzero(~bad), rejected)
+
+
+def _converted(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str] | None]:
+    """Return a column as values of the language, and which rows hold none, if there are such."""
+    if kind in ("date", "time"):
+        return _time_texts(column, kind)
+    if kind == "float":
+        return column, _marked(pc.invert(pc.is_finite(column)), "NaN or infinite")
+    if kind in ("string", "tags"):
+        return column, _not_text(column)
+    return column, None
+
+
+def _time_texts(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str] | None]:
+    if kind == "date":
+        unit, days = pa.date32(), column.cast(pa.int32())
+        outside = pc.or_(pc.less(days, _FIRST // _DAY), pc.greater(days, _LAST // _DAY))
+    else:
+        unit = pa.timestamp("us")
+        ticks = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        column = ticks.cast(unit)
+        outside = pc.or_(pc.less(ticks, _FIRST), pc.greater(ticks, _LAST))
+    wrong = _marked(outside, "not in the years 1 to 9999")
+    if wrong is not None:
+        column = pc.if_else(outside, pa.scalar(None, unit), column)
+    texts = column.cast(pa.string())
+    return texts if kind == "date" else pc.replace_substring(texts, " ", "T"), wrong
+
+
+def _marked(wrong: pa.Array, reason: str) -> tuple[Mask, str] | None:
+    """Return where a column is wrong; null is not."""
+    return (np.asarray(wrong.fill_null(False)), reason) if pc.any(wrong).as_py() else None
+
+
+def _not_text(column: pa.Array) -> tuple[Mask, str] | None:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return np.array([not _is_text(value) for value in _as_bytes(column)]), "not UTF-8"
+    return None
+
+
+def _as_bytes(column: pa.Array) -> list[bytes | list[bytes | None] | None]:
+    is_list = pa.types.is_list(column.type)
+    listed: list[bytes | list[bytes | None] | None] = column.cast(
+        pa.list_(pa.binary()) if is_list else pa.binary()
+    ).to_pylist()
+    return listed
+
+
+def _is_text(value: bytes | list[bytes | None] | None) -> bool:
+    try:
+        for part in value if isinstance(value, list) else [value]:
+            (part or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,107 @@
+"""Grown traces: what would users say, where no trace is given?
+
+A set begins with a tag; each further one is, with probability `together`, a tag of an earlier set that holds the first,
+else any. "Any" tag is new with a probability that falls as tags become many, or one of those drawn before, the
+popular more often [Pitman and Yor 1997]: the vocabulary grows like (tags drawn)^growth, with a Zipf popularity. Some
+sets are said again as they are.
+
+The shapes stand for those of the paper's traces [2014 §4.2.1]: sizes are its means where it gives them (3.18 tags a
+bookmark, 10 a topic), else those of public traces of the same kind, as the other numbers are.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cbnet.errors import InputError
+from cbnet.pipeline.tables.tag_sets import TagSets
+
+_CONCENTRATION = 50  # new tags are likely until so many were drawn
+_LONGEST = 30
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the users of an application describe things."""
+
+    tags: float  # in a set, on average
+    growth: float  # of the vocabulary
+    together: float  # of the tags after the first, how many come from a set with the first
+    again: float  # of all sets, how many were said before
+    topics: int = 0  # if not 0: sets are these many, of exactly `tags` tags
+
+
+SHAPES = {
+    "web": Shape(tags=3.18, growth=0.55, together=0.7, again=0.2),
+    "blog": Shape(tags=10, growth=0.5, together=0.5, again=0.0, topics=400),
+    "video": Shape(tags=9, growth=0.7, together=0.6, again=0.02),
+    "social": Shape(tags=1.53, growth=0.57, together=0.6, again=0.4),
+}
+
+
+def grown_trace(app: str, count: int, seed: int = 0) -> TagSets:
+    """Return so many sets as users of an application might say; tags are numbered by falling frequency."""
+    if app not in SHAPES:
+        raise InputError(f"there is no application {app!r}", hint="write one of " + ", ".join(SHAPES))
+    shape = SHAPES[app]
+    rng = random.Random(f"{app} {seed}")
+    if shape.topics:
+        topics = _grow(shape, shape.topics, lambda: round(shape.tags), rng)
+        chosen = rng.choices(topics, [1 / rank for rank in range(1, len(topics) + 1)], k=count)
+    else:
+        chosen = _grow(shape, count, lambda: _size(rng, shape.tags), rng)
+    return TagSets.of(_by_frequency(chosen))
+
+
+def _size(rng: random.Random, mean: float) -> int:
+    """Return a geometric size: 1 and, as long as a coin of the right weight says so, one more."""
+    size = 1
+    while size < _LONGEST and rng.random() < 1 - 1 / mean:
+        size += 1
+    return size
+
+
+def _grow(shape: Shape, count: int, size: Callable[[], int], rng: random.Random) -> list[list[int]]:
+    sets: list[list[int]] = []
+    drawn: list[int] = []  # every tag as often as it was drawn
+    holding: list[list[int]] = []  # for each tag, the sets that hold it
+
+    def any_tag() -> int:
+        is_new = rng.random() < (_CONCENTRATION + shape.growth * len(holding)) / (_CONCENTRATION + len(drawn))
+        if is_new:
+            holding.append([])
+        drawn.append(len(holding) - 1 if is_new else rng.choice(drawn))
+        return drawn[-1]
+
+    def near_tag(tag: int) -> int:
+        return rng.choice(sets[rng.choice(holding[tag])])
+
+    def new_set() -> list[int]:
+        tags = [any_tag()]
+        wanted, tries = size(), _LONGEST * _LONGEST  # a tag may have few others near it
+        while len(tags) < wanted and tries:
+            tries -= 1
+            is_near = holding[tags[0]] and rng.random() < shape.together
+            tag = near_tag(tags[0]) if is_near else any_tag()
+            if tag not in tags:
+                tags.append(tag)
+        return tags
+
+    while len(sets) < count:
+        tags = rng.choice(sets) if sets and rng.random() < shape.again else new_set()
+        for tag in tags:
+            holding[tag].append(len(sets))
+        sets.append(tags)
+    return sets
+
+
+def _by_frequency(sets: list[list[int]]) -> list[list[int]]:
+    counts: dict[int, int] = {}
+    for tags in sets:
+        for tag in tags:
+            counts[tag] = counts.get(tag, 0) + 1
+    ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))
+    numbers = {tag: number for number, tag in enumerate(ranked)}
+    return [[numbers[tag] for tag in tags] for tags in sets]

@@ -1,0 +1,1 @@
+"""Runs of the pipeline: configuration, stages, manifests, plan and status."""

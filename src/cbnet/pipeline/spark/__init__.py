@@ -1,0 +1,1 @@
+"""Spark itself: sessions, Java, file systems, shipped files, progress, costs."""

@@ -1,6 +1,0 @@
-"""Report: what does it look like? Drawings of graphs; the only package that draws."""
-
-from cbnet.report.graph_drawing import draw_graph
-from cbnet.report.layout import check_drawable
-
-__all__ = ["check_drawable", "draw_graph"]

@@ -1,0 +1,1 @@
+"""Routing between domains: gateways and summaries [2014 §3.1]."""

@@ -1,0 +1,186 @@
+"""Domains: parts of a network with trees of their own, and gateways that change trees at the border [2014 §3.1].
+
+    source ─ tree in A ─► gateway ║ gateway ─ tree in B ─► gateway ║ gateway ─ tree in C ─►
+             ⟨τ, a, last hop⟩     ║           ⟨τ, b, last hop⟩     ║
+
+A message is committed to a tree τ between domains (`between`) and to a tree inside the domain of its source. The
+gateway by which it enters another domain commits it to the tree of that domain on which the ways from there are
+shortest together. All the links that may then be used, inside domains and between them, form one tree over all nodes:
+so every interested node is reached once.
+
+Inside its domain a router knows the predicates of the receivers there. Of the outside it knows what its gateways say:
+a summary (`summaries`) that covers what is wanted beyond them. With the summary `all` that is one word, whatever is
+wanted outside; the price is that every message comes to the gateways, which look at the predicates themselves. A
+packet in vain never crosses a border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isqrt
+from typing import NamedTuple
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
+from cbnet.routing.domains.domain import Domain, Receivers
+from cbnet.routing.domains.domain_tree import DomainTree, Ids
+from cbnet.routing.domains.summary import summary
+from cbnet.routing.forwarding_table import ForwardingTable
+from cbnet.routing.header import Header
+from cbnet.routing.interests import Interests
+from cbnet.routing.multitree.commit import LeastExtra
+from cbnet.routing.multitree.commit import commit as commit_named
+from cbnet.routing.multitree.shared_tables import SharedTables
+from cbnet.routing.network import Network
+from cbnet.routing.scheme import Router, Scheme
+from cbnet.routing.state import State
+from cbnet.topology import shortest_path_trees
+from cbnet.topology.trees.domains import checked_domains, grow_domains
+
+_ANY = Message()  # a gateway commits all messages that enter by it to the same tree
+
+
+class DomainsHeader(NamedTuple):
+    """The header of a notification."""
+
+    between: int  # the tree between domains
+    inside: int  # the tree inside the domain of the last hop
+    last_hop: int
+
+
+class DomainsRouter(Router):
+    """A router of a domain; at a gateway, with tables for the border."""
+
+    def __init__(self, scheme: Domains, u: int) -> None:
+        super().__init__(scheme.network, u)
+        self._scheme = scheme
+        self._number = int(scheme.domains[u])
+        self._domain = scheme.parts[self._number]
+        self._inner = SharedTables(scheme.interests)
+        self._border = SharedTables(scheme.interests)
+
+    def init(self, message: Message) -> Header:
+        """Commit a new message to a tree between domains, and to one inside."""
+        between = self._scheme.commit_between.tree(self.u, message)
+        inside = self._scheme.commit_inside[self._number].tree(self._domain.place(self.u), message)
+        return DomainsHeader(between, inside, self.u)
+
+    def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
+        """Return the header with this node as the last hop, and the tree inside this domain."""
+        return header._replace(inside=self._inside(header), last_hop=self.u)
+
+    def fwd(self, header: Header, message: Message) -> list[int]:
+        """Return the neighbours that match, inside and over the border, but not the last hop."""
+        tables = self.inner(header.between, self._inside(header)), self.border(header.between)
+        return [w for table in tables for w in table.match(message) if w != header.last_hop]
+
+    def _inside(self, header: DomainsHeader) -> int:
+        """Return the tree inside: that of the header, or the gateway's own for what comes over the border."""
+        if self._scheme.domains[header.last_hop] == self._number:
+            return header.inside
+        return self._scheme.entry_tree[self._number].tree(self._domain.place(self.u), _ANY)
+
+    def inner(self, between: int, inside: int) -> ForwardingTable:
+        """Return the table of the neighbours in the domain, for a tree between domains and one inside."""
+        if (between, inside) not in self._inner:
+            outside = self._scheme.outside
+            behind = self._domain.behind(self.u, between, inside)
+            seen = {w: (each.inside, tuple(outside[x] for x in each.outside)) for w, each in behind.items()}
+            self._inner.add((between, inside), seen)
+        return self._inner[between, inside]
+
+    def border(self, between: int) -> ForwardingTable:
+        """Return the table of the neighbours in other domains, for a tree between domains; empty but at a gateway."""
+        if between not in self._border:
+            across = self._domain.across(self.u, between)
+            self._border.add(between, {w: (beyond, ()) for w, beyond in across.items()})
+        return self._border[between]
+
+    def state(self) -> State:
+        """Return the size of the tables and of the own identifier; of a gateway, of its choice of a tree as well."""
+        inside = len(self._domain.trees)
+        for between in range(len(self._scheme.between)):
+            self.border(between)
+            for tree in range(inside):
+                self.inner(between, tree)
+        choice = (inside - 1).bit_length() if self.u in self._domain.gateways else 0
+        return State(identifiers=1, flags=choice) + self._inner.state() + self._border.state()
+
+
+class Domains(Scheme):
+    """Routing along the trees of domains, and along trees between them."""
+
+    name = "domains"
+
+    def __init__(
+        self,
+        network: Network,
+        domains: Sequence[object] | None = None,
+        roots: Iterable[int] | None = None,
+        between: Sequence[int] | None = None,
+        *,
+        outside: str = "all",
+        commit: str = "random",
+        seed: int = 0,
+    ) -> None:
+        """Take the domain of each node, the roots of trees inside domains, and those of the trees between.
+
+        By default √n domains are grown (`topology.domains`). A root is that of a tree of its own domain; a domain
+        without any has the node with most neighbours, and so has the network. `outside` names a summary and `commit`
+        the policy of sources, which `seed` is for.
+        """
+        super().__init__(network)
+        graph = network.graph
+        self.domains = grow_domains(graph, isqrt(len(graph))) if domains is None else checked_domains(graph, [*domains])
+        count = int(self.domains.max()) + 1
+        between = [int(graph.degrees.argmax())] if between is None else [*between]
+        if not between:
+            raise InputError("there is no tree between domains", hint="name at least one root")
+        trees = list(shortest_path_trees(graph, between if count > 1 else between[:1]))  # one domain needs none
+        self.between = [DomainTree(tree, self.domains) for tree in trees]
+        receivers = Receivers(network.receivers, self.domains)
+        own = _by_domain(network, self.domains, roots or ())
+        self.parts = [
+            Domain(graph, number, self.domains, own[number], self.between, receivers) for number in range(count)
+        ]
+        self.outside = {x: len(network) + x for x in network.predicates}  # a receiver, as it is seen from outside
+        told = summary(outside)
+        seen = {self.outside[x]: told(predicate) for x, predicate in network.predicates.items()}
+        self.interests = Interests(network.predicates | seen)
+        policy = commit_named(commit)
+        self.commit_between = policy(trees, network.receivers, seed - 1)
+        self.commit_inside = [
+            policy(part.trees, part.destinations, seed + number) for number, part in enumerate(self.parts)
+        ]
+        self.entry_tree = [LeastExtra(part.trees, part.destinations, seed) for part in self.parts]
+
+    @property
+    def gateways(self) -> list[int]:
+        """The routers with a link to another domain on any tree, ascending."""
+        return sorted(u for part in self.parts for u in part.gateways)
+
+    def _make(self, u: int) -> Router:
+        return DomainsRouter(self, u)
+
+    def state(self, sample: Sequence[int] | None = None) -> State:
+        """Return what all routers hold; with a sample, gateways are counted and the others estimated from it."""
+        if sample is None:
+            return super().state()
+        gateways = set(self.gateways)
+        seen = [u for u in sample if u not in gateways]
+        others = len(self.network) - len(gateways)
+        return self.state_at(gateways) + self.state_at(seen).scaled(others / max(1, len(seen)))
+
+    def formula(self) -> None:
+        """Return None: the paper has no formula."""
+        return
+
+
+def _by_domain(network: Network, domains: Ids, roots: Iterable[int]) -> list[list[int]]:
+    """Return the roots in each domain."""
+    found: list[list[int]] = [[] for _ in range(int(domains.max()) + 1)]
+    for root in roots:
+        if not 0 <= root < len(network):
+            raise InputError(f"a root must be a node from 0 to {len(network) - 1}")
+        found[domains[root]].append(int(root))
+    return found

@@ -1,0 +1,47 @@
+"""Forwarding table: which neighbours does a message go on to? Each has a predicate, a reduced disjunction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.routing.interests import Interests
+from cbnet.routing.state import State
+
+
+class ForwardingTable:
+    """Neighbours, each with the disjunction of the predicates of receivers behind it."""
+
+    __slots__ = ("_entries", "_interests", "receivers")
+
+    def __init__(self, interests: Interests, receivers: Mapping[int, Iterable[int]]) -> None:
+        self._interests = interests
+        self.receivers = {neighbour: tuple(behind) for neighbour, behind in receivers.items()}
+        self._entries = {
+            neighbour: interests.disjunction(map(interests.of, behind)) for neighbour, behind in self.receivers.items()
+        }
+
+    def match(self, message: Message) -> list[int]:
+        """Return the neighbours whose predicate the message matches."""
+        matched = self._interests.matched(message)
+        return [neighbour for neighbour, filters in self._entries.items() if filters & matched]
+
+    def __getitem__(self, neighbour: int) -> Predicate:
+        return self._interests.predicate(self._entries[neighbour])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def state(self) -> State:
+        """Return what the table holds: a neighbour and its predicate in each entry."""
+        interests = self._interests
+        return State(
+            identifiers=len(self),
+            words=sum(map(interests.words, self._entries.values())),
+            given_words=sum(interests.given_words(x) for behind in self.receivers.values() for x in behind),
+            placed=sum(map(len, self.receivers.values())),
+        )

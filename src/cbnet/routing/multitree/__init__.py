@@ -1,0 +1,1 @@
+"""Routing over several trees, with grouped and folded tables [2014 §3]."""

@@ -1,0 +1,184 @@
+"""Multi-tree: a few trees over the whole network, each with its own forwarding state [2014 §3].
+
+A message is committed to one tree and stays on it. A tree has no direction: messages enter it anywhere, and router u
+has for each tree T and each neighbour w on it the disjunction of what is registered behind w:
+
+    P_u(T, w) = ⋁ pred(x), x on the side of w when the link (u, w) is cut out of T
+
+    notification   ⟨T, last hop⟩               to all neighbours on T that match, but not back
+    request        ⟨T, last hop, requester⟩    to one of them, until a node offers what is asked for
+    reply          ⟨T, requester⟩              to the requester, by its locator (`locators`)
+
+Who the source is does not matter to routers, so there is no state per source; the price is longer ways. Trees that
+look alike from u share a table there (`tree_classes`). One table holds subscriptions and offers: `fib`, and in the
+form of [2014 §3.2.3] `folded`. `commit` and `choice` are the policies. The paper has no formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.language.relations.covering import PredicateLike, as_predicate
+from cbnet.language.roles import Registered
+from cbnet.routing.header import Header
+from cbnet.routing.interests import Interests
+from cbnet.routing.multitree import locators
+from cbnet.routing.multitree.commit import commit as commit_named
+from cbnet.routing.multitree.folding import FoldedFib
+from cbnet.routing.multitree.grouping import TreeClasses
+from cbnet.routing.multitree.holder_choice import choice as choice_named
+from cbnet.routing.multitree.tree_interests import RouterTables, TreeInterests
+from cbnet.routing.network import Network
+from cbnet.routing.scheme import Router, Scheme
+from cbnet.routing.state import State
+from cbnet.topology import shortest_path_trees
+
+
+class NotificationHeader(NamedTuple):
+    """The header of a notification."""
+
+    tree: int
+    last_hop: int
+
+
+class RequestHeader(NamedTuple):
+    """The header of a request."""
+
+    tree: int
+    last_hop: int
+    requester: int  # its locator on the tree
+
+
+class ReplyHeader(NamedTuple):
+    """The header of a reply."""
+
+    tree: int
+    requester: int
+
+
+class MultiTreeRouter(Router):
+    """A router with a table for each class of trees."""
+
+    def __init__(self, scheme: MultiTree, u: int) -> None:
+        super().__init__(scheme.network, u)
+        self._scheme = scheme
+        self._choice = scheme.choice(u, scheme.seed)
+        self._subscriptions = RouterTables(scheme.subscriptions, u)
+        self._offers = RouterTables(scheme.offers, u)
+
+    def init(self, message: Message) -> Header:
+        """Commit a new notification to a tree."""
+        return NotificationHeader(self._scheme.commit_notification.tree(self.u, message), self.u)
+
+    def init_request(self, request: Message) -> RequestHeader:
+        """Commit a new request to a tree, and say where to reply to."""
+        tree = self._scheme.commit_request.tree(self.u, request)
+        return RequestHeader(tree, self.u, locators.locator(self._scheme.trees[tree], self.u))
+
+    def init_reply(self, header: RequestHeader) -> ReplyHeader:
+        """Return the header of the reply to a request that came with this header."""
+        return ReplyHeader(header.tree, header.requester)
+
+    def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
+        """Return the header with this node as the last hop; that of a reply as it came."""
+        return header if isinstance(header, ReplyHeader) else header._replace(last_hop=self.u)
+
+    def fwd(self, header: Header, message: Message) -> list[int]:
+        """Return the neighbours that match; for a request or a reply, one at most."""
+        if isinstance(header, ReplyHeader):
+            hop = locators.next_hop(self._scheme.trees[header.tree], self.u, header.requester)
+            return [] if hop is None else [hop]
+        if isinstance(header, RequestHeader):
+            return [] if self.has(message) else self._toward_one(header, message)
+        return [w for w in self._subscriptions[header.tree].match(message) if w != header.last_hop]
+
+    def has(self, request: Message) -> bool:
+        """Return whether this node itself offers what is asked for."""
+        return self._scheme.offers.predicates.get(self.u, Predicate()).matches(request)
+
+    def _toward_one(self, header: RequestHeader, request: Message) -> list[int]:
+        found = [w for w in self._offers[header.tree].match(request) if w != header.last_hop]
+        return [self._choice.choose(found)] if found else []
+
+    def fib(self, tree: int) -> dict[int, Registered]:
+        """Return the forwarding table for a tree: what is registered behind each neighbour, reduced."""
+        scheme, nothing = self._scheme, Predicate()
+        subscriptions, offers = (each.disjunctions(self.u, tree) for each in (scheme.subscriptions, scheme.offers))
+        neighbours = sorted({*subscriptions, *offers})
+        return {w: Registered(subscriptions.get(w, nothing), offers.get(w, nothing)) for w in neighbours}
+
+    def folded(self) -> FoldedFib:
+        """Return one forwarding table for all trees."""
+        return FoldedFib([self.fib(tree) for tree in range(len(self._scheme.trees))])
+
+    def state(self) -> State:
+        """Return the size of the tables and of the own identifier; where there are offers, of locators as well."""
+        trees = self._scheme.trees if self._scheme.offers.predicates else ()
+        places = sum(locators.identifiers(tree, self.u) for tree in trees)
+        own = State(identifiers=1 + places, flags=self._scheme.classes.bits(self.u))
+        return own + self._subscriptions.state() + self._offers.state()
+
+
+class MultiTree(Scheme):
+    """Routing along several trees."""
+
+    name = "multitree"
+
+    def __init__(
+        self,
+        network: Network,
+        roots: Sequence[int] | None = None,
+        *,
+        offers: Mapping[int, PredicateLike] | None = None,
+        commit: str = "random",
+        choice: str = "nearest",
+        seed: int = 0,
+    ) -> None:
+        """Take the roots of the trees, by default the node with the most neighbours, and what nodes offer.
+
+        The network has the subscriptions. `commit` and `choice` name policies, which `seed` is for.
+        """
+        super().__init__(network)
+        self.roots = [int(np.argmax(network.graph.degrees))] if roots is None else list(roots)
+        if not self.roots:
+            raise InputError("there is no tree", hint="name at least one root")
+        self.trees = list(shortest_path_trees(network.graph, self.roots))
+        self.seed = seed
+        self.choice = choice_named(choice)
+        offered = self._checked(offers or {})
+        self.classes = TreeClasses(self.trees, np.array([*network.predicates, *offered], dtype=np.int32))
+        self.subscriptions = TreeInterests(self.classes, network.predicates, network.interests)
+        self.offers = TreeInterests(self.classes, offered, Interests(offered), by_distance=choice == "nearest")
+        self.commit_notification = commit_named(commit)(self.trees, self.subscriptions.nodes, seed)
+        self.commit_request = commit_named(commit)(self.trees, self.offers.nodes, seed)
+
+    def _checked(self, offers: Mapping[int, PredicateLike]) -> dict[int, Predicate]:
+        for node in offers:
+            if not 0 <= node < len(self.network):
+                raise InputError(f"there is no node {node}", hint=f"ids go from 0 to {len(self.network) - 1}")
+        return {x: as_predicate(offers[x]) for x in sorted(offers)}
+
+    def router(self, u: int) -> MultiTreeRouter:
+        """Return the router at a node."""
+        return cast(MultiTreeRouter, super().router(u))
+
+    def _make(self, u: int) -> Router:
+        return MultiTreeRouter(self, u)
+
+    def state(self, sample: Sequence[int] | None = None) -> State:
+        """Return what all routers hold; with a sample, how far subscriptions are reduced is seen there."""
+        if sample is None or self.offers.predicates:
+            return super().state()
+        nodes = range(len(self.network))
+        own = State(identifiers=len(nodes), flags=sum(map(self.classes.bits, nodes)))
+        return (own + self.subscriptions.unreduced()).with_words(self.state_at(sample))
+
+    def formula(self) -> None:
+        """Return None: the paper has no formula."""
+        return

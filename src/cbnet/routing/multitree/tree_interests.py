@@ -1,0 +1,104 @@
+"""Tree interests: who is interested, seen from a router on each of several trees? And its tables [2014 §3]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.language.predicate import Predicate
+from cbnet.routing.forwarding_table import ForwardingTable
+from cbnet.routing.interests import Interests
+from cbnet.routing.multitree.grouping import TreeClasses, sums_below
+from cbnet.routing.multitree.nearest_table import NearestTable
+from cbnet.routing.multitree.sides import Ids, Sides, lengths_on_tree
+from cbnet.routing.state import State, total
+from cbnet.topology import Tree
+
+
+class TreeInterests:
+    """The subscriptions, or the offers, of all nodes, and the trees that lead to them."""
+
+    def __init__(
+        self,
+        classes: TreeClasses,
+        predicates: Mapping[int, Predicate],
+        interests: Interests,
+        *,
+        by_distance: bool = False,
+    ) -> None:
+        """Take the trees, what nodes registered, and the filters of it; `by_distance` makes tables by distance."""
+        self.trees = classes.trees
+        self.classes = classes
+        self.predicates = predicates
+        self.interests = interests
+        self.nodes: Ids = np.array(list(predicates), dtype=np.int32)
+        self._ids = list(predicates)
+        self._by_distance = by_distance
+        self._sides: dict[int, Sides] = {}
+
+    def behind(self, u: int, tree: int) -> dict[int, list[int]]:
+        """Return the neighbours of u on a tree that lead to anybody, ascending, each with the nodes behind it."""
+        if tree not in self._sides:
+            self._sides[tree] = Sides(self.trees[tree], self.nodes)
+        sides = self._sides[tree].behind(u)
+        return {w: [self._ids[place] for place in places.tolist()] for w, places in sides.items()}
+
+    def disjunctions(self, u: int, tree: int) -> dict[int, Predicate]:
+        """Return P_u(T, ·): the reduced disjunction of what is registered behind each neighbour."""
+        table = ForwardingTable(self.interests, self.behind(u, tree))
+        return {w: table[w] for w in table}
+
+    def table(self, u: int, tree: int) -> ForwardingTable | NearestTable:
+        """Return the table of a router for a tree."""
+        behind = self.behind(u, tree)
+        if not self._by_distance:
+            return ForwardingTable(self.interests, behind)
+        lengths = lengths_on_tree(self.trees[tree], u, self.nodes).tolist()
+        distance = dict(zip(self._ids, lengths, strict=True))
+        return NearestTable(self.interests, {w: [(x, distance[x]) for x in nodes] for w, nodes in behind.items()})
+
+    def unreduced(self) -> State:
+        """Return what the tables of all routers hold, but for the words of reduced predicates; none by distance."""
+        first = self.classes.is_first()
+        counts, words = np.zeros((2, len(self.trees[0].parents)), dtype=np.int64)
+        counts[self.nodes] = 1
+        words[self.nodes] = [self.interests.given_words(x) for x in self._ids]
+        classes = first.sum(axis=0)
+        return State(
+            identifiers=sum(
+                int(_entries(tree, counts)[own].sum()) for tree, own in zip(self.trees, first, strict=True)
+            ),
+            given_words=int((classes * (words.sum() - words)).sum()),
+            placed=int((classes * (counts.sum() - counts)).sum()),
+        )
+
+
+class RouterTables:
+    """The tables of one router: one for each class of trees that look alike from there."""
+
+    def __init__(self, interests: TreeInterests, u: int) -> None:
+        self._interests = interests
+        self._u = u
+        self._classes = interests.classes.of(u)
+        self._tables: dict[int, ForwardingTable | NearestTable] = {}
+
+    def __getitem__(self, tree: int) -> ForwardingTable | NearestTable:
+        first = self._classes[tree]
+        if first not in self._tables:
+            self._tables[first] = self._interests.table(self._u, first)
+        return self._tables[first]
+
+    def state(self) -> State:
+        """Return the size of the tables."""
+        return total(self[tree].state() for tree in sorted(set(self._classes)))
+
+
+def _entries(tree: Tree, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many neighbours of each node lead to anybody: int64[n]."""
+    below = sums_below(tree, counts)
+    children = np.flatnonzero(tree.parents >= 0)
+    entries = np.bincount(tree.parents[children], weights=below[children] > 0, minlength=len(below)).astype(np.int64)
+    entries[children] += below[children] < counts.sum()
+    return entries

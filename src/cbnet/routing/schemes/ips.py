@@ -1,0 +1,102 @@
+"""iPS, improved per-source forwarding: sources that a router cannot tell apart share a table [2006 §3.2].
+
+The header is the source v, or a router that stands for it. Router u has
+
+    I_u    from each header that arrives to the representative of its class; `indistinguishable` says which are one
+    F_u    for each representative, a table as in PSF
+    R_u    for each representative, whether to write u into the header as the source; see `rewriting`
+
+    fwd(v, m) = the neighbours w with m in F_u(I_u(v), w)
+    hdr(v)    = u if R_u(I_u(v)) = 1, else v
+
+In the print's formula for Fwd, I_v should be I_u. On a tree the classes at u are its neighbours' sides, as it says, and
+one more for u's own messages.
+"""
+
+from __future__ import annotations
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
+from cbnet.routing.forwarding_table import ForwardingTable
+from cbnet.routing.header import Header
+from cbnet.routing.network import Network
+from cbnet.routing.scheme import Router, Scheme, SourceRouter
+from cbnet.routing.schemes.header_rewriting import Rewriting
+from cbnet.routing.schemes.source_classes import class_of
+from cbnet.routing.state import WORD_BITS, State, alpha, total
+
+_MOST_NODES = 5_000  # the tree of every node is kept: 32 bytes for each of its nodes
+
+
+class IpsRouter(SourceRouter):
+    """A router with a table for each class of sources."""
+
+    def __init__(self, network: Network, u: int, rewriting: Rewriting) -> None:
+        super().__init__(network, u)
+        self._rewriting = rewriting
+        self._classes: dict[int, bytes] = {}
+        self._tables: dict[bytes, ForwardingTable] = {}
+
+    def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
+        """Return this node if R_u says so, or else the header as it came."""
+        return self.u if self._rewriting.rewrites(header, self.u) else header
+
+    def fwd(self, header: Header, message: Message) -> list[int]:
+        """Return the neighbours behind which, in the trees of the header's class, somebody is interested."""
+        return self.table(header).match(message)
+
+    def table(self, v: int) -> ForwardingTable:
+        """Return F_u(I_u(v), ·): one table for all headers of a class."""
+        own_class = self._class_of(v)
+        if own_class not in self._tables:
+            branches = self.network.branches(v).behind(self.u)
+            self._tables[own_class] = ForwardingTable(self.network.interests, branches)
+        return self._tables[own_class]
+
+    def representatives(self) -> dict[int, int]:
+        """Return I_u: for each header that arrives to be forwarded, the smallest of its class."""
+        headers = map(self._rewriting.arriving, self.network.senders)
+        arriving = {own[self.u] for own in headers if self.u in own}
+        smallest: dict[bytes, int] = {}
+        return {v: smallest.setdefault(self._class_of(v), v) for v in sorted(arriving)}
+
+    def state(self) -> State:
+        """Return the size of I_u, F_u and R_u, and of the own identifier at a sender.
+
+        I_u is kept where it is not the identity, and R_u, a bit for each class, unless all are 1: on a tree, neither.
+        """
+        mapped = self.representatives()
+        classes = sorted(set(mapped.values()))
+        own = int(self.network.is_sender(self.u))
+        replaced = len(mapped) - len(classes)
+        has_flags = not all(self._rewriting.rewrites(v, self.u) for v in classes)
+        state = State(identifiers=own + 2 * replaced + len(classes), flags=len(classes) if has_flags else 0)
+        return state + total(self.table(v).state() for v in classes)
+
+    def _class_of(self, v: int) -> bytes:
+        if v not in self._classes:
+            self._classes[v] = class_of(self.network.tree(v), self.u)
+        return self._classes[v]
+
+
+class Ips(Scheme):
+    """Improved per-source forwarding."""
+
+    name = "ips"
+
+    def __init__(self, network: Network) -> None:
+        if len(network) > _MOST_NODES:
+            problem = f"iPS is for networks of up to {_MOST_NODES:,} nodes, not {len(network):,}"
+            raise InputError(problem, hint="use other schemes")
+        super().__init__(network)
+        self._rewriting = Rewriting(network)
+
+    def _make(self, u: int) -> Router:
+        return IpsRouter(self.network, u, self._rewriting)
+
+    def formula(self) -> float | None:
+        """Return n·r·M_p·α(r/Δ) on a tree; the paper has no formula for other graphs."""
+        network = self.network
+        if network.graph.edge_count >= len(network):
+            return None
+        return len(network) * int(network.given_words.sum()) * WORD_BITS * alpha(network)

@@ -1,0 +1,121 @@
+"""PIF, per-interface forwarding: one predicate for each neighbour, within the tree of the source [2006 §3.3].
+
+The header is the source v. Router u has for each neighbour w one predicate, for all sources together, and for each
+source v its children in the tree of v:
+
+    F*_u(w)   = ⋁ F_u(v, w), over all nodes v
+    fwd(v, m) = the children w of u in T_v with m in F*_u(w)
+
+With suffix-consistent trees (`topology.trees`) every branch T_v/(u, w) is a part of T_u/(u, w), so the
+disjunction over all v is the one for v = u: a router computes F*_u from its own tree.
+
+The print of M(PIF) has one n too many, before r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.language.message import Message
+from cbnet.routing.forwarding_table import ForwardingTable
+from cbnet.routing.header import Header
+from cbnet.routing.network import Network
+from cbnet.routing.scheme import Router, Scheme, SourceRouter
+from cbnet.routing.state import WORD_BITS, State, alpha, total
+
+
+class PifRouter(SourceRouter):
+    """A router with one table, and its children in the tree of each source."""
+
+    def fwd(self, header: Header, message: Message) -> list[int]:
+        """Return the children in the tree of the source whose predicate matches."""
+        parents = self.network.parents(header)
+        return [w for w in self.table.match(message) if parents[w] == self.u]
+
+    def children(self, v: int) -> list[int]:
+        """Return child_u(v): the children of this node in the tree of v."""
+        neighbours = self.network.graph.neighbours(self.u)
+        children: list[int] = neighbours[self.network.parents(v)[neighbours] == self.u].tolist()
+        return children
+
+    @cached_property
+    def table(self) -> ForwardingTable:
+        """F*_u: the predicate of each neighbour that leads to receivers."""
+        hops = self.network.first_hops(self.u)
+        return ForwardingTable(
+            self.network.interests,
+            {w: self.network.receivers[hops == w].tolist() for w in np.unique(hops).tolist() if w != self.u},
+        )
+
+    def state(self) -> State:
+        """Return the size of F*_u and of child_u, each source with its children; and of the own identifier."""
+        neighbours = self.network.graph.neighbours(self.u)
+        children = (self.network.sender_parents[:, neighbours] == self.u).sum(axis=1)
+        own = int(self.network.is_sender(self.u))
+        return State(identifiers=own + int(children.sum()) + int(np.count_nonzero(children))) + self.table.state()
+
+
+class Pif(Scheme):
+    """Per-interface forwarding."""
+
+    name = "pif"
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network)
+        network.check_sender_trees()
+
+    def _make(self, u: int) -> Router:
+        return PifRouter(self.network, u)
+
+    def state(self, sample: Sequence[int] | None = None) -> State:
+        """Return what all routers hold; with a sample, F* is reduced there only, and its neighbours are counted there.
+
+        The rest is known: in a tree all nodes but one are children, and F*_u has every receiver but u itself.
+        """
+        if sample is None:
+            return super().state()
+        network = self.network
+        others = len(network) - 1
+        known = State(
+            identifiers=len(network.senders) * (1 + others) + _inner_nodes(network.sender_parents),
+            given_words=others * int(network.given_words.sum()),
+            placed=others * len(network.receivers),
+        )
+        tables = total(PifRouter(network, u).table.state() for u in sample)
+        share = tables.identifiers / int(network.graph.degrees[list(sample)].sum())
+        return known.with_words(tables) + State(identifiers=round(share * 2 * network.graph.edge_count))
+
+    def formula(self) -> float:
+        """Return n·(s·Δ·log n + r·M_p·α(r/Δ)), where r·M_p are the bits of all receivers' predicates."""
+        network = self.network
+        largest = int(network.graph.degrees.max())
+        children = len(network.senders) * largest * log2(len(network))
+        predicates = int(network.given_words.sum()) * WORD_BITS * alpha(network)
+        return len(network) * (children + predicates)
+
+
+def _inner_nodes(parents: NDArray[np.int32]) -> int:
+    """Return how many nodes have children, over all trees."""
+    return sum(len(np.unique(row[row >= 0])) for row in parents)
+
+
+class FStarRouter(PifRouter):
+    """A router with F*_u alone: the first of PIF's two ideas, without the second."""
+
+    def fwd(self, header: Header, message: Message) -> list[int]:  # noqa: ARG002
+        """Return all neighbours whose predicate matches, so that messages run in circles."""
+        return self.table.match(message)
+
+
+class FStar(Pif):
+    """What would happen without the trees: not a scheme, but the reason for PIF's second idea."""
+
+    name = "fstar"
+
+    def _make(self, u: int) -> Router:
+        return FStarRouter(self.network, u)

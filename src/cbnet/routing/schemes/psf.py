@@ -1,0 +1,83 @@
+"""PSF, per-source forwarding: a message follows the shortest-path tree of its source [2006 §3.1].
+
+The header is the source v. Router u has for each source v and neighbour w the disjunction of the predicates of all
+receivers behind the edge (u, w) in the tree of v:
+
+    F_u(v, w) = ⋁ pred(x), x in T_v/(u, w)
+    fwd(v, m) = the neighbours w with m in F_u(v, w)
+
+The print says that PSF is ideal. It is latency-minimal; it has the fewest packets among the latency-minimal
+schemes where shortest paths are unique, and with ties it may have more (`docs/explanation/routing.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from math import log2
+
+from cbnet.language.message import Message
+from cbnet.routing.forwarding_table import ForwardingTable
+from cbnet.routing.header import Header
+from cbnet.routing.network import Network
+from cbnet.routing.scheme import Router, Scheme, SourceRouter
+from cbnet.routing.state import WORD_BITS, State, total
+
+
+class PsfRouter(SourceRouter):
+    """A router with a table for each source."""
+
+    def __init__(self, network: Network, u: int) -> None:
+        super().__init__(network, u)
+        self._tables: dict[int, ForwardingTable] = {}
+
+    def fwd(self, header: Header, message: Message) -> list[int]:
+        """Return the neighbours behind which, in the tree of the source, somebody is interested."""
+        return self.table(header).match(message)
+
+    def table(self, v: int) -> ForwardingTable:
+        """Return F_u(v, ·): the predicates of the neighbours for messages from v."""
+        if v not in self._tables:
+            self._tables[v] = ForwardingTable(self.network.interests, self.network.branches(v).behind(self.u))
+        return self._tables[v]
+
+    def state(self) -> State:
+        """Return the size of F_u, each source with its table, and of the own identifier at a sender."""
+        sources = [v for v in self.network.senders if self.u in self.network.branches(v).at]
+        own = int(self.network.is_sender(self.u))
+        return State(identifiers=own + len(sources)) + total(self.table(v).state() for v in sources)
+
+
+class Psf(Scheme):
+    """Per-source forwarding."""
+
+    name = "psf"
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network)
+        network.check_sender_trees()
+
+    def _make(self, u: int) -> Router:
+        return PsfRouter(self.network, u)
+
+    def state(self, sample: Sequence[int] | None = None) -> State:
+        """Return what all routers hold; with a sample, how far predicates are reduced is seen there."""
+        if sample is None:
+            return super().state()
+        network = self.network
+        branches = [network.branches(v) for v in network.senders]
+        entries = sum(map(len, chain.from_iterable(each.at.values() for each in branches)))
+        identifiers = len(network.senders) + sum(len(each.at) for each in branches) + entries
+        hops = [network.hops(v) for v in network.senders]
+        given = sum(int(row @ network.given_words) for row in hops)
+        placed = sum(int(row.sum()) for row in hops)
+        return State(identifiers=identifiers, given_words=given, placed=placed).with_words(self.state_at(sample))
+
+    def formula(self) -> float:
+        """Return s·log n + Σ M(pred(x))·dist(v, x), over the senders v and the receivers x.
+
+        The print takes M(pred(x)) for a constant, M_p, and does not count the identifiers in F_u.
+        """
+        network = self.network
+        words = sum(int(network.hops(v) @ network.given_words) for v in network.senders)
+        return len(network.senders) * log2(len(network)) + words * WORD_BITS

@@ -1,0 +1,139 @@
+"""Tree header: the delivery tree in the packet, and nothing of it in routers [2014 §3, its reference 8].
+
+    source           interested nodes ─► links of its tree that lead to them ─► filter (`link_filter`)
+    header           ⟨hops left, last hop, filter⟩
+    router u         to each neighbour w ≠ last hop whose link (u, w, hops left) the filter names
+
+As in DRP a sender knows the predicates of all receivers, and routers look at the header alone, not at the message. But
+a router has no table at all: only the ids of its links. A message follows the shortest-path tree of its source, as in
+PSF.
+
+The price are false positives: packets to nodes that are not on the tree, or to one that is by another way. Nothing goes
+in circles: a packet has as many hops left as the tree is deep, and one less with each. And the id of a link is of one
+hop only, so that what comes back to the tree does not run along it again, unless it comes at the very same hop.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
+from cbnet.routing.header import Header
+from cbnet.routing.network import Network
+from cbnet.routing.scheme import Router, Scheme
+from cbnet.routing.schemes import link_filter
+from cbnet.routing.schemes.link_filter import MOST_HASHES, Link
+from cbnet.routing.state import State, total
+
+HASHES = 8  # if nothing else is asked for: one link in 256 is taken wrongly
+_MOST_BITS = 1 << 20
+
+
+class FilterHeader(NamedTuple):
+    """The header of a packet."""
+
+    left: int  # hops
+    last_hop: int
+    filter: bytes
+
+
+class TreeHeaderRouter(Router):
+    """A router that knows its links; at a sender, also the predicates and its own tree."""
+
+    def __init__(self, scheme: TreeHeader, u: int) -> None:
+        super().__init__(scheme.network, u)
+        self._scheme = scheme
+        self._neighbours: list[int] = scheme.network.graph.neighbours(u).tolist()
+
+    def init(self, message: Message) -> Header:
+        """Return the filter of the links that lead to all who are interested."""
+        links = self._scheme.delivery_tree(self.u, message)
+        depth = max((link.left for link in links), default=0)
+        return FilterHeader(depth, self.u, self._scheme.filled(links))
+
+    def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
+        """Return the header with one hop less, and this node as the last hop."""
+        return header._replace(left=header.left - 1, last_hop=self.u)
+
+    def fwd(self, header: Header, message: Message) -> list[int]:  # noqa: ARG002
+        """Return the neighbours to which the filter names the link, but not the last hop; none if no hop is left."""
+        left, last_hop, filter = header
+        if not left:
+            return []
+        scheme = self._scheme
+        return [w for w in self._neighbours if w != last_hop and scheme.names(filter, Link(self.u, w, left))]
+
+    def state(self) -> State:
+        """Return the size of the links; at a sender also of `pred` and of the tree: every node with its parent."""
+        state = State(identifiers=1 + len(self._neighbours))
+        if not self.network.is_sender(self.u):
+            return state
+        branches = self.network.branches(self.u).at.values()
+        return state + self._scheme.known + State(identifiers=2 * sum(map(len, branches)))
+
+
+class TreeHeader(Scheme):
+    """Routing by the delivery tree in the header."""
+
+    name = "treeheader"
+    by_hop: ClassVar[bool] = True  # whether the id of a link is of one hop only
+
+    def __init__(self, network: Network, *, hashes: int = HASHES, bits: int | None = None) -> None:
+        """Take the number of hashes, and the size of the filter; by default half of its bits are set."""
+        super().__init__(network)
+        if not 1 <= hashes <= MOST_HASHES:
+            raise InputError(f"a filter has from 1 to {MOST_HASHES} hashes, not {hashes}")
+        if bits is not None and (not 8 <= bits <= _MOST_BITS or bits % 8):
+            raise InputError(f"a filter has from 8 to {_MOST_BITS:,} bits, in whole bytes, not {bits:,}")
+        self.hashes = hashes
+        self.bits = bits
+
+    def _make(self, u: int) -> Router:
+        return TreeHeaderRouter(self, u)
+
+    def delivery_tree(self, source: int, message: Message) -> list[Link]:
+        """Return the links of the source's tree that lead to all who are interested, with the hops left at each."""
+        tree = self.network.tree(source)
+        wanting = self.network.interests.interested(message) - {source}
+        depth = max((int(tree.hops[x]) for x in wanting), default=0)
+        links: dict[int, Link] = {}  # by the lower end
+        for x in sorted(wanting):
+            while x != source and x not in links:
+                parent = int(tree.parents[x])
+                links[x] = Link(parent, x, depth - int(tree.hops[parent]))
+                x = parent
+        return list(links.values())
+
+    def filled(self, links: list[Link]) -> bytes:
+        """Return the filter of some links."""
+        size = link_filter.size(len(links), self.hashes) if self.bits is None else self.bits // 8
+        return link_filter.filled(map(self._id, links), self.hashes, size)
+
+    def names(self, filter: bytes, link: Link) -> bool:
+        """Return whether a filter names a link."""
+        return link_filter.names(filter, self._id(link), self.hashes)
+
+    def _id(self, link: Link) -> Link:
+        return link if self.by_hop else link._replace(left=0)
+
+    @cached_property
+    def known(self) -> State:
+        """What a sender knows of receivers: each with its own predicate, reduced."""
+        interests = self.network.interests
+        return total(
+            State(identifiers=1, words=interests.words(interests.of(x)), given_words=interests.given_words(x), placed=1)
+            for x in self.network.predicates
+        )
+
+    def formula(self) -> None:
+        """Return None: the paper has no formula."""
+        return
+
+
+class WithoutHops(TreeHeader):
+    """What would happen if a link had the same id at every hop: not a scheme, but the reason for ids by hop."""
+
+    name = "withouthops"
+    by_hop = False

@@ -1,0 +1,1 @@
+"""Simulated deliveries, and verdicts on them [2006 §2.3]."""

@@ -1,0 +1,113 @@
+"""Header cost: what do false positives of a tree in the header cost, predicted and measured? [2014 §3]
+
+A link that is not on the tree is taken with the chance f (`link_filter.false_positive`). A packet that has come over a
+link may be sent on by each of the others, so with p = 1 for a link of the tree at its hop and p = f for any other,
+
+    E_i(u→w) = p_i(u→w) · Σ E_{i-1}(x→u), over the neighbours x ≠ w of u
+
+is the expected number of packets over u→w at hop i, and their sum less the links of the tree is the expected excess.
+No way meets the same id twice, so the chances multiply; but they are all of one filter, and f is that of a filter
+filled as usual. With few links and few hashes the fill varies, and the prediction is a little low.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.language.filter import Descriptor
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.routing.header import header_bytes
+from cbnet.routing.network import Network
+from cbnet.routing.schemes.link_filter import Link, false_positive
+from cbnet.routing.schemes.tree_header import TreeHeader
+from cbnet.routing.simulate.delivery import deliver
+from cbnet.routing.simulate.verdict import judge
+from cbnet.topology import Graph
+
+Counts: TypeAlias = NDArray[np.float64]
+
+
+class Spread:
+    """The expected packets of deliveries over a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._from = np.repeat(np.arange(len(graph)), graph.degrees)
+        self._back = np.lexsort((self._from, graph.targets))  # each link's place in the other direction
+
+    def packets(self, source: int, links: Sequence[Link], chance: float) -> float:
+        """Return how many packets are expected, if other links are taken with this chance."""
+        graph, total = self._graph, 0.0
+        before: Counts = np.zeros(len(graph.targets))
+        arrived: Counts = np.zeros(len(graph))
+        arrived[source] = 1.0
+        for left in range(max((link.left for link in links), default=0), 0, -1):
+            chances = np.full(len(graph.targets), chance)
+            chances[[self._place(link) for link in links if link.left == left]] = 1.0
+            sent = chances * (arrived[self._from] - before[self._back])
+            arrived = np.bincount(graph.targets, weights=sent, minlength=len(graph)).astype(np.float64)
+            before = sent
+            total += float(sent.sum())
+        return total
+
+    def _place(self, link: Link) -> int:
+        """Return the place of a link among the rows of the graph."""
+        row = self._graph.neighbours(link.u)
+        return int(self._graph.offsets[link.u]) + int(np.searchsorted(row, link.w))
+
+
+@dataclass(frozen=True)
+class HeaderCost:
+    """What some deliveries to so many receivers cost; means over the messages."""
+
+    receivers: int
+    hashes: int
+    links: float  # of the delivery tree
+    header_bits: float  # on the wire
+    chance: float  # of a false positive at one link
+    expected: float  # packets beyond the links of the tree, predicted
+    excess: float  # the same, measured
+    duplicates: float  # of these, packets to nodes that had the message
+    missed: int  # in all
+
+
+def header_costs(
+    graph: Graph, receivers: Iterable[int], hashes: Iterable[int], *, bits: int | None = None, messages: int = 100,
+    seed: int = 0,
+) -> Iterator[HeaderCost]:  # fmt: skip
+    """Yield the cost for each number of receivers and of hashes.
+
+    Sources and receivers are random, the same for all numbers of hashes; `bits` fixes the size of the filter.
+    """
+    own = {x: Predicate([Descriptor([str(x)])]) for x in range(len(graph))}  # a message is for those whose tags it has
+    network = Network(graph, own)
+    spread = Spread(graph)
+    numbers = list(hashes)
+    for count in receivers:
+        rng = random.Random(f"header {seed} {count}")
+        chosen = [rng.sample(range(len(graph)), count + 1) for _ in range(messages)]
+        traffic = [(source, Message(tags=map(str, others))) for source, *others in chosen]
+        for number in numbers:
+            yield _cost(TreeHeader(network, hashes=number, bits=bits), count, traffic, spread)
+
+
+def _cost(scheme: TreeHeader, receivers: int, traffic: Sequence[tuple[int, Message]], spread: Spread) -> HeaderCost:
+    rows, missed = [], 0
+    for source, message in traffic:
+        links = scheme.delivery_tree(source, message)
+        header = scheme.router(source).init(message)
+        chance = false_positive(len(links), scheme.hashes, len(header.filter))
+        verdict = judge(scheme.network, deliver(scheme, source, message))
+        expected = spread.packets(source, links, chance) - len(links)
+        excess = verdict.packets - len(links)
+        rows.append((len(links), 8 * header_bytes(header), chance, expected, excess, verdict.duplicates))
+        missed += verdict.missed
+    length, bits, chance, expected, excess, duplicates = np.mean(rows, axis=0).tolist()
+    return HeaderCost(receivers, scheme.hashes, length, bits, chance, expected, excess, duplicates, missed)

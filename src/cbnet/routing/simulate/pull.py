@@ -1,0 +1,73 @@
+"""Pull: which way does a request take, and its reply back? [2014 §2, §3]
+
+    requester ──► … ──► holder        the request, from router to router by offers
+    requester ◄── … ◄── holder        the reply, by the requester's locator: on a tree, the same way
+
+A reply must match the request. One that does not is dropped where it enters the network, next to the holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cbnet.language.message import Message
+from cbnet.language.roles import answers
+from cbnet.routing.header import Header
+from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.simulate.delivery import Packet
+
+Answer = Callable[[int, Message], Message]
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What came of a request."""
+
+    requester: int
+    request: Message
+    packets: list[Packet]  # of the request
+    holder: int | None  # who got it; None if nobody offers what is asked for
+    reply: Message | None
+    reply_packets: list[Packet]
+    is_dropped: bool = False  # whether the reply did not match the request
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the reply came back to the requester."""
+        at = self.reply_packets[-1].receiver if self.reply_packets else self.holder
+        return self.reply is not None and not self.is_dropped and at == self.requester
+
+
+def pull(scheme: MultiTree, requester: int, request: Message, answer: Answer = lambda _, request: request) -> Pull:
+    """Send a request and its reply, and follow both.
+
+    `answer` makes the reply of a holder; by default the request itself, the least that answers it.
+    """
+    header = scheme.router(requester).init_request(request)
+    packets = _follow(scheme, requester, header, request)
+    last = packets[-1].receiver if packets else requester
+    router = scheme.router(last)
+    if not router.has(request):
+        return Pull(requester, request, packets, None, None, [])
+    reply = answer(last, request)
+    if not answers(reply, request):
+        return Pull(requester, request, packets, last, reply, [], is_dropped=True)
+    came = packets[-1].header if packets else header
+    return Pull(requester, request, packets, last, reply, _follow(scheme, last, router.init_reply(came), reply))
+
+
+def _follow(scheme: MultiTree, u: int, header: Header, message: Message) -> list[Packet]:
+    """Return the packets of a message that goes to one neighbour at a time."""
+    packets: list[Packet] = []
+    latency = 0
+    for number in range(len(scheme.network)):  # on a tree no way is longer
+        hops = scheme.router(u).fwd(header, message)
+        if not hops:
+            break
+        (w,) = hops
+        header = scheme.router(u).hdr(header, w)
+        latency += scheme.network.graph.weight(u, w)
+        packets.append(Packet(number - 1, u, w, header, latency))
+        u = w
+    return packets

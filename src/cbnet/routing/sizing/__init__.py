@@ -1,0 +1,1 @@
+"""Sizes of forwarding tables: entries, bytes, disjunction advantage."""

@@ -1,0 +1,110 @@
+"""Descriptor FIBs: how large are the forwarding tables, if nodes registered very many descriptors? At scale.
+
+What `predicate_fibs` says of any predicates, over the arrays of `Descriptors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cbnet.matching import Table
+from cbnet.routing.multitree.grouping import TreeClasses
+from cbnet.routing.multitree.sides import Sides
+from cbnet.routing.sizing.descriptor_sets import Descriptors, Flags, Ids, Numbers
+from cbnet.routing.sizing.entry_totals import total_entries
+from cbnet.routing.sizing.fib_size import Entries, Fibs, FibSize, destinations
+from cbnet.topology import Tree
+
+
+class FoldedSets(NamedTuple):
+    """One interface, folded."""
+
+    sets: Ids  # that some tree keeps, ascending
+    has: NDArray[np.bool_]  # bool[trees, sets]: whether the tree keeps the set
+    everywhere: Flags  # bool[sets]: whether all trees lead what matches the set there
+
+    def count(self, weights: NDArray[np.integer | np.floating]) -> int:
+        """Return the entries, if each of the trees stands for so many."""
+        return int(np.where(self.everywhere, 1, weights @ self.has).sum())
+
+
+class DescriptorFibs(Fibs):
+    """The tables of routers whose nodes registered descriptors."""
+
+    def __init__(self, trees: Sequence[Tree], descriptors: Descriptors) -> None:
+        self.trees = trees
+        self.descriptors = descriptors
+        self.sides = [Sides(tree, descriptors.owners) for tree in trees]
+        self.classes = TreeClasses(trees, np.unique(descriptors.owners))
+
+    def kept(self, u: int, tree: int) -> dict[int, Ids]:
+        """Return the minimal sets behind each neighbour of a router on a tree."""
+        return {w: self.descriptors.kept(rows) for w, rows in self.sides[tree].behind(u).items()}
+
+    def sizes(self, u: int, tree: int) -> dict[int, FibSize]:
+        """Return the size of each interface of a router on a tree."""
+        descriptors, kept = self.descriptors, self.kept(u, tree)
+        return {
+            w: FibSize(
+                interfaces=1,
+                destinations=destinations(self.trees[tree], u, w),
+                tags=int(descriptors.sizes[descriptors.sets[rows]].sum()),
+                descriptors=len(rows),
+                kept=len(kept[w]),
+            )
+            for w, rows in self.sides[tree].behind(u).items()
+        }
+
+    def folded(self, u: int, trees: Sequence[int]) -> dict[int, FoldedSets]:
+        """Return the folded table of a router for some of the trees."""
+        behind = [self.sides[tree].behind(u) for tree in trees]
+        neighbours = sorted({w for sides in behind for w in sides})
+        nothing = np.empty(0, dtype=np.int64)
+        return {w: self.fold([sides.get(w, nothing) for sides in behind]) for w in neighbours}
+
+    def fold(self, behind: Sequence[Numbers]) -> FoldedSets:
+        """Fold one interface, with these descriptors behind it on each tree."""
+        present = [self.descriptors.present(rows) for rows in behind]
+        kept = [each[~self.descriptors.has_subset(each, each)] for each in present]
+        sets = np.unique(np.concatenate(kept))
+        has = np.array([np.isin(sets, each, assume_unique=True) for each in kept])
+        everywhere = np.ones(len(sets), dtype=np.bool_)
+        for own, each in sorted(zip(has, present, strict=True), key=lambda tree: len(tree[1])):  # where least is, first
+            unknown = np.flatnonzero(everywhere & ~own)  # not kept: it is not there, or a part of it is
+            everywhere[unknown] = self.descriptors.has_subset(sets[unknown], each)
+        return FoldedSets(sets, has, everywhere)
+
+    def entries(self, u: int) -> Entries:
+        """Return the entries of a router."""
+        trees = range(len(self.trees))
+        first = sorted(set(self.classes.of(u)))
+        counts = [sum(map(len, self.kept(u, tree).values())) for tree in trees]
+        return Entries(
+            per_tree=sum(counts),
+            grouped=sum(counts[tree] for tree in first),
+            folded=self._count_folded(u, trees),
+            grouped_and_folded=self._count_folded(u, first),
+        )
+
+    def _count_folded(self, u: int, trees: Sequence[int]) -> int:
+        one_each = np.ones(len(trees), dtype=np.int64)
+        return sum(each.count(one_each) for each in self.folded(u, trees).values())
+
+    def table(self, u: int, tree: int, neighbours: Collection[int]) -> Table[int]:
+        """Return the compiled table of minimal descriptors."""
+        kept = {w: sets for w, sets in self.kept(u, tree).items() if w in neighbours}
+        interfaces = np.repeat([*kept], [*map(len, kept.values())])
+        tags = self.descriptors.tags.take(pa.array(self.descriptors.examples[np.concatenate([*kept.values()])]))
+        filters = np.repeat(np.arange(len(tags)), tags.value_lengths().to_numpy())
+        names = tags.flatten().cast(pa.string())
+        rows = {"interface": interfaces[filters], "filter": filters, "name": names, "op": ["#"] * len(names)}
+        return Table.from_arrow(pa.table(rows), engine="tags", reduce=False)
+
+    def total(self) -> Entries:
+        """Return the entries of all routers together, counted without their tables."""
+        return total_entries(self)

@@ -1,0 +1,1 @@
+"""Graphs: edges, generators, components, and classes of nodes."""

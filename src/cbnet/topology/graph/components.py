@@ -1,0 +1,22 @@
+"""Components: which parts of a graph hang together?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cbnet.topology.graph.graph import Graph, Ids
+from cbnet.topology.graph.traversal import UNREACHED, Growth
+
+
+def components(graph: Graph) -> list[Ids]:
+    """Return the nodes of each component, ascending; the largest component first, then by the smallest node."""
+    growth = Growth(graph.offsets, graph.targets, graph.weights[:0])
+    found = [np.sort(growth.grow(root)) for root in range(len(graph)) if growth.parents[root] == UNREACHED]
+    return sorted(found, key=len, reverse=True)
+
+
+def largest_component(graph: Graph) -> Graph:
+    """Return the graph of the largest component; of several that are equally large, the one with the smallest node."""
+    nodes = np.zeros(len(graph), dtype=bool)
+    nodes[components(graph)[0]] = True
+    return graph.part(nodes)

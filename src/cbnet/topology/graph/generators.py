@@ -1,0 +1,185 @@
+"""Generators: which graph has a given shape?
+
+    kind:size[,option=number]…      such as  ring:12  grid:4x5  random:200,degree=4  powerlaw:200,m=3,weights=9
+
+Every generated graph is connected; its nodes are called 0, 1, 2 … All edges have length 1, or with
+`weights=W` random whole lengths from 1 to W. The same text and seed give the same graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from math import isqrt, prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.topology.graph.edges import Edges, Relation
+from cbnet.topology.graph.graph import Graph
+from cbnet.topology.graph.sampling import check_seed
+
+Pair: TypeAlias = tuple[int, int] | tuple[int, int, Relation]
+
+_MOST_NODES = 1_000_000
+_MOST_EDGES = 5_000_000
+_DEGREE = 4
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to make graphs of one kind, and what may be said about them."""
+
+    make: Callable[..., Sequence[Pair]]
+    example: str
+    options: tuple[str, ...] = ()
+    sizes: int = 1
+
+
+def generate(text: str, seed: int) -> Graph:
+    """Return the graph that a text such as powerlaw:200 asks for."""
+    check_seed(seed)
+    kind = KINDS[text.partition(":")[0]]
+    sizes, options = _read(text, kind)
+    weights = options.pop("weights", None)
+    pairs = kind.make(np.random.default_rng([seed, 0]), *sizes, **options)
+    edges = Edges()
+    for node in range(prod(sizes)):
+        edges.node(node)
+    lengths = [1] * len(pairs)
+    if weights is not None:
+        lengths = np.random.default_rng([seed, 1]).integers(1, weights, len(pairs), endpoint=True).tolist()
+    for (u, v, *relation), length in zip(pairs, lengths, strict=True):
+        edges.add(u, v, length, relation=next(iter(relation), None))
+    return Graph.from_said(edges)
+
+
+def _read(text: str, kind: Kind) -> tuple[list[int], dict[str, int]]:
+    """Return the sizes and the options that a text says."""
+    said, *others = text.partition(":")[2].split(",")
+    sizes = [_number(text, size, kind) for size in said.split("x")]
+    if len(sizes) != kind.sizes:
+        raise InputError(f"{text}: {said} is not the size of such a graph", hint=f"write {kind.example}")
+    if prod(sizes) > _MOST_NODES:
+        raise InputError(f"{text}: more than {_MOST_NODES:,} nodes", hint="ask for fewer")
+    options: dict[str, int] = {}
+    for name, _, value in (other.partition("=") for other in others):
+        known = [option for option in (*kind.options, "weights") if option not in options]
+        if name not in known:
+            raise InputError(f"{text}: no option {name!r} here", hint=f"use {' or '.join(known) or 'each once'}")
+        options[name] = _number(text, value, kind)
+    return sizes, options
+
+
+def _number(text: str, said: str, kind: Kind) -> int:
+    if re.fullmatch("[1-9][0-9]{9,}", said):
+        raise InputError(f"{text}: {said} is too large", hint="ask for less")
+    if not re.fullmatch("[1-9][0-9]{0,8}", said):
+        raise InputError(f"{text}: {said!r} is not a whole number greater than 0", hint=f"write {kind.example}")
+    return int(said)
+
+
+def _check_edges(text: str, count: int) -> None:
+    if count > _MOST_EDGES:
+        raise InputError(f"{text}: more than {_MOST_EDGES:,} edges", hint="ask for fewer")
+
+
+def ring(_rng: Generator, n: int) -> list[Pair]:
+    """Return a ring."""
+    if n < 3:
+        raise InputError(f"ring:{n}: a ring has at least 3 nodes")
+    return [(u, (u + 1) % n) for u in range(n)]
+
+
+def grid(_rng: Generator, rows: int, columns: int) -> list[Pair]:
+    """Return a grid; its nodes are numbered row by row."""
+    nodes = range(rows * columns)
+    across: list[Pair] = [(u, u + 1) for u in nodes if (u + 1) % columns]
+    return across + [(u, u + columns) for u in nodes[:-columns]]
+
+
+def tree(_rng: Generator, n: int, arity: int = 2) -> list[Pair]:
+    """Return a tree in which every node has `arity` children, as far as they last: 1 makes a line, n - 1 a star."""
+    return [((u - 1) // arity, u) for u in range(1, n)]
+
+
+def random(rng: Generator, n: int, degree: int | None = None) -> list[Pair]:
+    """Return a random tree and as many further random edges as make the average degree."""
+    degree = min(_DEGREE, n - 1) if degree is None else degree
+    count, possible = n * degree // 2, n * (n - 1) // 2
+    _check_edges(f"random:{n},degree={degree}", count)
+    if not n - 1 <= count <= possible:
+        raise InputError(
+            f"random:{n}: no connected graph has degree {degree}", hint=f"use a degree from {min(2, n - 1)} to {n - 1}"
+        )
+    # Every node joins one before it, in random order: so the graph is connected.
+    order = rng.permutation(n)
+    joined = [(int(u), int(order[rng.integers(place)])) for place, u in enumerate(order[1:], 1)]
+    taken = {_code(u, v) for u, v in joined}
+    drawn = rng.choice(possible, count, replace=False).tolist()
+    further = [code for code in drawn if code not in taken][: count - len(joined)]
+    return [*joined, *map(_pair, further)]
+
+
+def _code(u: int, v: int) -> int:
+    """Return the number of a pair of nodes: 0 for (1, 0), then (2, 0), (2, 1), (3, 0) …"""
+    return max(u, v) * (max(u, v) - 1) // 2 + min(u, v)
+
+
+def _pair(code: int) -> tuple[int, int]:
+    larger = (1 + isqrt(1 + 8 * code)) // 2
+    return larger, code - larger * (larger - 1) // 2
+
+
+def powerlaw(rng: Generator, n: int, m: int = 2) -> list[Pair]:
+    """Return a graph grown by preferential attachment (Barabási, Albert): every new node joins m others.
+
+    A node is drawn by its degree: as often as it is an end of the edges so far. It begins with a star of m + 1 nodes.
+    """
+    if n < 2:
+        raise InputError(f"powerlaw:{n}: at least 2 nodes are needed")
+    if m >= n:
+        raise InputError(f"powerlaw:{n}: a node cannot join {m} others", hint=f"use an m from 1 to {n - 1}")
+    _check_edges(f"powerlaw:{n},m={m}", n * m)
+    pairs: list[tuple[int, int]] = [(0, u) for u in range(1, m + 1)]
+    ends = [end for pair in pairs for end in pair]
+    for new in range(m + 1, n):
+        joined: dict[int, None] = {}
+        while len(joined) < m:
+            joined[ends[int(rng.random() * len(ends))]] = None
+        for old in joined:
+            pairs.append((old, new))
+            ends += (old, new)
+    return [*pairs]
+
+
+def aslike(rng: Generator, n: int) -> list[Pair]:
+    """Return a graph like that of the Internet's ASes, with their relations (Elmokashfi, by networkx)."""
+    if n < 10:
+        raise InputError(f"aslike:{n}: at least 10 nodes are needed")
+    try:
+        networkx: Any = import_module("networkx")
+    except ImportError:
+        raise CbnetError("aslike needs networkx: pip install 'cbnet[lab]'") from None
+    found = networkx.random_internet_as_graph(n, seed=int(rng.integers(2**32)))
+    return [(u, v, _relation(v, link)) for u, v, link in found.edges(data=True)]
+
+
+def _relation(v: int, link: dict[str, str]) -> Relation:
+    if link["type"] == "peer":
+        return Relation.PEER
+    return Relation.CUSTOMER if link["customer"] == str(v) else Relation.PROVIDER
+
+
+KINDS = {
+    "ring": Kind(ring, "ring:12"),
+    "grid": Kind(grid, "grid:4x5", sizes=2),
+    "tree": Kind(tree, "tree:50,arity=3", ("arity",)),
+    "random": Kind(random, "random:200,degree=4", ("degree",)),
+    "powerlaw": Kind(powerlaw, "powerlaw:200,m=2", ("m",)),
+    "aslike": Kind(aslike, "aslike:1000"),
+}

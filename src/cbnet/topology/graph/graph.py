@@ -1,0 +1,182 @@
+"""The graph: which routers are there, and which are neighbours over what distance?
+
+Undirected, without parallel edges, never changed; in rows, the neighbours of a node side by side:
+
+    offsets    0     2        5   …     int64[n + 1]
+    targets    │ 1 2 │ 0 2 3  │ … │     int32[2m], ascending in each row
+    weights    │ 7 4 │ 7 1 1  │ … │     int64[2m], of the same edge twice
+    relations  │-1 0 │ 1 2 0  │ … │     int8[2m] or None: what the neighbour is to the node (ASes only)
+
+Ids go from 0 to n - 1 in the order of the names: numbers by value, then texts by code point. So where
+ties are broken by the smallest id, users see the smallest name. Weights are whole numbers: decimal ones
+are multiplied by one power of ten, `scale` (see `scales`); a length in the user's unit is a distance over `scale`.
+All weights together are less than 2**53: distances are exact, as ints and as floats.
+
+A graph need not be connected; `topology` asks for that where graphs are named or read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.errors import InputError
+from cbnet.topology.graph.edges import Edge, Edges, GivenWeight, Name, checked_name
+from cbnet.topology.graph.weights import whole_weights
+
+Ids: TypeAlias = NDArray[np.int32]
+Lengths: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An undirected graph with named nodes and positive weights."""
+
+    names: Sequence[Name]
+    offsets: Lengths
+    targets: Ids
+    weights: Lengths
+    scale: int = 1
+    relations: NDArray[np.int8] | None = None
+    repeated: int = 0  # edges that were said again, and dropped
+
+    def __post_init__(self) -> None:
+        for array in (self.offsets, self.targets, self.weights, self.relations):
+            if array is not None:
+                array.setflags(write=False)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[tuple[Name, Name] | tuple[Name, Name, GivenWeight]],
+        *,
+        names: Iterable[Name] | None = None,
+    ) -> Graph:
+        """Return the graph of these edges, by the names of their ends; `names` adds nodes that may have no edge."""
+        said = Edges()
+        for name in names or ():
+            said.node(name)
+        for edge in edges:
+            said.add(*edge)
+        return cls.from_said(said)
+
+    @classmethod
+    def from_said(cls, said: Edges) -> Graph:
+        """Return the graph of what is said; raise its mistakes."""
+        said.check()
+        if not said.numbers:
+            raise InputError("the graph has no nodes", hint="name an edge or a node")
+        names = sorted(said.numbers, key=lambda name: (isinstance(name, str), name))
+        ids = np.empty(len(names), dtype=np.int32)
+        ids[[said.numbers[name] for name in names]] = np.arange(len(names))
+        ends = ids[np.array([*said.said], dtype=np.int64).reshape(-1, 2)]
+        sources, targets = np.concatenate([ends, ends[:, ::-1]]).T  # every edge, seen from both its ends
+        order = np.lexsort((targets, sources))
+        edges = [*said.said.values()]
+        scale, weights = whole_weights(edges)
+        relations = _relations(edges)
+        return cls(
+            tuple(names),
+            _offsets(sources, len(names)),
+            targets[order],
+            np.tile(np.array(weights, dtype=np.int64), 2)[order],
+            scale,
+            None if relations is None else relations[order],
+            said.repeated,
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self):,} nodes and {self.edge_count:,} edges>"
+
+    @property
+    def edge_count(self) -> int:
+        """The number of edges."""
+        return len(self.targets) // 2
+
+    @cached_property
+    def degrees(self) -> Lengths:
+        """The number of neighbours of each node: int64[n]."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def is_unit(self) -> bool:
+        """Whether every edge has length 1: then distances are hops."""
+        return bool((self.weights == 1).all())
+
+    @property
+    def rows(self) -> tuple[Lengths, Ids, Lengths]:
+        """The arrays as the kernels take them: offsets, targets, and weights unless all are 1."""
+        return self.offsets, self.targets, self.weights[:0] if self.is_unit else self.weights
+
+    def neighbours(self, u: int) -> Ids:
+        """Return the neighbours of a node, ascending."""
+        return self.targets[self.offsets[u] : self.offsets[u + 1]]
+
+    def weight(self, u: int, v: int) -> int:
+        """Return the length of the edge between two neighbours, times `scale`."""
+        row = self.neighbours(u)
+        place = int(np.searchsorted(row, v))
+        if place == len(row) or row[place] != v:
+            raise InputError(f"there is no edge between {self.name(u)} and {self.name(v)}")
+        return int(self.weights[self.offsets[u] + place])
+
+    def edges(self) -> Iterator[tuple[int, int, int]]:
+        """Yield every edge once: its smaller end, its larger end, its weight."""
+        sources = np.repeat(np.arange(len(self)), self.degrees)
+        once = sources < self.targets
+        columns = (sources[once], self.targets[once], self.weights[once])
+        yield from zip(*(column.tolist() for column in columns), strict=True)
+
+    def name(self, u: int) -> Name:
+        """Return the name of a node."""
+        return self.names[u]
+
+    def id(self, name: Name) -> int:
+        """Return the id of the node of that name."""
+        found = self._ids.get(checked_name(name))
+        if found is None:
+            near = get_close_matches(str(name), map(str, self.names), n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else None
+            raise InputError(f"the graph has no node {name!r}", hint=hint)
+        return found
+
+    @cached_property
+    def _ids(self) -> dict[Name, int]:
+        return {name: id for id, name in enumerate(self.names)}
+
+    def part(self, nodes: NDArray[np.bool_]) -> Graph:
+        """Return the graph of the nodes marked in `nodes`, bool[n], and of the edges between them."""
+        sources = np.repeat(np.arange(len(self)), self.degrees)
+        kept = nodes[sources] & nodes[self.targets]
+        ids = np.cumsum(nodes, dtype=np.int32) - 1
+        return Graph(
+            tuple(self.names[u] for u in np.flatnonzero(nodes).tolist()),
+            _offsets(ids[sources[kept]], int(nodes.sum())),
+            ids[self.targets[kept]],
+            self.weights[kept],
+            self.scale,
+            None if self.relations is None else self.relations[kept],
+            self.repeated,
+        )
+
+
+def _offsets(sources: Ids, n: int) -> Lengths:
+    """Return where the row of each node begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))]).astype(np.int64)
+
+
+def _relations(edges: Sequence[Edge]) -> NDArray[np.int8] | None:
+    """Return the relation of every edge as seen from its one end, then from its other."""
+    known = [edge.relation for edge in edges if edge.relation is not None]
+    if not known or len(known) < len(edges):
+        return None
+    return np.array([*known, *(relation.mirrored() for relation in known)], dtype=np.int8)

@@ -1,0 +1,1 @@
+"""Graphs, read from files and from specifications such as ring:6."""

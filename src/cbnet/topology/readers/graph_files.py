@@ -1,0 +1,63 @@
+"""Files: which graph does a file hold?
+
+The content says what it is, not the name: XML is GraphML; lines with | are AS relations; anything else is an
+edge list. Files packed by gzip or bzip2 are unpacked. Text is UTF-8. The mistakes of a file are reported
+together, the first twenty of them.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from cbnet.errors import InputError
+from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.graph import Graph
+from cbnet.topology.readers.as_relations import read_as_relations
+from cbnet.topology.readers.edge_list import read_edge_list
+from cbnet.topology.readers.graphml import read_graphml
+
+# how packed data begins -> how to unpack it
+_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
+
+
+def read_graph(path: Path) -> Graph:
+    """Return the graph of a file, connected or not."""
+    text = _text_of(path)
+    edges = Edges(str(path))
+    _reader_of(text)(text, edges)
+    try:
+        return Graph.from_said(edges)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
+
+
+def _reader_of(text: str) -> Callable[[str, Edges], None]:
+    if text.lstrip().startswith("<"):
+        return read_graphml
+    lines = (line.partition("#")[0].strip() for line in text.split("\n"))
+    first = next((line for line in lines if line), "")
+    return read_as_relations if "|" in first else read_edge_list
+
+
+def _text_of(path: Path) -> str:
+    data = _unpacked(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8", hint="save the file as UTF-8", file=str(path), line=line) from None
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
+    try:
+        return next((unpack(data) for start, unpack in _PACKERS.items() if data.startswith(start)), data)
+    except (OSError, EOFError, ValueError, zlib.error):
+        raise InputError("cannot unpack: the file is damaged", file=str(path)) from None

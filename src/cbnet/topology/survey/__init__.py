@@ -1,0 +1,1 @@
+"""Measures of graphs and of trees over them."""

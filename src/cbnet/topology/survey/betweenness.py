@@ -1,0 +1,45 @@
+"""Betweenness: which router lies on most shortest paths?
+
+The betweenness of a node is the share of the pairs of other nodes whose shortest paths lead through it; where
+a pair has several, the share of these. By Brandes' algorithm: from each source, the number of shortest paths is
+counted outwards, then what depends on each node is added up inwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet._kernels import tree_shortest as kernel
+from cbnet.topology.graph.graph import Graph
+from cbnet.topology.graph.sampling import DEFAULT, Track, drawn_sources
+from cbnet.topology.graph.traversal import Growth
+
+
+def betweenness(
+    graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, track: Track = iter
+) -> NDArray[np.float64]:
+    """Return the betweenness of each node, from 0 to 1: float64[n]; from so many sources, or from all if None."""
+    n = len(graph)
+    totals = np.zeros(n, dtype=np.float64)
+    paths = np.empty(n, dtype=np.longdouble)
+    depend = np.empty(n, dtype=np.float64)
+    rows = graph.rows
+    growth = Growth(*rows)
+    drawn = drawn_sources(graph, sources, seed)
+    for source in track(drawn):
+        order = growth.grow(source)
+        kernel.add_dependencies(*rows, growth.distances, order, paths, depend, totals)
+        growth.forget(order)
+    pairs = len(drawn) * (n - 1) * (n - 2) / n  # on average, so many begin at a source and have neither end at the node
+    return totals / pairs if n > 2 else totals
+
+
+def most_central(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0) -> int:
+    """Return the node of the largest betweenness; of several, the smallest."""
+    return int(by_betweenness(betweenness(graph, sources=sources, seed=seed))[0])
+
+
+def by_betweenness(shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the nodes by falling betweenness, then by rising id; differences of rounding do not count."""
+    return np.argsort(-np.round(shares, 12), kind="stable")

@@ -1,0 +1,119 @@
+"""Findings: what comes of k trees, over many sources and selections of roots?  [2014 §4.1, Figures 4 and 5]
+
+Findings of parts of the work, such as one selection or some sources, are merged to those of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.topology.graph.graph import Lengths
+from cbnet.topology.survey.stretch import ExtraLengths
+from cbnet.topology.survey.value_counts import ValueCounts
+from cbnet.topology.trees.ties import Ties
+
+PERCENTILES = (1, 25, 50, 75, 99)  # a box plot of the paper goes from the first to the last
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """The extra lengths on k trees from some sources; as in the graph, times its `scale`."""
+
+    totals: ValueCounts  # of pairs: on all k trees together
+    largest: ValueCounts  # of pairs: on the worst tree
+    means: NDArray[np.float64]  # of sources: over trees and destinations
+    means_largest: NDArray[np.float64]  # of sources: of the largest, over destinations
+
+    @classmethod
+    def of(cls, extra: ExtraLengths) -> Stretch:
+        """Return the stretch from one source. The source itself is no destination."""
+        others = np.arange(len(extra.total)) != extra.source
+        return cls(
+            ValueCounts.of(extra.total[others]),
+            ValueCounts.of(extra.largest[others]),
+            np.array([extra.mean]),
+            np.array([extra.mean_largest]),
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[Stretch]) -> Stretch:
+        """Return the stretch from the sources of all parts."""
+        return cls(
+            ValueCounts.merged(part.totals for part in parts),
+            ValueCounts.merged(part.largest for part in parts),
+            np.concatenate([part.means for part in parts]),
+            np.concatenate([part.means_largest for part in parts]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What was found on k trees, over one or more selections of roots."""
+
+    ties: Ties
+    k: int
+    stretch: Stretch
+    interfaces: ValueCounts  # of interfaces that some tree uses: their distinct trees
+    most: Lengths  # int64[selections]: the most of an interface
+    links_used: Lengths  # int64[selections]
+    mean_load: NDArray[np.float64]  # float64[selections], of the links used
+    largest_load: NDArray[np.float64]  # float64[selections]
+
+    @classmethod
+    def merged(cls, parts: Sequence[Findings]) -> Findings:
+        """Return what was found over the selections of all parts, which are of the same trees."""
+        columns = ("most", "links_used", "mean_load", "largest_load")
+        return cls(
+            parts[0].ties,
+            parts[0].k,
+            Stretch.merged([part.stretch for part in parts]),
+            ValueCounts.merged(part.interfaces for part in parts),
+            *(np.concatenate([getattr(part, column) for part in parts]) for column in columns),
+        )
+
+    def members(self, *, nodes: int, links: int, scale: int) -> dict[str, Any]:
+        """Return the findings as members of a JSON object; lengths in the unit of the weights, loads as shares."""
+        pairs = nodes * (nodes - 1)
+        return {
+            "ties": str(self.ties),
+            "k": self.k,
+            "selections": len(self.most),
+            "sources": len(self.stretch.means),
+            "extra_mean": {
+                "pairs": _of_counts(self.stretch.totals, self.k * scale),
+                "sources": _of_numbers(self.stretch.means / scale),
+            },
+            "extra_worst": {
+                "pairs": _of_counts(self.stretch.largest, scale),
+                "sources": _of_numbers(self.stretch.means_largest / scale),
+            },
+            "interfaces": {
+                "used": self.interfaces.size / len(self.most),
+                **_of_counts(self.interfaces, 1),
+                "largest": [int(self.most.min()), int(self.most.max())],
+            },
+            "load": {
+                "links": links,
+                "used": float(self.links_used.mean()),
+                "mean": round(float(self.mean_load.mean() / pairs), 9),
+                "largest": round(float(self.largest_load.mean() / pairs), 9),
+            },
+        }
+
+
+def _of_counts(counts: ValueCounts, unit: int) -> dict[str, float]:
+    return _named(counts.mean / unit, [value / unit for value in counts.percentiles(PERCENTILES)])
+
+
+def _of_numbers(numbers: NDArray[np.float64]) -> dict[str, float]:
+    return _named(float(numbers.mean()), np.percentile(numbers, PERCENTILES, method="inverted_cdf").tolist())
+
+
+def _named(mean: float, places: Sequence[float]) -> dict[str, float]:
+    ranked = zip(PERCENTILES, places, strict=True)
+    return {"mean": round(mean, 6), **{f"p{percent}": round(value, 6) for percent, value in ranked}}

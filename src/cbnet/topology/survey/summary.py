@@ -1,0 +1,126 @@
+"""Summary: what does a graph look like at a glance?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import floor, log10
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cbnet.topology.graph.as_classes import AsClass, as_classes
+from cbnet.topology.graph.bridges import bridges
+from cbnet.topology.graph.components import components
+from cbnet.topology.graph.graph import Graph
+from cbnet.topology.graph.sampling import DEFAULT
+from cbnet.topology.survey.betweenness import betweenness, by_betweenness
+from cbnet.topology.survey.path_lengths import PathLengths, path_lengths
+
+Row: TypeAlias = dict[str, Any]
+TrackStep: TypeAlias = Callable[..., Iterable[int]]  # takes sources and a `description`
+
+_TOP = 10
+_BARS = 12
+
+
+def _untracked(sources: list[int], *, description: str) -> list[int]:  # noqa: ARG001 (there is nowhere to show it)
+    return sources
+
+
+def summarise(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, track: TrackStep = _untracked) -> Row:
+    """Return what can be said of a graph as the members of a JSON object.
+
+    Distances and betweenness are taken from so many nodes, drawn at random; from all if `sources` is None.
+    """
+    lengths = path_lengths(graph, sources=sources, seed=seed, track=partial(track, description="distances"))
+    through = betweenness(graph, sources=sources, seed=seed, track=partial(track, description="betweenness"))
+    classes = None if graph.relations is None else as_classes(graph)
+    return {
+        "nodes": len(graph),
+        "edges": graph.edge_count,
+        "repeated": graph.repeated,
+        "weights": _weights(graph),
+        "classes": None if classes is None else {kind.label: int((classes == kind).sum()) for kind in AsClass},
+        "degrees": _degrees(graph),
+        "distances": _distances(graph, lengths),
+        "components": _components(graph),
+        "bridges": len(bridges(graph)),
+        "central": [
+            {
+                "node": graph.name(node),
+                "betweenness": _rounded(float(through[node]), 6),
+                "degree": int(graph.degrees[node]),
+                "class": None if classes is None else AsClass(classes[node]).label,
+            }
+            for node in by_betweenness(through)[:_TOP].tolist()
+        ],
+    }
+
+
+def _weights(graph: Graph) -> Row | None:
+    """Return the range of the weights; None if all are 1."""
+    if graph.is_unit:
+        return None
+    weights = graph.weights / graph.scale
+    return {
+        "smallest": float(weights.min()),
+        "mean": _rounded(float(weights.mean()), 3),
+        "largest": float(weights.max()),
+    }
+
+
+def _degrees(graph: Graph) -> Row:
+    degrees = graph.degrees
+    # 0, 1, 2, 3 to 4, 5 to 8 …: each bin twice as wide as the one before
+    bins = np.ceil(np.log2(np.maximum(degrees, 1))).astype(np.int64) + (degrees > 0)
+    counts = np.bincount(bins).tolist()
+    ends = [0, *(2**bin for bin in range(len(counts) - 1))]
+    rows = [
+        {"from": 0 if place == 0 else ends[place - 1] + 1, "to": min(ends[place], int(degrees.max())), "nodes": count}
+        for place, count in enumerate(counts)
+        if count
+    ]
+    return {
+        "smallest": int(degrees.min()),
+        "median": float(np.median(degrees)),
+        "mean": _rounded(float(degrees.mean()), 3),
+        "largest": int(degrees.max()),
+        "counts": rows,
+    }
+
+
+def _distances(graph: Graph, lengths: PathLengths) -> Row:
+    scale = graph.scale
+    together = -(-(lengths.longest // lengths.width + 1) // _BARS)  # bins in one row, so that there are few rows
+    bins = np.pad(lengths.counts, (0, -len(lengths.counts) % together)).reshape(-1, together).sum(axis=1)
+    width = together * lengths.width
+    return {
+        "sources": lengths.sources,
+        "exact": lengths.sources == len(graph),
+        "mean": _rounded(lengths.mean / scale, 4),
+        "longest": _length(lengths.longest, scale),
+        "counts": [
+            {
+                "from": _length(max(1, place * width), scale),
+                "to": _length(min((place + 1) * width - 1, lengths.longest), scale),
+                "pairs": count,
+            }
+            for place, count in enumerate(bins.tolist())
+            if count
+        ],
+    }
+
+
+def _rounded(value: float, places: int) -> float:
+    """Return a number to so many decimal places; to more where it would have fewer than four digits."""
+    return round(value, max(places, 3 - floor(log10(value)))) if value > 0 else value
+
+
+def _length(distance: int, scale: int) -> int | float:
+    return distance if scale == 1 else distance / scale
+
+
+def _components(graph: Graph) -> Row:
+    sizes = [len(nodes) for nodes in components(graph)]
+    return {"count": len(sizes), "sizes": sizes[:_TOP]}

@@ -1,0 +1,104 @@
+"""Survey: what do k trees cost on a graph, and what do they gain?  [2014 §4.1]
+
+Roots are selected several times. Each selection stands alone: seed and number say which roots, sources and
+random ties it has. So selections can be surveyed anywhere, and their findings merged.
+
+All k are surveyed in one pass: the trees of k are the first k of the most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.errors import InputError
+from cbnet.topology.graph.graph import Graph
+from cbnet.topology.graph.sampling import check_seed, drawn_sources
+from cbnet.topology.survey.findings import Findings, Stretch
+from cbnet.topology.survey.interfaces import distinct_trees
+from cbnet.topology.survey.link_load import link_load
+from cbnet.topology.survey.stretch import extra_lengths
+from cbnet.topology.survey.value_counts import ValueCounts
+from cbnet.topology.trees.roots import draw_roots, root_classes
+from cbnet.topology.trees.shortest_paths import Tree
+from cbnet.topology.trees.ties import Ties, tied_trees
+
+
+def survey(
+    graph: Graph,
+    ks: Sequence[int],
+    *,
+    ties: Sequence[Ties] = (Ties.SMALLEST,),
+    sources: int | None = 200,
+    selections: int = 20,
+    seed: int = 0,
+    done: Callable[[], object] = lambda: None,
+) -> list[Findings]:
+    """Return what is found for each rule of ties and each k, over all selections.
+
+    Paths are measured from so many sources, drawn for each selection, or from all if None; `done` is called after each.
+    """
+    check_seed(seed)
+    if selections < 1:
+        raise InputError(f"the number of selections must be at least 1, not {selections}")
+    classes = root_classes(graph)
+    found = []
+    for rule in ties:
+        parts = [
+            survey_selection(graph, classes, ks, rule, sources=sources, seed=seed, selection=selection, done=done)
+            for selection in range(selections)
+        ]
+        found += [Findings.merged(of_k) for of_k in zip(*parts, strict=True)]
+    return found
+
+
+def survey_selection(
+    graph: Graph,
+    classes: NDArray[np.int8],
+    ks: Sequence[int],
+    ties: Ties,
+    *,
+    sources: int | None,
+    seed: int,
+    selection: int,
+    done: Callable[[], object] = lambda: None,
+) -> list[Findings]:
+    """Return what is found for each k in one selection of roots, drawn by the nodes' `classes`, int8[n]."""
+    if len(graph) < 2:
+        raise InputError("the graph has one node, so there are no paths")
+    of_roots, of_sources, of_ties = (
+        int(state) for state in np.random.SeedSequence(seed, spawn_key=(selection,)).generate_state(3, np.uint64)
+    )
+    trees = tied_trees(graph, draw_roots(classes, max(ks), seed=of_roots).tolist(), ties, seed=of_ties)
+    stretches = surveyed_stretch(graph, trees, ks, drawn_sources(graph, sources, of_sources), done)
+    rows = zip(ks, stretches, distinct_trees(graph, trees, ks), link_load(graph, trees, ks), strict=True)
+    return [
+        Findings(
+            ties,
+            k,
+            stretch,
+            ValueCounts.of(sets[sets > 0]),
+            np.array([sets.max()], dtype=np.int64),
+            np.array([(load > 0).sum()]),
+            np.array([load[load > 0].mean()]),
+            np.array([load.max()]),
+        )
+        for k, stretch, sets, load in rows
+    ]
+
+
+def surveyed_stretch(
+    graph: Graph,
+    trees: Sequence[Tree],
+    ks: Sequence[int],
+    sources: Sequence[int],
+    done: Callable[[], object] = lambda: None,
+) -> list[Stretch]:
+    """Return the stretch of the first k trees from these sources, for each k."""
+    parts: list[list[Stretch]] = []
+    for source in sources:
+        parts.append([Stretch.of(extra) for extra in extra_lengths(graph, trees, source, ks)])
+        done()
+    return [Stretch.merged(of_k) for of_k in zip(*parts, strict=True)]

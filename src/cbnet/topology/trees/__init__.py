@@ -1,0 +1,1 @@
+"""Shortest-path trees, their roots and their ties."""

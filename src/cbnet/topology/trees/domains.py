@@ -1,0 +1,50 @@
+"""Domains: which nodes belong together? A group for each node, given or grown; every group hangs together [2014 §3.1].
+
+Grown, a domain has a centre, and a node belongs to the nearest centre; of several equally near, to the first. The first
+centre is the node with the most neighbours. The next is always the node whose number of neighbours, times its distance
+from the centres so far, is largest: centres are large, and apart.
+
+    Such a group is connected, by shortest paths to its centre. Let y lie on a shortest path from x to its centre c.
+    A centre nearer to y would be nearer to x as well; one as near to y is as near to x, and c came first for x.
+    So y belongs to c too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cbnet.errors import InputError
+from cbnet.topology.graph.components import components
+from cbnet.topology.graph.graph import Graph, Ids
+from cbnet.topology.trees.shortest_paths import distances
+
+
+def grow_domains(graph: Graph, count: int) -> Ids:
+    """Return the domain of each node of a connected graph, from 0 on: int32[n]."""
+    if not 1 <= count <= len(graph):
+        raise InputError(f"{len(graph):,} nodes can make from 1 to {len(graph):,} domains, not {count:,}")
+    domains = np.zeros(len(graph), dtype=np.int32)
+    nearest = distances(graph, [int(graph.degrees.argmax())])[0]
+    for number in range(1, count):
+        (row,) = distances(graph, [int((graph.degrees * nearest).argmax())])
+        domains[row < nearest] = number
+        nearest = np.minimum(row, nearest)
+    return domains
+
+
+def checked_domains(graph: Graph, groups: Sequence[object]) -> Ids:
+    """Return groups of nodes as domains, numbered as they first occur: int32[n]; refuse one that falls apart."""
+    if len(groups) != len(graph):
+        raise InputError(f"{len(graph):,} nodes have a domain each, not {len(groups):,}")
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    domains = np.array([numbers[group] for group in groups], dtype=np.int32)
+    for group, number in numbers.items():
+        parts = components(graph.part(domains == number))
+        if len(parts) > 1:
+            names = [name for node, name in enumerate(graph.names) if domains[node] == number]
+            one, other = (names[int(part[0])] for part in parts[:2])
+            problem = f"the domain {group} falls apart: no way inside leads from {one} to {other}"
+            raise InputError(problem, hint="make them two domains")
+    return domains

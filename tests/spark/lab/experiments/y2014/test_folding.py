@@ -1,0 +1,32 @@
+import pytest
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2014.folding import EXPERIMENT, Parameters, findings, run
+
+PARAMETERS = Parameters(30, 4, (1, 3), 2, 10)
+
+
+@pytest.fixture(scope="module")
+def tables(spark):
+    return run(PARAMETERS, Context(spark=lambda: spark))
+
+
+def test_folded_tables_decide_the_same(tables):
+    for row in tables["decisions"].to_pylist():
+        assert row["decisions"] == row["nodes"] * row["trees"] * 10
+        assert row["different"] == 0
+
+
+def test_both_ways_to_fold_agree_and_nothing_grows_by_it(tables):
+    one, three = tables["entries"].to_pylist()
+    assert len({one[name] for name in ("per_tree", "grouped", "folded", "grouped_and_folded", "folded_on_spark")}) == 1
+    assert three["folded"] == three["folded_on_spark"]
+    assert three["grouped_and_folded"] <= three["folded"] <= three["per_tree"]
+    assert one["folded"] <= three["per_tree"]
+
+
+def test_there_is_a_finding_for_each_claim(tables):
+    found = findings(tables, PARAMETERS)
+    assert [finding.claim for finding in found] == list(EXPERIMENT.claims)
+    assert found[0].verdict in ("holds", "differs")
+    assert found[1].verdict == "differs"  # of a small population

@@ -1,0 +1,78 @@
+import random
+
+import pytest
+
+from cbnet.errors import CbnetError
+from cbnet.pipeline.derive import derivation as derived
+from cbnet.pipeline.derive.cleaning import NO_CLEANING, Cleaning, clean_tag
+from cbnet.pipeline.derive.derivation_counts import Yield
+from cbnet.pipeline.derive.video import video_offers
+from cbnet.pipeline.derive.web import web_subscriptions
+from cbnet.pipeline.schemas import DESCRIPTORS, TAGGED
+
+
+def bookmarks(count=200, seed=1):
+    """Make bookmarks: one user has half of them, one tag is in half of them, some have no tags, many sets are equal."""
+    rng = random.Random(seed)
+    for number in range(count):
+        user = "heavy" if rng.random() < 0.5 else f"u{rng.randrange(20)}"
+        tags = [rng.choice(["Apple", "apples", "Été", "run", "running", "x"]) for _ in range(rng.randrange(3))]
+        yield user, f"i{number}", tags + (["everywhere"] if rng.random() < 0.5 else [])
+    yield from [("silent", "i", []), ("silent", "j", ["stop"]), ("Ünal", None, ["b", "a"])]
+
+
+def oracle(rows, cleaning, app, role, told):
+    """Derive in plain Python: one set a row, equal ones of a user once."""
+    rows = [*rows]
+    sets = [(user, tuple(sorted({clean_tag(tag, cleaning) for tag in tags} - {""}))) for user, _, tags in rows]
+    kept = [(user, tags) for user, tags in sets if tags]
+    found = sorted(set(kept) if cleaning.duplicates else kept)
+    counts = Yield(
+        *told,
+        read=len(rows),
+        users_read=len({user for user, _, _ in rows}),
+        tags_read=sum(len(tags) for _, _, tags in rows),
+        kept=len(kept),
+        derived=len(found),
+        users=len({user for user, _ in found}),
+        tags=sum(len(tags) for _, tags in found),
+    )
+    return [(app, role, user, tags) for user, tags in found], counts
+
+
+def collected(found):
+    rows = [(app, role, user, tuple(tags)) for app, role, user, tags in found.descriptors.collect()]
+    return sorted(rows), found.counts()
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_bookmarks_become_subscriptions_however_they_lie(frame, partitions):
+    cleaning = Cleaning(stop=("stop",))
+    expected = oracle(bookmarks(), cleaning, "web", "subscription", ("web", "bookmarks", "subscriptions"))
+    found = web_subscriptions(frame(bookmarks(), TAGGED, partitions), cleaning)
+    assert found.descriptors.schema.names == DESCRIPTORS.names
+    assert collected(found) == expected
+    assert expected[1].users == expected[1].users_read - 1  # "silent" has no tags that say something
+
+
+@pytest.mark.parametrize("cleaning", [NO_CLEANING, Cleaning(duplicates=False)], ids=["none", "duplicates kept"])
+def test_what_is_not_asked_for_is_not_cleaned(frame, cleaning):
+    expected = oracle(bookmarks(), cleaning, "video", "offer", ("video", "videos", "offers"))
+    assert collected(video_offers(frame(bookmarks(), TAGGED), cleaning)) == expected
+
+
+def test_nothing_gives_nothing(frame):
+    rows, counts = collected(video_offers(frame([], TAGGED, 1)))
+    assert (rows, counts) == ([], Yield("video", "videos", "offers", 0, 0, 0, 0, 0, 0, 0))
+
+
+def test_a_user_without_a_name_is_one_user(frame):
+    rows, counts = collected(video_offers(frame([(None, "i", ["a"]), (None, "j", ["a"]), (None, "k", ["b"])], TAGGED)))
+    assert rows == [("video", "offer", None, ("a",)), ("video", "offer", None, ("b",))]
+    assert (counts.users, counts.derived) == (1, 2)
+
+
+def test_counts_before_an_action_are_an_error_not_an_endless_wait(frame, monkeypatch):
+    monkeypatch.setattr(derived, "_LONGEST_WAIT", 0.1)
+    with pytest.raises(CbnetError, match="after the descriptors have been computed"):
+        video_offers(frame([], TAGGED)).counts()

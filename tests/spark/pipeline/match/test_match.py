@@ -1,0 +1,290 @@
+"""`match` against the reference, on random rows of every type that can be matched."""
+
+import random
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from cbnet import Message, Table, parse, parse_filter
+from cbnet.errors import InputError
+from cbnet.matching import reference
+from cbnet.pipeline import match
+from cbnet.pipeline.match.batch_matcher import Plan, Tally, match_batches
+from cbnet.pipeline.match.message_columns import Attribute
+from cbnet.pipeline.match.shipped_tables import keep_table
+
+SCHEMA = """id bigint, s string, flag boolean, b tinyint, h smallint, i int, l bigint, f float, d double,
+    price decimal(8,2), big decimal(18,0), day date, at timestamp, wall timestamp_ntz, tags array<string>,
+    inner struct<x:int,deep:struct<y:string>,more:array<string>>"""
+EPOCH = datetime(2024, 2, 27)
+
+
+def random_rows(rng, count):
+    """Return rows whose values are few, so that filters meet them; a third of all values are null."""
+
+    def maybe(value):
+        return None if rng.random() < 1 / 3 else value
+
+    def row(number):
+        return (
+            number,
+            maybe(rng.choice(["", "a", "ab", "ba", "é", "\U0010ffff"])),
+            maybe(rng.random() < 0.5),
+            maybe(rng.choice([-128, 0, 127])),
+            maybe(rng.choice([-1, 0, 1])),
+            maybe(rng.randrange(5)),
+            maybe(rng.choice([2**53, 2**53 + 1, -(2**63), 2**63 - 1])),
+            maybe(rng.choice([0.5, 0.1, -0.0, 3e38])),
+            maybe(rng.choice([0.1, 2.0**53, 5e-324, -0.0, 1.5])),
+            maybe(Decimal(rng.choice(["0.10", "12.34", "-0.01", "999999.99"]))),
+            maybe(Decimal(rng.choice(["999999999999999999", "0", "-1"]))),
+            maybe(date(2024, 2, 27) + timedelta(days=rng.randrange(4))),
+            maybe(EPOCH + timedelta(microseconds=rng.randrange(4) * 43_200_000_001)),
+            maybe(EPOCH + timedelta(hours=rng.randrange(60))),
+            maybe(rng.sample(["p", "q", "r"], rng.randrange(4))),
+            maybe((maybe(rng.randrange(3)), maybe((maybe(rng.choice("uv")),)), maybe(["q", None]))),
+        )
+
+    return [row(number) for number in range(count)]
+
+
+def message_of(row):
+    """Return the message that a row says, by the rules of the document and by nothing of the code."""
+    names = ["id", "s", "flag", "b", "h", "i", "l", "f", "d", "price", "big", "day", "at", "wall"]
+    attributes = dict(zip(names, row, strict=False))
+    inner = row[15]
+    if inner is not None:
+        attributes["inner.x"] = inner[0]
+        attributes["inner.deep.y"] = inner[1] and inner[1][0]
+    tags = [*(row[14] or []), *((inner and inner[2]) or [])]
+    return Message(
+        {name: plain(name, value) for name, value in attributes.items() if value is not None},
+        [tag for tag in tags if tag is not None],
+    )
+
+
+def plain(name, value):
+    if name == "f":
+        return pa.scalar(value, pa.float32()).cast(pa.float64()).as_py()  # what a float of 32 bits is, exactly
+    if name == "price":
+        return float(str(value))
+    if name == "big":
+        return int(value)
+    if name == "day":
+        return value.isoformat()
+    if name in ("at", "wall"):
+        return value.isoformat(timespec="microseconds")
+    return value
+
+
+PREDICATES = {
+    "strings": 's = "a" or s ^= "b" or s > "é"',
+    "bools": "flag = true and i > 1 or flag = false and i = 0",
+    "bytes": "b < -127 or b = 127 and h >= 0",
+    "ints": "i = 3 or i < 1",
+    "longs": f"l = {2**53 + 1} or l = {2**63 - 1} or l < {-(2**63) + 1}",
+    "floats": "f = 0.5 or f = 0 or f > 1000000",
+    "thirty-two bits": "f = 0.1 or f = 0.10000000149011612",
+    "doubles": f"d = 0.1 or d = {2**53} or d > 0 and d < 0.001",
+    "decimals": "price = 12.34 or price < 0",
+    "whole decimals": "big = 999999999999999999 or big < 0",
+    "days": 'day ^= "2024-02" and day >= "2024-02-28"',
+    "times": 'at >= "2024-02-28" and at < "2024-02-28T12"',
+    "walls": 'wall < "2024-02-27T10" or wall ^= "2024-02-29"',
+    "tags": "#p and #q",
+    "nested": 'inner.x >= 1 and inner.deep.y = "u"',
+    "exists": "exists inner.deep.y and exists s",
+    "absent": 's != "a"',
+    "all": "true",
+    "none": "nothing = 1",
+    "mixed": 'i > 0 and s = "ab" and #q or day > "2024-02-28" and d > 1',
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return random_rows(random.Random(9), 400)
+
+
+@pytest.fixture(scope="module")
+def frame_of_all(spark, rows):
+    return spark.createDataFrame(rows, SCHEMA).repartition(7).cache()
+
+
+@pytest.fixture(scope="module")
+def expected(rows):
+    predicates = {interface: parse(text) for interface, text in PREDICATES.items()}
+    return sorted((row[0], name) for row in rows for name in reference.match(predicates, message_of(row)))
+
+
+def found(frame, *names):
+    return sorted(tuple(row[name] for name in names) for row in frame.collect())
+
+
+def test_every_type_matches_as_the_reference_does(frame_of_all, expected):
+    assert found(match(frame_of_all, Table.build(PREDICATES), key="id"), "id", "interface") == expected
+
+
+def test_every_predicate_of_the_test_matches_some_rows_and_not_all(expected, rows):
+    counts = {name: sum(interface == name for _, interface in expected) for name in PREDICATES}
+    assert counts.pop("all") == len(rows)
+    assert counts.pop("none") == 0
+    assert all(0 < count < len(rows) for count in counts.values()), counts
+
+
+def test_tables_in_parts_match_as_one_does_even_if_they_share_interfaces(frame_of_all, expected, tmp_path):
+    names = [*PREDICATES]
+    paths = []
+    for place, part in enumerate((names[:8], names[8:], names[5:12])):
+        paths.append(tmp_path / f"{place}.cbt")
+        Table.build({name: PREDICATES[name] for name in part}).save(paths[-1])
+    apart, shared = match(frame_of_all, paths[:2], key="id"), match(frame_of_all, paths, key="id")
+    assert found(apart, "id", "interface") == found(shared, "id", "interface") == expected
+
+
+def said(filter):
+    """Return what a filter says, in whatever order."""
+    return frozenset(map(str, filter.constraints)), filter.tags
+
+
+def test_with_filters_there_is_a_row_for_each_filter_that_matches(frame_of_all, rows):
+    matched = match(frame_of_all, Table.build(PREDICATES), key="id", filters=True)
+    expected = {
+        (row[0], name, said(filter))
+        for row in rows
+        for name, text in PREDICATES.items()
+        for filter in parse(text).filters
+        if filter.matches(message_of(row))
+    }
+    rows_found = found(matched, "id", "interface", "filter")
+    assert {(key, name, said(parse_filter(text))) for key, name, text in rows_found} == expected
+    assert len(rows_found) == len(expected)
+
+
+def test_keys_go_through_whatever_their_type(spark):
+    schema = "at timestamp, b binary, m map<string,int>, inner struct<x:int>, list array<int>, none void, x int"
+    row = (EPOCH, b"\0\xff", {"a": 1}, (5,), [1, None], None, 7)
+    frame = spark.createDataFrame([row], schema)
+    table = Table.build({1: "x = 7", 2: "x > 7"})
+    matched = match(frame, table, key=["at", "b", "m", "inner", "list", "x"], columns=["x"], version=True)
+    [only] = matched.collect()
+    assert (only.at, bytes(only.b), only.m, only.inner.x, only.list, only.x) == (
+        EPOCH,
+        b"\0\xff",
+        {"a": 1},
+        5,
+        [1, None],
+        7,
+    )
+    assert only.interface == 1
+    assert len(only.version) == 16
+
+
+def test_by_default_the_result_has_all_columns(spark):
+    frame = spark.createDataFrame([(1, "a"), (2, "b")], "x int, s string")
+    matched = match(frame, Table.build({"one": "x = 1"}))
+    assert [tuple(row) for row in matched.collect()] == [(1, "a", "one")]
+
+
+def test_empty_frames_and_empty_partitions_match_nothing(spark):
+    table = Table.build({"all": "true", "x": "x >= 0"})
+    assert match(spark.createDataFrame([], "x int"), table).collect() == []
+    few = spark.range(3).withColumnRenamed("id", "x").repartition(11)
+    assert found(match(few, table), "x", "interface") == [(x, name) for x in range(3) for name in ("all", "x")]
+
+
+def test_rows_with_nan_go_nowhere_but_only_if_a_filter_asks_for_them(spark):
+    frame = spark.createDataFrame([(1, float("nan")), (2, 0.5)], "id int, x double")
+    assert found(match(frame, Table.build({"x": "x < 1", "all": "true"}), key="id"), "id", "interface") == [
+        (2, "all"),
+        (2, "x"),
+    ]
+    assert len(match(frame, Table.build({"all": "true"}), key="id").collect()) == 2
+
+
+def test_a_stream_is_matched_like_a_batch(spark, tmp_path):
+    spark.range(20).repartition(3).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema("id bigint").parquet(str(tmp_path / "in"))
+    matched = match(stream, Table.build({"few": "id < 5"}))
+    query = matched.writeStream.format("memory").queryName("few").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert sorted(row.id for row in spark.table("few").collect()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"key": "y"}, "there is no column 'y' to be a key"),
+        ({"key": ["x", "interface"]}, "the result has a column 'interface' of its own"),
+        ({"key": "x", "columns": ["z"]}, "there is no column 'z'"),
+    ],
+)
+def test_what_is_not_there_is_refused_before_anything_runs(spark, arguments, problem):
+    frame = spark.createDataFrame([(1, 2)], "x int, interface int")
+    with pytest.raises(InputError, match=problem):
+        match(frame, Table.build({"a": "x = 1"}), **arguments)
+
+
+def test_tables_that_are_none_are_refused(spark, tmp_path):
+    frame = spark.range(1)
+    with pytest.raises(InputError, match="there is no such table"):
+        match(frame, tmp_path / "none.cbt")
+    with pytest.raises(InputError, match="no table to match with"):
+        match(frame, [])
+    (tmp_path / "text.cbt").write_text("not a table")
+    with pytest.raises(InputError, match=r"text\.cbt: this is not a compiled table"):
+        match(frame, str(tmp_path / "text.cbt"))
+
+
+def test_a_table_is_kept_by_its_version(tmp_path):
+    source, kept = tmp_path / "t.cbt", tmp_path / "kept"
+    kept.mkdir()
+    Table.build({"a": "x = 1"}).save(source)
+    first = keep_table(source, kept)
+    Table.build({"a": "x = 2"}).save(source)  # a new file in place of the old
+    second = keep_table(source, kept)
+    assert first != second
+    assert Table.open(first).match({"x": 1}) == ["a"]
+    assert keep_table(source, kept) == second
+    assert sorted(path.name for path in kept.iterdir()) == sorted([first.name, second.name])
+
+
+def test_a_table_that_changes_after_the_call_changes_nothing(spark, tmp_path):
+    path = tmp_path / "t.cbt"
+    Table.build({"old": "id = 1"}).save(path)
+    matched = match(spark.range(3), path)
+    Table.build({"new": "id = 2"}).save(path)
+    assert found(matched, "id", "interface") == [(1, "old")]
+
+
+class Local:
+    """A table where the test is: what a worker needs of a `ShippedTable`."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def open(self):
+        from cbnet.pipeline.match.shipped_tables import OpenTable
+
+        return OpenTable(str(self.path), None)
+
+
+def test_a_worker_counts_what_it_does_and_bounds_its_batches(tmp_path):
+    interfaces = 3000
+    Table.build({number: "true" if number % 2 else "x >= 0" for number in range(interfaces)}).save(tmp_path / "t.cbt")
+    attribute = Attribute("x", ("x",), "double", "float")
+    plan = Plan((Local(tmp_path / "t.cbt"),), 1, (attribute,), False, ("id", "interface"), True, False, False)
+    values = [1.0, float("nan"), None] * 200
+    batch = pa.RecordBatch.from_arrays([pa.array(range(600)), pa.array(values)], ["c0", "c1"])
+    notes = []
+    batches = [*match_batches([batch, batch.slice(0, 0)], plan, notes.append)]
+    assert max(part.num_rows for part in batches) <= 256 * interfaces
+    assert min(part.num_rows for part in batches[1:3]) <= 200_000
+    [tally] = notes
+    assert (tally.records, tally.matches) == (600, 200 * interfaces + 200 * interfaces // 2)
+    assert sum(part.num_rows for part in batches) == tally.matches
+    assert tally.rejected == {"x is NaN or infinite": 200}
+    assert tally.match_s > 0
+    assert Tally() + tally == tally

@@ -1,0 +1,210 @@
+"""Streams of files: exactly once, with the table pinned to each batch."""
+
+import json
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cbnet import Table, connect
+from cbnet.errors import CbnetError, InputError
+from cbnet.network import Processes, Settings
+from cbnet.pipeline.match import match_stream
+from cbnet.pipeline.match.match_stream import MatchStream, StreamJob, read_whole_batches
+from cbnet.pipeline.match.table_versions import PinnedTables
+
+SMALL, LARGE = "x < 5", "x >= 5"
+
+
+@pytest.fixture
+def folders(tmp_path):
+    (tmp_path / "in").mkdir()
+    write_file(tmp_path, 0)
+    save_table(tmp_path, SMALL)
+    return tmp_path
+
+
+def write_file(folder, number):
+    """Write a file of ten messages, under its name only when it is whole."""
+    draft = folder / "draft"
+    draft.write_text("".join(json.dumps({"file": number, "x": x}) + "\n" for x in range(10)))
+    draft.rename(folder / "in" / f"{number}.json")
+
+
+def save_table(folder, predicate):
+    Table.build({"it": predicate}).save(folder / "table.cbt")
+
+
+def stream(spark, folder, **more):
+    job = StreamJob(
+        messages=str(folder / "in"),
+        format="json",
+        tables=[str(folder / "table.cbt")],
+        options={"maxFilesPerTrigger": "1"},
+        buckets=2,
+        **more,
+    )
+    return MatchStream(spark, job, str(folder / "out"))
+
+
+def rows(spark, folder):
+    return [(row.file, row.x, row.version) for row in spark.read.parquet(str(folder / "out" / "matches")).collect()]
+
+
+def test_every_file_is_matched_once_over_several_runs(spark, folders):
+    write_file(folders, 1)
+    first = stream(spark, folders).run(once=True)
+    assert (first.batches, first.records, first.matches) == (2, 20, 10)
+    assert stream(spark, folders).run(once=True).records == 0
+    write_file(folders, 2)
+    assert stream(spark, folders).run(once=True).records == 10
+    found = Counter((file, x) for file, x, _ in rows(spark, folders))
+    assert found == Counter({(file, x): 1 for file in range(3) for x in range(5)})
+    assert read_whole_batches(spark, str(folders / "out")).count() == 15
+
+
+def test_a_new_table_matches_the_batches_after_it_and_each_row_says_which(spark, folders):
+    [old] = stream(spark, folders).run(once=True).versions
+    save_table(folders, LARGE)
+    write_file(folders, 1)
+    [new] = stream(spark, folders).run(once=True).versions
+    assert old != new
+    assert sorted(rows(spark, folders)) == sorted([(0, x, old) for x in range(5)] + [(1, x, new) for x in range(5, 10)])
+
+
+def test_the_table_may_change_between_the_batches_of_one_run(spark, folders):
+    write_file(folders, 1)
+    matching = stream(spark, folders)
+    matching._report = lambda report: save_table(folders, LARGE) if report.batch == 0 else None
+    summary = matching.run(once=True)
+    assert len(summary.versions) == 2
+    by_version = {version: {x for _, x, of in rows(spark, folders) if of == version} for version in summary.versions}
+    assert [*by_version.values()] == [{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}]
+
+
+@pytest.mark.parametrize("dies", ["before it writes", "after it has written"])
+def test_a_replay_uses_the_version_that_the_batch_was_pinned_to(spark, folders, monkeypatch, dies):
+    """The stream dies in batch 0, and the table is exchanged before it is started again."""
+    write = match_stream.write_routed
+
+    def failing(matches, folder, *, buckets):
+        if dies == "after it has written":
+            write(matches, folder, buckets=buckets)
+        raise CbnetError("died")
+
+    monkeypatch.setattr(match_stream, "write_routed", failing)
+    with pytest.raises(CbnetError, match="died"):
+        stream(spark, folders).run(once=True)
+    monkeypatch.setattr(match_stream, "write_routed", write)
+    save_table(folders, LARGE)
+    write_file(folders, 1)
+    summary = stream(spark, folders).run(once=True)
+    old, new = summary.versions
+    assert sorted(rows(spark, folders)) == sorted([(0, x, old) for x in range(5)] + [(1, x, new) for x in range(5, 10)])
+
+
+def test_a_table_that_is_not_whole_is_passed_over(spark, folders):
+    remarks = []
+    pinned = PinnedTables(spark, str(folders / "pins"), [str(folders / "table.cbt")], remarks.append)
+    [first] = pinned.of_batch(0)
+    whole = (folders / "table.cbt").read_bytes()
+    (folders / "table.cbt").unlink()
+    assert pinned.of_batch(1) == [first]
+    (folders / "table.cbt").write_bytes(whole[:1000])
+    assert pinned.of_batch(2) == [first]
+    assert len(remarks) == 2
+    assert all("going on with the table before it" in remark for remark in remarks)
+    save_table(folders, LARGE)
+    assert pinned.of_batch(3) != [first]
+    assert pinned.of_batch(1) == [first]
+    with pytest.raises(InputError, match="cannot read"):
+        PinnedTables(spark, str(folders / "none"), [str(folders / "no.cbt")]).of_batch(0)
+
+
+def test_versions_that_no_batch_needs_any_more_are_deleted(spark, folders, monkeypatch):
+    monkeypatch.setattr("cbnet.pipeline.match.table_versions._KEPT", 2)
+    pinned = PinnedTables(spark, str(folders / "pins"), [str(folders / "table.cbt")])
+    for batch in range(6):
+        save_table(folders, f"x < {batch}")
+        pinned.of_batch(batch)
+    assert len([*(folders / "pins" / "tables").glob("[!.]*.cbt")]) == 3
+    assert sorted(path.stem for path in (folders / "pins" / "versions").glob("[!.]*.json")) == ["3", "4", "5"]
+
+
+def test_two_streams_cannot_write_to_one_folder(spark, folders):
+    stream(spark, folders).run(once=True)
+    other = MatchStream(spark, stream(spark, folders)._job, str(folders / "out"), checkpoint=str(folders / "other"))
+    with pytest.raises(InputError, match="belongs to another stream"):
+        other.run(once=True)
+    (folders / "full").mkdir()
+    (folders / "full" / "mine.txt").write_text("")
+    third = MatchStream(spark, stream(spark, folders)._job, str(folders / "full"))
+    with pytest.raises(InputError, match=r"the folder holds 'mine\.txt'"):
+        third.run(once=True)
+
+
+def test_the_columns_are_those_that_the_stream_was_begun_with(spark, folders):
+    stream(spark, folders).run(once=True)
+    with pytest.raises(InputError, match="begun with other columns"):
+        stream(spark, folders, schema="x double").run(once=True)
+
+
+def test_bad_lines_and_a_dry_run(spark, folders):
+    (folders / "in" / "bad.json").write_text('{"file": 9, "x": 1}\n{"file": 9,\n')
+    mapping = {mapped.attribute.name: mapped.is_asked for mapped in stream(spark, folders).dry_run().columns}
+    assert mapping == {"file": False, "x": True}
+    assert not (folders / "out").exists()
+    summary = stream(spark, folders).run(once=True)
+    assert summary.rejected == {"the row cannot be read": 1}
+    assert summary.records == 12
+
+
+def test_kafka_without_its_package_says_what_to_add(spark, folders):
+    job = StreamJob(messages="", format="kafka", tables=[str(folders / "table.cbt")], schema="x int")
+    with pytest.raises(InputError, match=r"cannot read from Kafka.*spark\.jars\.packages"):
+        MatchStream(spark, job, str(folders / "out")).run(once=True)
+    job = StreamJob(messages="", format="kafka", tables=[str(folders / "table.cbt")])
+    with pytest.raises(InputError, match="do not say their columns"):
+        MatchStream(spark, job, str(folders / "out")).run(once=True)
+
+
+def test_messages_of_a_live_network_are_matched_as_they_come(spark, folders):
+    """What is taken, lost and does not fit is told at the end; what the predicate does not ask for never comes."""
+    with Processes([Settings("a")], []) as network, ThreadPoolExecutor() as pool:
+        router = str(network.addresses["a"])
+        job = StreamJob(
+            messages="",
+            format="cbnet",
+            tables=[str(folders / "table.cbt")],
+            schema="x int, file int",
+            options={"router": router, "predicate": "x < 8"},
+        )
+        running = pool.submit(MatchStream(spark, job, str(folders / "out")).run)
+        try:
+            with connect(router) as client:
+                wait_until(lambda: client.status().subscriptions or running.done())
+                for x in range(10):
+                    client.publish({"x": x, "file": x * 10})
+                client.publish({"x": 0, "file": "none"})
+                client.flush()
+            wait_until(lambda: len(whole_rows(spark, folders)) == 6 or running.done())
+        finally:
+            for query in spark.streams.active:
+                query.stop()
+        summary = running.result()
+    assert (summary.records, summary.matches) == (9, 6)
+    assert summary.source == {"taken": 9, "lost": 0, "misfits": 1}
+    assert sorted(whole_rows(spark, folders)) == [(0, -1), *((x, x * 10) for x in range(5))]
+
+
+def whole_rows(spark, folder):
+    found = read_whole_batches(spark, str(folder / "out"))
+    return [(row.x, -1 if row.file is None else row.file) for row in found.collect()] if found else []
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

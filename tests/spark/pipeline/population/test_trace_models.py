@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from cbnet.errors import InputError
+from cbnet.pipeline.population.synthetic_sets import synthetic_rows
+from cbnet.pipeline.population.synthetic_trace import SHAPES
+from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces
+from cbnet.pipeline.schemas import SETS
+
+ROWS = [
+    *(("web", "subscription", [0, number % 9 + 1]) for number in range(300)),
+    *(("social", "subscription", [number % 3]) for number in range(40)),
+    ("web", "subscription", []),
+]
+
+
+def test_a_model_holds_the_sets_of_its_application(frame):
+    for partitions in (1, 7):
+        models = models_of_traces(frame(ROWS, SETS, partitions), ["web", "social"], 10)
+        assert models["web"].sets.to_lists() == sorted(tags for app, _, tags in ROWS if app == "web" and tags)
+        assert models["social"].sets.to_lists() == sorted(tags for app, _, tags in ROWS if app == "social")
+        assert [(model.first_new, model.stride) for model in models.values()] == [(10, 2), (11, 2)]
+
+
+def test_a_large_trace_is_thinned_evenly(frame):
+    found = [
+        models_of_traces(frame(ROWS, SETS, partitions), ["web"], 10, most=100)["web"].sets.to_lists()
+        for partitions in (1, 7)
+    ]
+    assert found[0] == found[1]
+    counts = np.bincount([tags[1] for tags in found[0]])[1:]
+    assert set(counts.tolist()) <= {11, 12}  # a third of 33 or 34 each
+    assert len(counts) == 9
+
+
+def test_an_application_without_sets_is_refused(frame):
+    with pytest.raises(InputError, match="there are no sets of the application 'blog'"):
+        models_of_traces(frame(ROWS, SETS), ["web", "blog"], 10)
+
+
+def test_without_traces_applications_have_no_tag_in_common():
+    models = models_without_traces([*SHAPES])
+    said = [{*synthetic_rows(model, 0, np.arange(3000)).tags.tolist()} for model in models.values()]
+    for place, own in enumerate(said):
+        for other in said[:place]:
+            assert not own & other

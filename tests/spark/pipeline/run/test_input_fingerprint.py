@@ -1,0 +1,54 @@
+import os
+
+import pytest
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.run.input_fingerprint import files_fingerprint
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, text in {"a.tsv": "1", "b.tsv": "2", "_SUCCESS": ""}.items():
+        (tmp_path / "in" / name).write_text(text)
+        os.utime(tmp_path / "in" / name, (1000, 1000))
+    return tmp_path / "in"
+
+
+def test_files_are_the_same_until_one_changes(folder):
+    whole, pattern = str(folder), str(folder / "*.tsv")
+    before = files_fingerprint([whole]), files_fingerprint([pattern])
+    assert before == (files_fingerprint([whole]), files_fingerprint([pattern]))
+    (folder / "_SUCCESS").write_text("not read")
+    assert before == (files_fingerprint([whole]), files_fingerprint([pattern]))
+    (folder / "b.tsv").write_text("22")
+    assert files_fingerprint([whole]) != before[0]
+    assert files_fingerprint([pattern]) != before[1]
+
+
+def test_time_and_names_count_and_the_place_does_not(folder, tmp_path):
+    before = files_fingerprint([str(folder / "a.tsv")])
+    (tmp_path / "there").mkdir()
+    moved = (folder / "a.tsv").rename(tmp_path / "there" / "a.tsv")
+    assert files_fingerprint([str(moved)]) == before
+    os.utime(moved, (2000, 2000))
+    assert files_fingerprint([str(moved)]) != before
+    os.utime(moved, (1000, 1000))
+    assert files_fingerprint([str(moved.rename(moved.with_name("c.tsv")))]) != before
+
+
+def test_files_of_spark_have_fingerprints_too(spark, folder):
+    there = f"file://{folder}/*.tsv"
+    before = files_fingerprint([there], spark)
+    assert before == files_fingerprint([there], spark)
+    (folder / "b.tsv").write_text("22")
+    assert files_fingerprint([there], spark) != before
+    with pytest.raises(InputError, match="there is no file"):
+        files_fingerprint([f"file://{folder}/*.csv"], spark)
+    with pytest.raises(CbnetError, match="through Spark alone"):
+        files_fingerprint([there])
+
+
+def test_no_file_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="there is no file, folder or pattern"):
+        files_fingerprint([str(tmp_path / "*.tsv")])

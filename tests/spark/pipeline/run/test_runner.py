@@ -1,0 +1,242 @@
+import os
+
+import pytest
+from support.crowds import behind, minimal
+
+from cbnet.errors import InputError
+from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.runner import State, run, states
+from cbnet.pipeline.run.stage import Workplace
+from cbnet.topology import shortest_path_tree, topology
+
+SMALL = """
+seed = 3
+[network]
+graph = "aslike:40"
+routers = 2
+[population]
+clusters = 60
+[applications.web]
+descriptors = 3
+sets = 400
+[applications.video]
+share = 0.5
+descriptors = 2
+"""
+MADE = ["models", "population", "loads", "predicates", "fib", "table1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("run")
+
+
+def said(folder, text):
+    (folder / "run.toml").write_text(text)
+    return read_config(folder / "run.toml")
+
+
+def new_stages(config, spark):
+    return [outcome.name for outcome in run(config, lambda: spark) if outcome.is_new]
+
+
+def no_session():
+    raise AssertionError("Spark was asked for")
+
+
+def state_of(config):
+    return {name: state for name, state, _ in states(config)}
+
+
+@pytest.fixture(scope="module")
+def small(spark, folder):
+    """A run that was made once, with nothing before it."""
+    config = said(folder, SMALL)
+    assert {*state_of(config).values()} == {State.MISSING}
+    assert new_stages(config, spark) == MADE
+    return config
+
+
+def test_table_1_is_what_the_population_comes_to(spark, small):
+    place = Workplace(spark, small)
+    rows = [tuple(row) for row in spark.read.parquet(f"{small.out}/population").collect()]
+    assert rows
+    graph = topology("aslike:40", 3)
+    tree = shortest_path_tree(graph, place.tree.root)
+    told = {outcome.name: outcome.result for outcome in run(small, no_session)}
+    facts = told["table1"].facts
+    assert len(facts["rows"]) == 4  # two routers, each with all and with its largest interface
+    for router in place.routers:
+        neighbours = {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}
+        said_there = {neighbour: behind(rows, tree, router, neighbour) for neighbour in neighbours}
+        whole = next(row for row in facts["rows"] if row["router"] == graph.name(router) and row["interface"] is None)
+        assert whole["interfaces"] == len(neighbours)
+        assert whole["destinations"] == len(graph) - 1
+        assert whole["descriptors"] == sum(map(len, said_there.values()))
+        assert whole["tags"] == sum(len(tags) for sets in said_there.values() for tags in sets)
+        assert whole["kept"] == sum(len(minimal(sets)) for sets in said_there.values())
+    offers = sum(row[2] == "offer" for row in rows)
+    assert facts["roles"]["offer"]["descriptors"] == offers
+    assert facts["roles"]["subscription"]["descriptors"] == len(rows) - offers
+
+
+def test_the_second_run_needs_no_spark(small):
+    again = [*run(small, no_session)]
+    assert [(outcome.name, outcome.is_new) for outcome in again] == [(name, False) for name in MADE]
+    assert {*state_of(small).values()} == {State.DONE}
+    assert all(outcome.result.facts["cost"]["shuffle_bytes"] >= 0 for outcome in again)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("before", "after", "stale"),
+    [
+        ("routers = 2", "routers = [3]", {"fib", "table1"}),
+        ("routers = 2", "routers = 2\nroot = 5", {"fib", "table1"}),
+        ("clusters = 60", "clusters = 61", {"population", "loads", "predicates", "fib", "table1"}),
+        ("descriptors = 3", "descriptors = 4", {"population", "loads", "predicates", "fib", "table1"}),
+        ("seed = 3", "seed = 4", {*MADE}),
+        ("seed = 3", "# a comment\nseed = 3", set()),
+    ],
+)
+def test_only_what_depends_on_a_change_is_stale(folder, before, after, stale):
+    found = state_of(said(folder, SMALL.replace(before, after)))
+    assert {name for name, state in found.items() if state is State.STALE} == stale
+    assert State.MISSING not in found.values()
+
+
+@pytest.mark.usefixtures("small")
+def test_only_what_is_stale_or_new_is_run(spark, folder):
+    more = "\n[all_routers]\ndistinct = true\n[folded]\nk = [1, 2]\n[tables]\n[live]\ntrees = 2\n"
+    config = said(folder, SMALL.replace("routers = 2", "routers = [3, 0]") + more)
+    added = ["all_routers", "distinct", "folded/1", "folded/2", "tables", "live"]
+    assert new_stages(config, spark) == ["fib", "table1", *added]
+    facts = {outcome.name: outcome.result.facts for outcome in run(config, no_session)}
+    for row in facts["table1"]["rows"]:
+        if row["interface"] is None:  # three ways to one number, and one that is larger
+            name = str(row["router"])
+            assert facts["all_routers"]["kept"][name] == row["kept"]
+            assert facts["folded/1"]["rows"][[3, 0].index(row["router"])]["entries"] == row["kept"]
+            assert row["kept"] <= facts["distinct"]["distinct"][name] <= row["descriptors"]
+    assert {file.name for file in (folder / "run" / "tables").glob("*.cbt")} == {"3.cbt", "0.cbt"}
+    assert "trees" not in (folder / "run" / "live" / "network.toml").read_text()
+    assert (folder / "run" / "live" / "tables" / "3.cbt").exists()
+
+
+def test_a_result_without_its_last_file_is_made_again(spark, tmp_path):
+    config = said(tmp_path, "[network]\ngraph = 'ring:5'\n[population]\nclusters = 0\n")
+    assert new_stages(config, spark) == MADE
+    whole = [*run(config, no_session)][-1].result.facts["rows"][0]
+    assert (whole["descriptors"], whole["kept"], whole["destinations"]) == (0, 0, 4)  # of nobody
+    (tmp_path / "run" / "loads" / "_cbnet.json").unlink()
+    assert new_stages(config, spark) == ["loads"]
+
+
+BOOKMARKS = [
+    ("ann", "u1", "News Jazz"), ("ann", "u2", "news vinyl"), ("bob", "u1", "news"), ("bob", "u3", "piano"),
+    ("eve", "u4", ""), ("eve", "u5", "running shoes"), ("fay", "u6", "runs news"), ("fay", "u7", "news cats"),
+]  # fmt: skip
+
+
+def traces(folder, rejected=0.5):
+    lines = ["user\titem\ttags", *("\t".join(row) for row in BOOKMARKS), "torn line"]
+    (folder / "bookmarks.tsv").write_text("\n".join(lines) + "\n")
+    (folder / "tweets.tsv").write_text("user\tlink\thashtags\nann\tl1\t#news #now\nbob\tl1\t#late\nbob\tl2\t\n")
+    (folder / "follows.txt").write_text("eve ann\nfay ann\nfay bob\n")
+    words = {"a": "guitar strings tuning guitar", "b": "garden soil roses garden"}
+    posts = [(user, words[user]) for user in "ab" for _ in range(4)]
+    (folder / "posts.tsv").write_text("".join(f"{user}\t{text}\n" for user, text in posts))
+    text = f"""
+        [network]
+        graph = "ring:6"
+        [population]
+        clusters = 40
+        [sources.bookmarks]
+        preset = "bookmarks"
+        path = "bookmarks.tsv"
+        most_rejected = {rejected}
+        [sources.tweets]
+        preset = "tweets"
+        path = "tweets.tsv"
+        [sources.follows]
+        preset = "followers"
+        path = "follows.txt"
+        [sources.posts]
+        preset = "posts"
+        path = "posts.tsv"
+        [topics]
+        topics = 2
+        iterations = 2
+        sample = 1.0
+        [applications.web]
+        read = "bookmarks"
+        descriptors = 2
+        sets = "trace"
+        [applications.blog]
+        read = "posts"
+        [applications.video]
+        share = 0.0
+        [applications.followed]
+        kind = "social"
+        read = "tweets"
+        followers = "follows"
+        sets = "trace"
+    """
+    return said(folder, text)
+
+
+def test_too_many_malformed_rows_stop_a_run_and_lie_aside(spark, tmp_path):
+    config = traces(tmp_path, rejected=0.01)
+    with pytest.raises(InputError, match="too many malformed rows") as raised:
+        new_stages(config, spark)
+    assert f"these rows are in {tmp_path}/run/rejected/bookmarks" in str(raised.value)
+    ((file, row, reason, text),) = spark.read.parquet(f"{config.out}/rejected/bookmarks").collect()
+    assert (file, row, text) == (f"{tmp_path}/bookmarks.tsv", 10, "torn line")
+    assert reason
+    assert state_of(config)["sources/bookmarks"] is State.MISSING
+
+
+def test_from_traces_to_table_1(spark, tmp_path):
+    config = traces(tmp_path)
+    names = new_stages(config, spark)
+    sources = ["sources/bookmarks", "sources/posts", "sources/tweets", "sources/follows"]
+    descriptors = [f"descriptors/{name}" for name in ("web", "blog", "video", "followed")]
+    assert names == [*sources, *descriptors, "tags", "sets", *MADE]
+    results = {outcome.name: outcome.result for outcome in run(config, no_session)}
+    assert results["sources/bookmarks"].facts["lines"] == 9
+    assert sum(results["sources/bookmarks"].facts["rejected"].values()) == 1
+    web = results["descriptors/web"].facts["yield"]
+    assert (web["read"], web["users_read"], web["kept"], web["derived"], web["users"]) == (8, 4, 7, 7, 4)
+    followed = results["descriptors/followed"].facts["yield"]
+    # late, new, now describe l1: eve subscribes to it once, and fay, who follows both, once
+    assert (followed["read"], followed["kept"], followed["derived"], followed["users"]) == (3, 2, 2, 2)
+    assert results["descriptors/blog"].facts["yield"]["read"] == 8
+    tags = {row.tag: row.id for row in spark.read.parquet(f"{config.out}/tags").collect()}
+    assert tags["news"] < tags["jazz"]
+    said_tags = {
+        tuple(row.tags) for row in spark.read.parquet(f"{config.out}/population").where("app = 'web'").collect()
+    }
+    own = [{"news", "jazz"}, {"news", "vinyl"}, {"news"}, {"piano"}, {"run", "shoe"}, {"run", "news"}, {"news", "cat"}]
+    assert said_tags <= {tuple(sorted(tags[tag] for tag in row)) for row in own}
+    rows = [tuple(row) for row in spark.read.parquet(f"{config.out}/population").collect()]
+    place = Workplace(spark, config)
+    (router,), tree = place.routers, place.tree
+    neighbours = {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}
+    kept = sum(len(minimal(behind(rows, tree, router, neighbour))) for neighbour in neighbours)
+    assert results["table1"].facts["rows"][0]["kept"] == kept  # one tag is in half of all sets of the web
+    os.utime(tmp_path / "tweets.tsv", (1000, 1000))
+    stale = {name for name, state in state_of(config).items() if state is State.STALE}
+    assert stale == {"sources/tweets", "descriptors/followed", "tags", "sets", *MADE}
+
+
+def test_an_empty_trace_is_named(spark, tmp_path):
+    (tmp_path / "b.tsv").write_text("user\titem\ttags\n")
+    text = "[network]\ngraph = 'ring:6'\n[sources.b]\npreset = 'bookmarks'\npath = 'b.tsv'\n[applications.web]\nread = 'b'\n"
+    with pytest.raises(InputError, match="there are no sets of the application 'web'"):
+        new_stages(said(tmp_path, text), spark)
+
+
+def test_a_missing_file_is_named_before_anything_runs(tmp_path):
+    config = said(tmp_path, "[sources.b]\npreset = 'bookmarks'\npath = 'b.tsv'\n[applications.web]\nread = 'b'\n")
+    with pytest.raises(InputError, match=r"there is no file, folder or pattern '.*b\.tsv'"):
+        [*run(config, no_session)]

@@ -1,0 +1,54 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from support.crowds import crowd, minimal, said_by
+
+from cbnet.pipeline.tables import minimal_descriptors as minimal_job
+from cbnet.pipeline.tables.minimal_descriptors import questions
+from cbnet.pipeline.tables.tag_sets import TagSets
+from cbnet.pipeline.tables.tree_targets import Targets
+
+
+def batches_of(rows, size):
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        nodes = pa.array([row[0] for row in part], pa.int32())
+        yield pa.RecordBatch.from_arrays([nodes, TagSets.of(row[3] for row in part).to_arrow()], ["node", "tags"])
+
+
+@pytest.mark.parametrize("held", [1, 50, 1 << 20])
+def test_a_part_loses_only_what_is_covered_however_little_is_held(monkeypatch, held):
+    monkeypatch.setattr(minimal_job, "_HELD", held)
+    rows = crowd(8, 500)
+    kept = [
+        (group, tuple(tags))
+        for batch in minimal_job._reduce_parts(batches_of(rows, 40), Targets.themselves(8))
+        for group, tags in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+    ]
+    expected = {(node, tags) for node, sets in said_by(rows).items() for tags in minimal(sets)}
+    assert expected <= {*kept}
+    assert {*kept} <= {(node, tags) for node, sets in said_by(rows).items() for tags in sets}
+    if held > len(rows):
+        assert sorted(kept) == sorted(expected)
+
+
+def test_a_node_may_have_several_targets_or_none():
+    targets = Targets(np.array([0, 2, 2]), np.array([5, 6], dtype=np.int32), np.array([1, 2], dtype=np.uint64))
+    rows = [(0, "", "", [1]), (1, "", "", [2])]
+    [batch] = minimal_job._reduce_parts(batches_of(rows, 10), targets)
+    assert batch.to_pydict() == {"group": [5, 6], "tags": [[1], [1]], "trees": [1, 2]}
+
+
+def test_a_set_stays_at_its_rarest_tag_and_asks_at_the_others(frame):
+    rows = [row.asDict() for row in questions(frame([(0, [40, 50, 90])], "group int, tags array<int>", 1)).collect()]
+    assert rows == [{"group": 0, "tags": [40, 50, 90], "length": length, "copy": 0} for length in (1, 2, 3)]
+
+
+def test_sets_of_frequent_tags_stay_in_several_places_and_ask_in_one(frame):
+    rows = questions(frame([(0, [3, 7])], "group int, tags array<int>", 1)).collect()
+    asked = [row["copy"] for row in rows if row["length"] == 1]
+    assert len(asked) == 1
+    stays = sorted(row["copy"] for row in rows if row["length"] == 2)
+    assert stays == [*range(len(stays))]
+    assert len(stays) > 1
+    assert asked[0] in stays

@@ -1,0 +1,80 @@
+"""Domains in memory, and the same routers as one flat network: what live domains are compared with."""
+
+from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network.simulation.memory_gateway import MemoryGateway
+
+SETTLING = 9.0  # seconds, for each domain that a change has to pass
+
+
+class Domains:
+    """Networks with gateways between them; a client at each router.
+
+    domains: "a1-a2 a2-a3; b1-b2", cables inside each domain, or a name alone. gateways: {"g": "a1 b2"}, to which routers
+    each is cabled: by their first letters it is in these domains.
+    """
+
+    def __init__(self, domains, gateways, *, seed=0, schemes=("psf",), outside="all"):
+        self.memory = Memory(seed)
+        self.outside = outside
+        self.domains = [part.split() for part in domains.split(";")]
+        names = [sorted({name for cable in part for name in cable.split("-")}) for part in self.domains]
+        self.routers = [name for part in names for name in part]
+        self.scheme = {part[0][0]: schemes[number % len(schemes)] for number, part in enumerate(names)}
+        for name in self.routers:
+            self.memory.add(Settings(name, network=name[0], scheme=self.scheme[name[0]]))
+        for part in self.domains:
+            for cable in part:
+                if "-" in cable:
+                    self.memory.lay(*cable.split("-"))
+        self.gateways = {name: self._gateway(name, said.split()) for name, said in gateways.items()}
+        self.clients = {name: MemoryClient(self.memory, f"at {name}", name) for name in self.routers}
+        self.got = {}
+
+    def _gateway(self, name, at):
+        sides = sorted({router[0] for router in at})
+        settings = [Settings(f"{name}@{side}", network=side, scheme=self.scheme[side]) for side in sides]
+        made = MemoryGateway(self.memory, name, settings, self.outside)
+        for router in at:
+            self.memory.lay(router, f"{name}@{router[0]}")
+        return made
+
+    def settle(self, domains=None):
+        self.memory.run(SETTLING + 3 * (domains or len(self.domains)))
+
+    def deliveries(self, message, tags=()):
+        """Publish a message at every router; return who got it: source, router, subscription, each so often."""
+        for client in self.clients.values():
+            client.deliveries.clear()
+        for name, client in self.clients.items():
+            if self.memory.hosts[name].router is not None:
+                client.publish(message, name.encode(), tags)
+        self.memory.run(3 + 2 * len(self.domains))
+        return sorted(
+            (each.payload.decode(), name, each.subscription)
+            for name, client in self.clients.items()
+            for each in client.deliveries
+        )
+
+    def filters(self):
+        """Return how many filters each router has in its records."""
+        return {
+            name: host.router.database.predicates.count
+            for name, host in self.memory.hosts.items()
+            if host.router is not None
+        }
+
+
+def flat(domains, gateways, *, seed=0, scheme="psf"):
+    """Return the same as one network in one domain, with each gateway as a router."""
+    cables = [cable for part in domains.split(";") for cable in part.split()]
+    cables += [f"{router}-{name}" for name, said in gateways.items() for router in said.split()]
+    network = Domains("x", {}, seed=seed)  # a network with nothing in it yet
+    network.memory = Memory(seed)
+    names = sorted({name for cable in cables for name in cable.split("-")})
+    for name in names:
+        network.memory.add(Settings(name, scheme=scheme))
+    for cable in cables:
+        if "-" in cable:
+            network.memory.lay(*cable.split("-"))
+    network.clients = {name: MemoryClient(network.memory, f"at {name}", name) for name in names if name not in gateways}
+    return network

@@ -1,0 +1,120 @@
+"""Small live networks in memory, and one router alone with scripted neighbours."""
+
+from cbnet import parse_filter
+from cbnet.network.link.actions import Send, Shut
+from cbnet.network.link.settings import Settings
+from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.records import Version
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import Hello, Publish
+from cbnet.network.router.router import Router
+from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_network import Memory
+
+
+class Alone:
+    """A router whose neighbours and clients the test plays itself."""
+
+    def __init__(self, name="a", life=100, **settings):
+        self.router = Router(Settings(name, **settings), life)
+        self.now = 0.0
+        self.router.tick(self.now)
+
+    def wait(self, seconds=0.1):
+        """Let time pass in small steps; return what the router does meanwhile."""
+        done = []
+        for _ in range(round(seconds / 0.1)):
+            self.now += 0.1
+            done += self.router.tick(self.now)
+        return done
+
+    def open(self, link, hello):
+        done = self.router.opened(link, self.now)
+        return done + self.say(link, hello)
+
+    def router_link(self, link, name, life=1, **changes):
+        return self.open(link, hello("router", name, life=life, **changes))
+
+    def client_link(self, link, name="c"):
+        return self.open(link, hello("client", name, life=0, scheme=""))
+
+    def say(self, link, *frames):
+        return [action for frame in frames for action in self.router.received(link, frame, self.now)]
+
+    def close(self, link):
+        return self.router.closed(link, self.now)
+
+
+def hello(role, name, *, low=1, high=1, network="cbnet", life=1, scheme="psf"):
+    return Hello(low, high, role, name, network, life, scheme)
+
+
+def sent(actions, kind=object, link=None):
+    """Return the frames of a kind that are sent, over one link or over all."""
+    chosen = [a for a in actions if isinstance(a, Send) and isinstance(a.frame, kind)]
+    return [action.frame for action in chosen if link is None or action.link == link]
+
+
+def links_of(actions, kind):
+    """Return the links over which frames of a kind are sent."""
+    return [a.link for a in actions if isinstance(a, Send) and isinstance(a.frame, kind)]
+
+
+def shut(actions):
+    """Return the links that are closed, with the reasons."""
+    return {action.link: action.reason for action in actions if isinstance(action, Shut)}
+
+
+class Lab:
+    """A network in memory, with a client at each router."""
+
+    def __init__(self, links, seed=1, **settings):
+        """Take links such as `a-b:2 b-c`."""
+        self.memory = Memory(seed)
+        lengths = {}
+        for said in links.split():
+            ends, _, length = said.partition(":")
+            a, _, b = ends.partition("-")
+            lengths[a, b] = int(length or 1)
+        self.names = sorted({name for pair in lengths for name in pair})
+        for name in self.names:
+            weights = {b if a == name else a: length for (a, b), length in lengths.items() if name in (a, b)}
+            self.memory.add(Settings(name, weights=weights, **settings))
+        for pair in lengths:
+            self.memory.lay(*pair)
+        self.clients = {name: MemoryClient(self.memory, f"client of {name}", name) for name in self.names}
+        self.memory.run(3.0)
+
+    def run(self, seconds):
+        self.memory.run(seconds)
+
+    def router(self, name):
+        return self.memory.router(name)
+
+    def payloads(self, name):
+        return [delivery.payload for delivery in self.clients[name].deliveries]
+
+    def answers(self, name, kind):
+        return [answer for answer in self.clients[name].answers if isinstance(answer, kind)]
+
+
+def database(links, wants=()):
+    """Return the database of links such as `a-b:2`, each told by both ends, and of predicates by node."""
+    neighbours = {}
+    for said in links.split():
+        ends, _, length = said.partition(":")
+        a, b = ends.split("-")
+        neighbours.setdefault(a, {})[b] = int(length or 1)
+        neighbours.setdefault(b, {})[a] = int(length or 1)
+    db = Database(100)
+    for owner, own in neighbours.items():
+        db.install_links(owner, Version(1, 1), 0, own, 0)
+    for owner, text in dict(wants).items():
+        filter = parse_filter(text)
+        db.install_whole(owner, Version(1, 1), 0, {filter_to_bytes(filter): filter}, 0)
+    return db
+
+
+def content(tags=(), **attributes):
+    return Content(Publish(1, attributes, list(tags), b"", False))

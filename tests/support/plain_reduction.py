@@ -1,0 +1,49 @@
+"""Reduction by asking every pair, one range at a time: what `reduce` must give, index and kernel or not."""
+
+from cbnet.language import Filter, Predicate
+from cbnet.language.relations.covering import Analysis
+from cbnet.language.relations.ranges import AttributeRange, by_name
+from cbnet.language.relations.reduction import plain_needed
+
+
+def plain_reduce(predicate, rules="full"):
+    filters = [reduced for filter in predicate for reduced in plain_filter(filter, rules)]
+    covers = covers_together if rules == "full" else covers_one_by_one
+    sizes = [len(filter.constraints) + len(filter.tags) for filter in filters]
+    order = sorted(range(len(filters)), key=sizes.__getitem__)
+    needed = plain_needed(order, lambda wide, narrow: covers(filters[wide], filters[narrow]))
+    return Predicate(filters[place] for place in sorted(needed))
+
+
+def covers_together(wide, narrow):
+    return Analysis(narrow).implies(wide)
+
+
+def covers_one_by_one(wide, narrow):
+    return wide.tags <= narrow.tags and all(
+        any(implies_alone(other, asked) for other in narrow.constraints if other.name == asked.name)
+        for asked in wide.constraints
+    )
+
+
+def implies_alone(narrow, wide):
+    alone = AttributeRange([narrow])
+    return alone.is_empty or alone.implies(wide)
+
+
+def plain_filter(filter, rules):
+    """Yield the filter without the constraints that others on the same attribute imply; nothing if it is empty."""
+    if rules == "full" and not Analysis(filter).is_satisfiable:
+        return
+    kept = []
+    for group in by_name(filter.constraints).values():
+        for constraint in list(group):
+            others = [other for other in group if other is not constraint]
+            if any(implies_alone(other, constraint) for other in others):
+                group = others
+        for constraint in list(group) if rules == "full" else ():
+            others = [other for other in group if other is not constraint]
+            if others and AttributeRange(others).implies(constraint):
+                group = others
+        kept += group
+    yield Filter([constraint for constraint in filter.constraints if constraint in kept], filter.tags)

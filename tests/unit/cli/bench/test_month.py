@@ -1,0 +1,39 @@
+import json
+
+from cbnet.network.announce.subscriptions import Subscriptions
+
+SHORT = ("--topology", "ring:5", "--hours", 0.02)
+
+
+def test_bench_month_says_what_became_of_the_messages(cbnet):
+    outcome = cbnet("bench", "month", *SHORT, "--scheme", "psf,drp", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    rows = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [row["scheme"] for row in rows] == ["psf", "drp"]
+    for row in rows:
+        assert (row["routers"], row["links"], row["clients"]) == (5, 5, 10)
+        assert (row["missed_quiet"], row["twice"], row["spurious"], row["wrong"]) == (0, 0, 0, [])
+        assert row["messages"] >= row["quiet_messages"] > 0
+        assert row["p50_s"] <= row["p95_s"] <= row["worst_s"]
+        assert row["is_good"]
+
+
+def test_bench_month_shows_it_to_people(cbnet):
+    outcome = cbnet("bench", "month", *SHORT, "--scheme", "multitree")
+    assert (outcome.code, outcome.err) == (0, "")
+    for said in ("5 routers, 5 links, 10 clients", "missed: quiet", "Recoveries", "nothing is missed: 0 were"):
+        assert said in outcome.out
+
+
+def test_what_is_missed_ends_with_code_1(cbnet, monkeypatch):
+    monkeypatch.setattr(Subscriptions, "matched", lambda *_: {})
+    outcome = cbnet("bench", "month", *SHORT, "--scheme", "psf")
+    assert outcome.code == 1
+    assert "BROKEN" in outcome.out
+    assert "please report this" in outcome.err
+
+
+def test_an_unknown_scheme_is_refused(cbnet):
+    outcome = cbnet("bench", "month", "--scheme", "psf,flooding")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "error: unknown scheme 'flooding'; use all, or some of psf, ips, pif, drp, multitree\n"

@@ -1,0 +1,449 @@
+import json
+import os
+from xml.etree import ElementTree
+
+import pytest
+from support.networks import RING, TWELVE
+
+from cbnet.routing.schemes import pif
+from cbnet.topology import topology
+
+KEYS = [
+    "scheme", "messages", "delivered", "missed", "spurious", "duplicates", "packets", "stretch_mean", "stretch_max",
+    "header_bytes", "state_bits", "state_bits_formula", "state_bits_estimated",
+]  # fmt: skip
+POWERLAW = ("--topology", "powerlaw:200", "--random", "receivers=50,filters=3")
+
+
+def rows(outcome):
+    assert (outcome.code, outcome.err) == (0, "")
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+def by_scheme(outcome):
+    return {row.pop("scheme"): row for row in rows(outcome)}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The twelve nodes of [2006 Fig. 1], and predicates for its Fig. 4."""
+    for name, said in (("twelve", TWELVE), ("ring", RING)):
+        edges = (edge.replace("-", " ").replace(":", " ") for edge in said.split())
+        (tmp_path / f"{name}.edges").write_text("\n".join(edges))
+    wanting = "\n".join(f"{node} = '#a'" for node in (2, 3, 4, 8))
+    (tmp_path / "four.toml").write_text(f"[interfaces]\n{wanting}\n")
+    (tmp_path / "two.toml").write_text("[interfaces]\n2 = '#a'\n4 = '#a'\n")
+    (tmp_path / "one.jsonl").write_text('{"#": ["a"]}\n')
+    return tmp_path
+
+
+def given(files, name, predicates, *more):
+    return ("simulate", "--topology", files / f"{name}.edges", "--predicates", files / predicates,
+            "--messages", files / "one.jsonl", *more)  # fmt: skip
+
+
+def test_all_schemes_deliver_figure_4_as_the_paper_says(cbnet, files):
+    found = by_scheme(cbnet(*given(files, "twelve", "four.toml", "--source", "1", "--json")))
+    assert list(found) == ["psf", "ips", "pif", "drp"]
+    for row in found.values():
+        # 1-6, 6-2, 2-3, 6-7, 7-4, 7-8
+        assert (row["messages"], row["delivered"], row["missed"], row["packets"]) == (1, 4, 0, 6)
+        assert (row["spurious"], row["duplicates"], row["stretch_mean"], row["stretch_max"]) == (0, 0, 1.0, 1.0)
+    assert found["psf"]["header_bytes"] == found["ips"]["header_bytes"] == found["pif"]["header_bytes"] == 6
+    assert found["drp"]["header_bytes"] == 5 + 3 + 3 + 2 + 2 + 2  # {2,3,4,8}, {2,3}, {4,8}, {3}, {4}, {8}
+
+
+def test_the_ring_of_figure_3_costs_pif_a_spurious_packet(cbnet, files):
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", "--source", "1", "--scheme", "psf,pif", "--json")))
+    assert {name: (row["packets"], row["spurious"]) for name, row in found.items()} == {"psf": (2, 0), "pif": (3, 1)}
+
+
+def test_a_thousand_messages_on_a_power_law_graph_are_delivered_as_promised(cbnet):
+    found = rows(cbnet("simulate", *POWERLAW, "--messages", 1000, "--json"))
+    assert [list(row) for row in found] == [KEYS] * 4
+    for row in found:
+        assert (row["messages"], row["missed"], row["duplicates"]) == (1000, 0, 0)
+        assert row["spurious"] == 0 or row["scheme"] == "pif"
+        assert row["delivered"] > 1000  # messages match some receivers
+        assert row["state_bits"] > 0
+    assert len({row["delivered"] for row in found}) == 1
+    assert [row["scheme"] for row in found if row["state_bits_formula"] is None] == ["ips"]
+
+
+def test_another_seed_makes_another_network(cbnet):
+    one, same, other = (
+        cbnet("simulate", *POWERLAW, "--scheme", "drp", "--json", "--seed", seed).out for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_people_get_tables(cbnet, files):
+    outcome = cbnet(*given(files, "twelve", "four.toml"))
+    assert (outcome.code, outcome.err) == (0, "")
+    first, *rest = outcome.out.splitlines()
+    assert first.endswith("twelve.edges: 12 nodes, 15 edges, 12 senders, 4 receivers, 4 filters, 1 message")
+    assert [line.split()[0] for line in rest if line[:3] in ("psf", "ips", "pif", "drp")] == 2 * [
+        "psf", "ips", "pif", "drp"
+    ]  # fmt: skip
+
+
+def test_names_of_nodes_are_no_markup(cbnet, files):
+    (files / "odd.edges").write_text("[red]a b\nb [/x]c\n")
+    (files / "b.toml").write_text("[interfaces]\nb = '#a'\n")
+    outcome = cbnet(*given(files, "odd", "b.toml", "--scheme", "drp", "--classes", 3))
+    assert (outcome.code, outcome.err) == (0, "")
+    shown = outcome.out.partition("Classes of senders")[2].splitlines()
+    # b is in the middle: on a line of three, a router tells its two sides and itself apart
+    assert [line.split() for line in shown[3:6]] == [
+        ["[/x]c", "1", "3", "2"],
+        ["[red]a", "1", "3", "2"],
+        ["b", "2", "3", "3"],
+    ]
+
+
+def test_blanks_between_what_is_random_are_allowed(cbnet):
+    one, other = (
+        cbnet("simulate", "--topology", "ring:9", "--random", said, "--json", "--scheme", "drp")
+        for said in ("receivers=5,filters=2", " receivers=5, filters=2")
+    )
+    assert rows(one) == rows(other)
+
+
+def test_messages_cannot_be_made_where_nothing_can_match(cbnet, files):
+    (files / "none.toml").write_text("[interfaces]\n2 = 'x < 1 and x > 2'\n")
+    outcome = cbnet("simulate", "--topology", files / "ring.edges", "--predicates", files / "none.toml")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == ("error: no message can match these predicates; give messages of your own: --messages FILE\n")
+
+
+def test_predicates_may_be_a_compiled_table(cbnet, files):
+    assert cbnet("compile", files / "four.toml", "-o", files / "four.cbt").code == 0
+    one, other = (cbnet(*given(files, "twelve", name, "--json")) for name in ("four.toml", "four.cbt"))
+    assert rows(one) == rows(other)
+
+
+def test_made_messages_match_somebody(cbnet, files):
+    outcome = cbnet("simulate", "--topology", files / "twelve.edges", "--predicates", files / "four.toml",
+                    "--messages", 50, "--source", 1, "--scheme", "psf", "--json")  # fmt: skip
+    assert by_scheme(outcome)["psf"]["delivered"] == 50 * 4
+
+
+def test_the_unicast_of_drp_may_be_one_tree_and_its_header_the_whole_partition(cbnet):
+    plain, tree, partition = (
+        by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "drp", "--json", *more))["drp"]
+        for more in ((), ("--unicast", "tree"), ("--partition",))
+    )
+    assert plain["stretch_mean"] == 1.0 < tree["stretch_mean"] <= tree["stretch_max"]
+    assert tree["state_bits"] < plain["state_bits"]
+    assert partition["packets"] == plain["packets"]
+    assert partition["header_bytes"] > plain["header_bytes"]
+
+
+@pytest.mark.parametrize("trees", [1, 8])
+def test_trees_deliver_all_by_longer_ways_and_the_least_extra_length_is_the_shortest(cbnet, trees):
+    found = {
+        commit: by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf,multitree", "--trees", trees,
+                                "--commit", commit, "--json"))
+        for commit in ("random", "flow", "least")
+    }  # fmt: skip
+    for row in found.values():
+        multitree = row["multitree"]
+        assert multitree["delivered"] == row["psf"]["delivered"]
+        assert (multitree["missed"], multitree["spurious"], multitree["duplicates"]) == (0, 0, 0)
+        assert 1.0 < multitree["stretch_mean"] <= multitree["stretch_max"]
+        assert multitree["state_bits"] < row["psf"]["state_bits"]
+        assert multitree["state_bits_formula"] is None
+    stretches = {commit: row["multitree"]["stretch_mean"] for commit, row in found.items()}
+    assert (stretches["least"] < stretches["random"]) == (trees > 1)
+
+
+@pytest.mark.parametrize(
+    ("root", "stretch"),
+    [("1", 1.0), ("3", 2.0)],  # from 1 to 2 it is 3; on the tree from 3 the way is 1-4-3-2, which is 6
+)
+def test_roots_may_be_named(cbnet, files, root, stretch):
+    chosen = ("--scheme", "multitree", "--root", root, "--source", "1", "--json")
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", *chosen)))
+    assert (found["multitree"]["delivered"], found["multitree"]["stretch_max"]) == (2, stretch)
+
+
+@pytest.mark.parametrize("outside", ["exact", "names", "all"])
+def test_domains_deliver_as_the_flat_network_and_know_less_the_wider_the_summary(cbnet, outside):
+    chosen = ("--scheme", "multitree,domains", "--trees", 2, "--domains", 8, "--outside", outside, "--json")
+    found = by_scheme(cbnet("simulate", *POWERLAW, *chosen))
+    flat, domains = found["multitree"], found["domains"]
+    assert domains["delivered"] == flat["delivered"]
+    assert (domains["missed"], domains["duplicates"]) == (0, 0)
+    assert (domains["spurious"] > 0) == (outside != "exact")
+    assert (domains["state_bits"] < flat["state_bits"] / 4) == (outside != "exact")
+    assert domains["state_bits_formula"] is None
+
+
+def test_domains_may_be_a_file_and_their_roots_named(cbnet, files):
+    (files / "domains.txt").write_text("1 west  # its gateway\n2, west\n3 east\n4 east\n")
+    chosen = ("--scheme", "domains", "--domains", files / "domains.txt", "--root", "1", "--source", "1", "--json")
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", *chosen)))["domains"]
+    # the tree from 1 reaches the east by 1-4; 2 is reached by 1-2, the only link inside the west
+    assert (found["delivered"], found["packets"], found["stretch_max"]) == (2, 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1 west\n2 west\n3 east\n", "domains.txt: the node 4 has no domain; write 4 NAME"),
+        ("1 west\n1 east\n", "domains.txt:2: the node 1 has a domain already: west; keep one of the two lines"),
+        ("1 west east\n", "domains.txt:1: '1 west east' is not a node with its domain; write the two names: a north"),
+        ("7 west\n", "domains.txt:1: the graph has no node '7'"),
+        ("1 w\n2 e\n3 w\n4 e\n", "the domain w falls apart: no way inside leads from 1 to 3; make them two domains"),
+    ],
+)
+def test_mistakes_in_a_file_of_domains_are_told(cbnet, files, text, problem):
+    (files / "domains.txt").write_text(text)
+    outcome = cbnet(*given(files, "ring", "two.toml", "--scheme", "domains", "--domains", files / "domains.txt"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+
+
+def test_larger_networks_of_domains_are_estimated(cbnet, monkeypatch):
+    chosen = ("--scheme", "domains", "--domains", 8, "--json")
+    [exact] = rows(cbnet("simulate", *POWERLAW, *chosen))
+    monkeypatch.setattr("cbnet.cli.lab.simulate._COUNTED", 100)
+    monkeypatch.setattr("cbnet.cli.lab.simulate._SAMPLED", 150)
+    estimated = json.loads(cbnet("simulate", *POWERLAW, *chosen).out)
+    assert (exact["state_bits_estimated"], estimated["state_bits_estimated"]) == (False, True)
+    assert estimated["state_bits"] == pytest.approx(exact["state_bits"], rel=0.15)
+
+
+def test_the_tree_in_the_header_takes_the_ways_of_psf_and_some_more(cbnet):
+    found = by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf,treeheader", "--json"))
+    psf, own = found["psf"], found["treeheader"]
+    assert (own["delivered"], own["missed"], own["stretch_max"]) == (psf["delivered"], 0, 1.0)
+    assert own["packets"] >= psf["packets"]
+    assert own["state_bits"] < psf["state_bits"]
+    assert own["header_bytes"] > psf["header_bytes"]
+
+
+def test_more_bits_in_the_header_save_packets(cbnet):
+    few, many = (
+        by_scheme(
+            cbnet("simulate", *POWERLAW, "--scheme", "treeheader", "--hashes", 4, "--header-bits", bits, "--json")
+        )
+        for bits in (64, 1024)
+    )
+    assert few["treeheader"]["packets"] > many["treeheader"]["packets"]
+    assert few["treeheader"]["delivered"] == many["treeheader"]["delivered"]
+
+
+def test_filters_that_name_everything_are_refused_with_what_to_do(cbnet):
+    full = ("--scheme", "treeheader", "--hashes", 1, "--header-bits", 8, "--messages", 20)
+    outcome = cbnet("simulate", "--topology", "grid:10x10", "--random", "receivers=90", *full)
+    assert outcome.code == 2
+    assert outcome.err == (
+        "error: treeheader: the filters name so many links that packets did not end; "
+        "give it more --hashes or more --header-bits\n"
+    )
+
+
+def test_fewer_senders_need_less_state(cbnet):
+    few, all_nodes = (
+        by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
+        for more in (("--senders", 20), ())
+    )
+    assert few["state_bits"] < all_nodes["state_bits"] / 5
+
+
+def test_classes_of_senders_are_counted_at_random_routers(cbnet):
+    found = rows(cbnet("simulate", "--topology", "tree:15", "--random", "receivers=5", "--scheme", "drp",
+                       "--classes", 4, "--json"))[1:]  # fmt: skip
+    assert len(found) in (4, 5)  # the one with the most neighbours may be among the others
+    neighbours = dict(enumerate(topology("tree:15").degrees.tolist()))
+    for row in found:
+        assert row["senders"] == 15
+        assert row["neighbours"] == neighbours[row["router"]]
+        assert row["classes"] == row["neighbours"] + 1  # their sides, and itself
+    shown = cbnet("simulate", "--topology", "tree:15", "--random", "receivers=5", "--classes", 4).out
+    assert "Classes of senders that a router cannot tell apart" in shown
+
+
+def test_a_delivery_is_drawn(cbnet, files):
+    drawn = files / "drawn.svg"
+    outcome = cbnet(*given(files, "twelve", "four.toml", "--source", 1, "--scheme", "pif", "--draw", drawn))
+    assert (outcome.code, outcome.err) == (0, "")
+    root = ElementTree.parse(drawn).getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    assert root.find(f"{name}title").text == "pif: #a from 1"
+    arrows = [line for line in root.iter(f"{name}line") if line.get("marker-end")]
+    assert len(arrows) == 6
+
+
+def test_a_node_that_is_reached_in_vain_is_drawn_so(cbnet, files):
+    drawn = files / "drawn.svg"
+    assert cbnet(*given(files, "ring", "two.toml", "--source", 1, "--scheme", "pif", "--draw", drawn)).code == 0
+    # in figure 3, 3 gets what nobody behind it wants: one node, and one circle of the legend
+    assert drawn.read_text().count("#f0a63c") == 2
+
+
+def test_a_drawing_that_cannot_be_written_is_refused_before_the_run(cbnet, files, monkeypatch):
+    monkeypatch.setattr("os.access", lambda _, mode, **__: mode != os.W_OK)
+    outcome = cbnet(*given(files, "ring", "two.toml", "--draw", files / "a.svg"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"error: {files}/a.svg: cannot write: Permission denied\n"
+
+
+def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
+    monkeypatch.setattr("cbnet.cli.lab.simulate._COUNTED", 100)
+    monkeypatch.setattr("cbnet.cli.lab.simulate._SAMPLED", 150)
+    chosen = ("--scheme", "psf,pif,multitree,drp", "--trees", 4, "--json")
+    outcome = cbnet("simulate", *POWERLAW, *chosen)
+    assert outcome.code == 0
+    assert "reduced at 150 routers" in outcome.err
+    told = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [row["state_bits_estimated"] for row in told] == [True, True, True, False]
+    *estimated, drp = [row["state_bits"] for row in told]
+    monkeypatch.undo()
+    counted = rows(cbnet("simulate", *POWERLAW, *chosen))
+    assert not any(row["state_bits_estimated"] for row in counted)
+    *exact, counted_drp = [row["state_bits"] for row in counted]
+    assert drp == counted_drp
+    assert all(one != other for one, other in zip(estimated, exact, strict=True))
+    assert estimated == pytest.approx(exact, rel=0.1)
+
+
+def test_larger_networks_are_refused_by_ips_with_the_others_to_choose(cbnet):
+    outcome = cbnet("simulate", "--topology", "tree:5001", "--random", "receivers=2")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == ("error: ips is for networks of up to 5,000 nodes, not 5,001; write --scheme psf,pif,drp\n")
+
+
+def test_nothing_delivered_has_no_stretch(cbnet, files):
+    (files / "one.jsonl").write_text('{"#": ["nobody"]}\n')
+    arguments = given(files, "ring", "two.toml", "--source", "1", "--scheme", "psf")
+    [row] = rows(cbnet(*arguments, "--json"))
+    assert (row["delivered"], row["stretch_mean"], row["stretch_max"]) == (0, None, None)
+    [delivered, _] = [line.split() for line in cbnet(*arguments).out.splitlines() if line.startswith("psf")]
+    assert delivered[-2:] == ["-", "-"]
+
+
+def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, files, monkeypatch):
+    monkeypatch.setattr(pif.PifRouter, "fwd", lambda *_: [])
+    outcome = cbnet(*given(files, "ring", "two.toml", "--source", "1"))
+    assert outcome.code == 1
+    assert outcome.err == "error: messages were missed or ran in circles by pif: please report this\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--topology", "ring:9"], "it is not clear who wants what; give either --predicates FILE or --random"),
+        (["--topology", "ring:9", "--random", "receivers=10"], "has 9 nodes, and cannot have 10 receivers"),
+        (
+            ["--topology", "ring:9", "--random", "receiver=5"],
+            "'receiver=5' is not understood; write --random receivers",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=x"], "'receivers=x' is not understood"),
+        (["--topology", "ring:9", "--random", "receivers=2,filters=0"], "'filters=0' is not understood"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--senders", "10"], "cannot have 10 senders"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--source", "1", "--senders", "2"], "who sends?"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--source", "x"], "the graph has no node 'x'"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf,xyz"],
+            "unknown scheme 'xyz'; use one of",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--unicast", "x"], "unknown unicast 'x'; use one of"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--commit", "x"],
+            "unknown commit policy 'x'; use one of random, flow, least",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--trees", "0"], "Invalid value for '--trees'"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "no.jsonl"], "no.jsonl: cannot read"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--messages", "123456789"],
+            "from 1 to 1,000,000, not 123456789",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "no/a.svg"], "no/a.svg: cannot write"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: cannot write: Is a directory"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--draw", "x.png"],
+            "x.png: a drawing is SVG; call it x.svg",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "0"], "from 1 to 1,000,000, not 0"),
+        (["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"], "up to 500 nodes can be drawn"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "-1"], "from 1 to 1,000,000, not -1"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "٣"], "٣: cannot read"),
+        (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random says receivers twice"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=5,filters=999999999"],
+            "--random makes at most 1,000,000 filters in all",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--unicast", "foo"],
+            "--unicast: only the scheme drp looks at it; add drp to --scheme",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--partition"], "--partition: only"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--trees", "2"],
+            "--trees: only the schemes multitree and domains look",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--commit", "flow"],
+            "--commit: only the schemes multitree and domains look at it; add one of them to --scheme",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: only the schemes multitree"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--root", "1", "--trees", "2"],
+            "--trees and --root are both given; give one of them",
+        ),
+        (["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"], "--domains: only the scheme domains"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"], "--outside: only the scheme domains"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "10"],
+            "9 nodes can make from 1 to 9 domains, not 10",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "1234567"],
+            "--domains must be from 1 to 9, not 1234567",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "no.txt"],
+            "no.txt: cannot read: No such file",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--outside", "x"],
+            "unknown summary 'x'; use one of exact, names, all",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--hashes", "3", "--header-bits", "8"],
+            "--hashes and --header-bits: only the scheme treeheader looks at it; add treeheader to --scheme",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "treeheader", "--header-bits", "250"],
+            "a filter has from 8 to 1,048,576 bits, in whole bytes, not 250",
+        ),
+        (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),
+        (["--random", "receivers=2"], "Missing option '--topology'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cbnet, arguments, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = cbnet("simulate", *arguments)
+    assert outcome.code == 2
+    assert problem in outcome.err
+
+
+def test_all_unknown_nodes_of_a_file_are_told(cbnet, files):
+    (files / "bad.toml").write_text("[interfaces]\n2 = '#a'\n99 = '#a'\n98 = '#a'\n")
+    outcome = cbnet(*given(files, "ring", "bad.toml"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "".join(f"error: {files}/bad.toml: the graph has no node '{node}'\n" for node in (99, 98))
+    (files / "bad.toml").write_text("[interfaces]\n" + "".join(f"{node} = '#a'\n" for node in range(100, 200)))
+    lines = cbnet(*given(files, "ring", "bad.toml")).err.splitlines()
+    assert (len(lines), lines[-1]) == (21, f"error: {files}/bad.toml: there may be more; correct these first")
+
+
+def test_mistakes_in_messages_are_shown_at_their_line(cbnet, files):
+    (files / "one.jsonl").write_text('{"x": 1}\n{"x": null}\n[]\n')
+    outcome = cbnet(*given(files, "ring", "two.toml"))
+    assert outcome.code == 2
+    assert [line.split(": ")[1].removeprefix(f"{files}/")[:11] for line in outcome.err.splitlines()] == [
+        "one.jsonl:2", "one.jsonl:3"
+    ]  # fmt: skip

@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from cbnet.errors import CbnetError
+
+
+def objects(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def small(tmp_path):
+    config = tmp_path / "small.toml"
+    config.write_text("[network]\ngraph = 'ring:8'\n[population]\nclusters = 30\n[applications.video]\nshare = 1.0\n")
+    return config
+
+
+def test_init_writes_a_configuration_once(cbnet, tmp_path):
+    file = tmp_path / "mine.toml"
+    outcome = cbnet("pipeline", "init", file)
+    assert outcome.code == 0
+    assert f"cbnet pipeline run {file}" in outcome.err
+    told = objects(cbnet("pipeline", "status", file, "--json").out)
+    assert [row["stage"] for row in told] == ["models", "population", "loads", "predicates", "fib", "table1"]
+    assert {row["state"] for row in told} == {"missing"}
+    again = cbnet("pipeline", "init", file)
+    assert (again.code, "there is such a file already" in again.err) == (2, True)
+
+
+@pytest.mark.usefixtures("spark")
+def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small, tmp_path):
+    there = str(tmp_path / "there")
+    first = cbnet("pipeline", "run", small, "--out", there)
+    assert first.code == 0
+    for said in ("Table 1: router", "[2014]", "10,880,657", "descriptors kept", f"Results: {there}"):
+        assert said in first.out
+    assert "population …" in first.err
+    told = objects(cbnet("pipeline", "run", small, "--out", there, "--json").out)
+    stages = [row for row in told if "stage" in row]
+    assert not any(row["new"] for row in stages)
+    assert all(row["java_cpu_seconds"] >= 0 and row["peak_bytes"] > 0 for row in stages)
+    whole = next(row for row in told if row.get("table1") == "all")
+    assert (whole["interfaces"], whole["destinations"]) == (2, 7)  # of a ring
+    assert whole["paper"]["descriptors"] == 85_504_514
+    offers = next(row for row in told if "roles" in row)["roles"]["offer"]["descriptors"]
+    assert offers == next(row["rows"] for row in stages if row["stage"] == "population")
+    states = objects(cbnet("pipeline", "status", small, "--out", there, "--json").out)
+    assert {row["state"] for row in states} == {"done"}
+    shown = cbnet("pipeline", "status", small, "--out", there).out
+    assert shown.count("done") == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pipeline", "run", "none.toml"], "none.toml: cannot read"),
+        (["pipeline", "run", "{small}", "--conf", "memory=4g"], "--conf 'memory' is no setting"),
+        (["pipeline", "status", "{bad}"], "unknown key 'sed'; did you mean 'seed'?"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(cbnet, small, tmp_path, arguments, said):
+    bad = tmp_path / "bad.toml"
+    bad.write_text("sed = 1\n")
+    outcome = cbnet(*(argument.format(small=small, bad=bad) for argument in arguments))
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_demo_ends_with_a_small_internet_that_runs(cbnet, monkeypatch):
+    monkeypatch.setattr("cbnet.cli.demo.pipeline._GRAPH", "aslike:12")
+    monkeypatch.setattr("cbnet.cli.demo.pipeline._CLUSTERS", 20)
+    monkeypatch.setattr("cbnet.cli.demo.pipeline._TABLES", 3)
+    outcome = cbnet("demo")
+    assert (outcome.code, outcome.err) == (0, "")
+    for said in ("Who received what", "An Internet in small", "Table 1: router", "10,880,657"):
+        assert said in outcome.out
+    for said in ("12 routers", "The way of one message", "Every node got just what it asked for"):
+        assert said in outcome.out
+    numbers = {line.split()[1]: line.split()[3] for line in outcome.out.splitlines() if line.count("│") == 4}
+    assert (numbers["missed"], numbers["spurious"], numbers["twice"]) == ("0", "0", "0")
+    assert int(numbers["delivered"].replace(",", "")) > 100
+
+
+def test_without_spark_the_demo_is_its_story_and_a_line(cbnet, monkeypatch):
+    def missing(*_):
+        raise CbnetError("the pipeline needs Spark: pip install 'cbnet[spark]'")
+
+    monkeypatch.setattr("cbnet.cli.demo.pipeline.run_small_pipeline", missing)
+    outcome = cbnet("demo")
+    assert outcome.code == 0
+    assert "30 messages, 8 receivers" in outcome.out
+    assert outcome.err == "The story's second part is left out: the pipeline needs Spark: pip install 'cbnet[spark]'\n"

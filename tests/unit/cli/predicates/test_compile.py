@@ -1,0 +1,232 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cbnet.cli.predicates.message_lines import read_encoded
+from cbnet.language.message import Message
+from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.files.message_files import read_messages
+from cbnet.matching.storage.columns import columns_of
+
+PREDICATES = {
+    "milan": 'dest = "MXP" and price < 500 or #sale',
+    "web": 'path ^= "/shop" and status >= 500',
+    "all": "true",
+    "none": [],
+}
+MESSAGES = [
+    {"dest": "MXP", "price": 300},
+    {"dest": "MXP", "price": 600, "#": ["sale", "new"]},
+    {"path": "/shop/cart", "status": 503},
+    {"url": "http://x/y", "when": "12:30:00"},
+    {},
+]
+ROUTES = [["milan", "all"], ["milan", "all"], ["web", "all"], ["all"], ["all"]]
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def toml(path):
+    lines = [f"{name} = {json.dumps(said)}" for name, said in PREDICATES.items()]
+    path.write_text("\n".join(["[interfaces]", *lines]))
+    return path
+
+
+def jsonl(path):
+    said = {**PREDICATES, "none": "x = 1 and x = 2"}
+    path.write_text("\n".join(json.dumps({"interface": name, "predicate": text}) for name, text in said.items()))
+    return path
+
+
+def parquet(path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    constraints = [
+        ("milan", 1, "dest", "=", "MXP", None), ("milan", 1, "price", "<", None, 500), ("milan", 2, "sale", "#", None, None),
+        ("web", 3, "path", "^=", "/shop", None), ("web", 3, "status", ">=", None, 500), ("all", 4, None, None, None, None),
+    ]  # fmt: skip
+    columns = zip(*constraints, strict=True)
+    names = ("interface", "filter", "name", "op", "string", "int")
+    pq.write_table(pa.table({name: list(column) for name, column in zip(names, columns, strict=True)}), path)
+    return path
+
+
+@pytest.fixture
+def source(tmp_path):
+    return toml(tmp_path / "predicates.toml")
+
+
+@pytest.fixture
+def messages(tmp_path):
+    path = tmp_path / "messages.jsonl"
+    path.write_text("".join(json.dumps(message) + "\n" for message in MESSAGES))
+    return path
+
+
+@pytest.mark.parametrize("write", [toml, jsonl, parquet])
+def test_every_form_of_predicates_compiles_and_matches_as_before(cbnet, tmp_path, messages, write):
+    source, table = write(tmp_path / f"predicates.{write.__name__}"), tmp_path / "table.cbt"
+    assert cbnet("compile", source, "-o", table).code == 0
+    for file in (source, table):
+        outcome = cbnet("match", "--table", file, "--messages", messages, "--json")
+        assert (outcome.code, [row["interfaces"] for row in rows(outcome.out)]) == (0, ROUTES)
+
+
+def test_compile_says_what_it_has_written(cbnet, source, tmp_path):
+    table = tmp_path / "table.cbt"
+    outcome = cbnet("compile", source, "-o", table)
+    # milan has 2 + 1 constraints in two filters, web has 2, all has an empty filter, none has none
+    assert outcome.out.startswith(f"{table}: 4 interfaces, 4 filters, 5 constraints, {table.stat().st_size:,} bytes, ")
+    (row,) = rows(cbnet("compile", source, "-o", table, "--json").out)
+    keys = ["interfaces", "filters", "covered", "constraints", "bytes", "bytes_per_constraint", "seconds"]
+    assert list(row) == keys
+    assert row["bytes"] == table.stat().st_size
+    assert row["bytes_per_constraint"] == round(row["bytes"] / 5, 1)
+
+
+def test_covered_filters_are_set_aside_unless_asked_for(cbnet, tmp_path):
+    source, table = tmp_path / "p.toml", tmp_path / "table.cbt"
+    source.write_text("[interfaces]\na = 'x > 1 or x > 5'\nb = 'x > 5'\n")
+    (row,) = rows(cbnet("compile", source, "-o", table, "--json").out)
+    assert (row["filters"], row["covered"]) == (3, 1)  # `x > 5` of a; b has it alone
+    assert "3 filters (1 covered by others)" in cbnet("compile", source, "-o", table).out
+    (row,) = rows(cbnet("compile", source, "-o", table, "--no-reduce", "--json").out)
+    assert (row["filters"], row["covered"]) == (3, 0)
+
+
+def test_the_content_of_a_table_decides_and_not_its_name(cbnet, source, tmp_path, messages):
+    table = tmp_path / "table.toml.old"
+    cbnet("compile", source, "-o", table)
+    assert cbnet("match", "--table", table, "--messages", messages).out.startswith("1: milan, all\n")
+
+
+def test_match_explains_with_a_compiled_table(cbnet, source, tmp_path):
+    table = tmp_path / "table.cbt"
+    cbnet("compile", source, "-o", table)
+    line = b'{"path": "/shop/cart", "status": 404}\n'  # one filter of each interface comes closest
+    from_source = cbnet("match", "--table", source, "--explain", "--json", stdin=line)
+    assert rows(cbnet("match", "--table", table, "--explain", "--json", stdin=line).out) == rows(from_source.out)
+
+
+def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
+    table = tmp_path / "table.cbt"
+    cbnet("compile", source, "-o", table)
+    data = bytearray(table.read_bytes())
+    data[-1] ^= 1
+    table.write_bytes(data)
+    outcome = cbnet("match", "--table", table, "--verify", stdin=b"{}")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"error: {table}: the file is damaged: its checksum is wrong")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["none.toml", "-o", "t.cbt"], "none.toml: cannot read: No such file"),
+        (["none.parquet", "-o", "t.cbt"], "none.parquet: cannot read: No such file"),
+        (["bad.parquet", "-o", "t.cbt"], "bad.parquet: not Parquet"),
+        (["predicates.xml", "-o", "t.cbt"], "unknown kind of file '.xml'; use .toml, .jsonl or .parquet"),
+        (["predicates.toml"], "Missing option '--output'"),
+        (["predicates.toml", "-o", "t.cbt", "--engine", "magic"], "unknown engine 'magic'; use one of pivot"),
+        (["predicates.toml", "-o", "nowhere/t.cbt"], "nowhere/t.cbt: there is no folder 'nowhere'"),
+        (["predicates.toml", "-o", "."], "this is a folder"),
+        (["predicates.toml", "-o", "predicates.toml"], "the table would overwrite its predicates"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypatch, arguments, problem):
+    monkeypatch.chdir(source.parent)
+    (source.parent / "bad.parquet").write_bytes(b"no")
+    outcome = cbnet("compile", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("table.cbt", b"[interfaces]", "this is not a compiled table; make one with `cbnet compile`"),
+        ("table.cbt", None, "cannot read: No such file"),
+        ("table.bin", b"", "unknown kind of file '.bin'; use one of .cbt, .toml, .jsonl, .parquet"),
+        ("table.bin", b"CBNETTBL and then nothing", "the table has version"),
+    ],
+)
+def test_match_says_what_is_wrong_with_a_table(cbnet, tmp_path, name, content, problem):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    outcome = cbnet("match", "--table", tmp_path / name, stdin=b"")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+
+
+def test_a_wrong_row_of_a_parquet_file_is_named(cbnet, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"interface": ["a", "a"], "filter": [1, 1], "name": ["x", "x"], "op": ["=", "~"],
+                             "int": [1, 2]}), tmp_path / "p.parquet")  # fmt: skip
+    outcome = cbnet("compile", tmp_path / "p.parquet", "-o", tmp_path / "t.cbt")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "p.parquet: row 2: the op is unknown" in outcome.err
+
+
+# --- the lines of messages, read fast -----------------------------------------------------------
+
+SYMBOLS = Compiled.build(columns_of({})).symbols
+
+pieces = st.sampled_from(
+    [b"{", b"}", b"[", b"]", b":", b",", b'"', b"a", b'"a"', b'"b"', b'"#"', b'"a": 1', b'"b": "x:y"', b'"#": ["t"]',
+     b"1", b"-0", b"0.5", b"1e5", b"1e999", b"NaN", b"null", b"true", b'"\\ud800"', b'"\\udc00"', b'"\\ud83d\\ude00"',
+     b'"\xff"', b'"\xed\xa0\x80"', b'"\xc3\xa9"', b"\x00", b'"\x1f"', b"\xef\xbb\xbf", b"\xc2\xa0", b"\t", b"\r", b" ",
+     b"\n", b"9223372036854775807", b"9223372036854775808", b"01", b"1.", b"+1", b'"\\x"', b'""', b"-", b'{"a": 1}\n']
+)  # fmt: skip
+values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(max_size=2), max_size=2)
+objects = st.dictionaries(st.sampled_from(["a", "b", "#", "c:d", ""]) | st.text(max_size=2), values, max_size=3)
+lines = objects.map(lambda members: json.dumps(members).encode() + b"\n")
+
+
+def outcomes(read):
+    """Return what read_encoded makes of a stream: numbers, with True for a message or the text of the error."""
+    return [
+        (number, str(outcome) if isinstance(outcome, Exception) else True)
+        for encoded in read_encoded(read, SYMBOLS)
+        for number, outcome in zip(encoded.numbers, encoded.outcomes, strict=True)
+    ]
+
+
+@given(st.lists(pieces | lines, max_size=9).map(b"".join), st.integers(1, 20))
+@settings(max_examples=500)
+def test_lines_are_read_as_the_reader_of_message_files_reads_them(stream, step):
+    expected = [
+        (number, True if isinstance(message, Message) else str(message))
+        for number, message in read_messages(line + b"\n" for line in stream.split(b"\n"))
+    ]
+    at = 0
+
+    def read(_):
+        nonlocal at
+        at += step
+        return stream[at - step : at]
+
+    assert outcomes(read) == expected
+
+
+def test_a_name_that_stands_twice_is_found_beside_strings_with_colons(cbnet, source):
+    outcome = cbnet("match", "--table", source, stdin=b'{"url": "http://x", "a": 1, "a": 2}\n{"url": "http://x"}\n')
+    assert outcome.out == "2: all\n"
+    assert 'error: standard input:1:29: the name "a" stands twice' in outcome.err
+
+
+def test_bad_lines_are_reported_in_their_place_among_thousands(cbnet, source):
+    good = b'{"dest": "MXP", "price": 300}\n'
+    outcome = cbnet("match", "--table", source, "--json", stdin=good * 9000 + b"nonsense\n" + good * 9000)
+    told = rows(outcome.out)
+    assert (outcome.code, len(told)) == (2, 18_001)
+    assert told[9000]["line"] == 9001
+    assert [row["message"] for row in told if "message" in row] == [*range(1, 9001), *range(9002, 18_002)]
+    assert all(row["interfaces"] == ["milan", "all"] for row in told if "message" in row)

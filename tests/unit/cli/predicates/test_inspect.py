@@ -1,0 +1,124 @@
+import json
+
+import pytest
+
+from cbnet.cli.predicates.table_statistics import _PARTS
+from cbnet.matching.engines.registry import ENGINES
+
+# [2001 Figure 4]: what is expected below is counted by hand from these seven filters.
+FIGURE_4 = """[interfaces]
+I1 = 'dest = "Milano" and price < 500 or stock = "DYS" and quantity > 1000 and price < 500'
+I2 = 'airline = "UA" and orig = "Denver" and dest = "Milano" or dest = "New York" and price < 200
+      or orig = "Denver" or airline = "UA" and upgradeable = true'
+I3 = 'stock = "MSFT" and price < 200'
+""".replace("200\n      or", "200 or")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+@pytest.fixture
+def compiled(cbnet, tmp_path, engine):
+    def compile(text):
+        source, table = tmp_path / "p.toml", tmp_path / "table.cbt"
+        source.write_text(text)
+        assert cbnet("compile", source, "-o", table, "--engine", engine).code == 0
+        return table
+
+    return compile
+
+
+def inspected(cbnet, table):
+    outcome = cbnet("inspect", table, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    return json.loads(outcome.out)
+
+
+def test_inspect_counts_the_example_of_the_papers(cbnet, compiled, engine):
+    table = compiled(FIGURE_4)
+    said = inspected(cbnet, table)
+    assert (said["engine"], said["interfaces"], said["filters"], said["constraints"]) == (engine, 3, 7, 15)
+    assert said["bytes"] == table.stat().st_size
+    assert {(row["type"], row["operator"]): row["constraints"] for row in said["tests"]} == {
+        ("string", "="): 9, ("number", "<"): 4, ("number", ">"): 1, ("bool", "="): 1,
+    }  # fmt: skip
+    assert [(row["constraints"], row["filters"]) for row in said["filter_sizes"]] == [(1, 1), (2, 4), (3, 2)]
+    assert said["filter_kinds"] == {"always": 0, "single": 1, "other": 6}
+    assert said["distinct"] == {"names": 7, "tags": 0, "numbers": 3, "strings": 6}
+    assert [(row["name"], row["constraints"]) for row in said["top_names"][:2]] == [("price", 4), ("dest", 3)]
+
+
+def test_the_selectivity_table_is_that_of_the_paper(cbnet, compiled):
+    # [2002 §4.3]: price is a determinant of I1 and I3, stock of I3, and there are no others
+    said = inspected(cbnet, compiled(FIGURE_4))["determinants"]
+    assert [(row["name"], row["interfaces"]) for row in said] == [("price", 2), ("stock", 1)]
+
+
+def test_what_determines_an_interface_stands_in_all_its_filters(cbnet, compiled):
+    # a needs x and the tag t; b has a filter without x; the empty filter of c needs nothing; d has no filter
+    table = compiled("[interfaces]\na = '#t and x > 1 and x < 9 or x = 4 and #t'\nb = 'x = 1 or y = 2'\n"
+                     "c = 'x = 1 or true'\nd = []\n")  # fmt: skip
+    said = inspected(cbnet, table)
+    assert sorted((row["name"], row["is_tag"], row["interfaces"]) for row in said["determinants"]) == [
+        ("t", True, 1), ("x", False, 1),
+    ]  # fmt: skip
+    assert [(row["name"], row["constraints"]) for row in said["top_tags"]] == [("t", 2)]
+    assert said["filter_kinds"] == {"always": 1, "single": 3, "other": 2}
+
+
+def test_covered_filters_are_counted_apart(cbnet, compiled):
+    said = inspected(cbnet, compiled("[interfaces]\na = 'x > 1 or x > 5 and y = 1 or z = 1'\n"))
+    assert said["filters"] == 3
+    assert said["reduction"] == {"covered": 1, "repeated": 0, "matched_against": 2}
+
+
+def test_the_parts_make_up_the_file(cbnet, compiled):
+    said = inspected(cbnet, compiled(FIGURE_4))
+    assert sum(row["bytes"] for row in said["parts"]) == said["bytes"]
+    # every array belongs to a part that a reader understands
+    assert {row["part"] for row in said["parts"]} <= {*_PARTS, "header and padding"}
+
+
+def test_inspect_shows_tables_to_people(cbnet, compiled):
+    outcome = cbnet("inspect", compiled(FIGURE_4 + "odd = '`[red]` = 1 and #\"[/]\"'\n"))
+    assert (outcome.code, outcome.err) == (0, "")
+    for said in ("In all", "Where the bytes go", "Types and operators", "Sizes of filters", "Commonest names",
+                 "Commonest tags", "Selectivity table", "`[red]`", '#"[/]"', "string ="):  # fmt: skip
+        assert said in outcome.out
+
+
+def test_sizes_of_large_filters_are_shown_together(cbnet, compiled):
+    predicates = (" and ".join(f"x{i} = 1" for i in range(size)) for size in range(1, 21))
+    outcome = cbnet(
+        "inspect", compiled("[interfaces]\n" + "\n".join(f"i{n} = '{p}'" for n, p in enumerate(predicates)))
+    )
+    assert "12 to 20" in outcome.out
+
+
+def test_an_empty_table_can_be_inspected(cbnet, compiled):
+    table = compiled("[interfaces]\n")
+    assert inspected(cbnet, table)["filters"] == 0
+    assert cbnet("inspect", table).code == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda _: b"", "this is not a compiled table"),
+        (lambda _: b"[interfaces]\n", "this is not a compiled table"),
+        (lambda data: data[:-1], "bytes instead of"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "its checksum is wrong"),
+    ],
+)
+def test_what_is_not_a_whole_table_is_refused(cbnet, compiled, spoil, problem):
+    table = compiled(FIGURE_4)
+    table.write_bytes(spoil(table.read_bytes()))
+    outcome = cbnet("inspect", table)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+
+
+def test_a_missing_table_is_named(cbnet):
+    assert cbnet("inspect", "none.cbt").err == "error: none.cbt: cannot read: No such file or directory\n"

@@ -1,0 +1,64 @@
+import socket
+
+import pytest
+
+from cbnet.lab.bench.network.relay import Relay
+from cbnet.network.protocol.addresses import Address
+
+
+@pytest.fixture
+def far():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(10)
+        yield listener
+
+
+@pytest.fixture
+def relay(far):
+    made = Relay(Address(*far.getsockname()[:2]))
+    yield made
+    made.close()
+
+
+def through(relay, far):
+    near = socket.create_connection(relay.address, timeout=10)
+    other, _ = far.accept()
+    other.settimeout(10)
+    return near, other
+
+
+def test_bytes_go_through_both_ways(relay, far):
+    near, other = through(relay, far)
+    with near, other:
+        near.sendall(b"there")
+        assert other.recv(10) == b"there"
+        other.sendall(b"and back")
+        assert near.recv(10) == b"and back"
+
+
+def test_a_cut_closes_both_ends_until_it_is_mended(relay, far):
+    near, other = through(relay, far)
+    with near, other:
+        relay.cut()
+        assert (near.recv(1), other.recv(1)) == (b"", b"")
+    with socket.create_connection(relay.address, timeout=10) as refused:
+        assert refused.recv(1) == b""
+    far.accept()[0].close()
+    relay.mend()
+    near, other = through(relay, far)
+    with near, other:
+        near.sendall(b"again")
+        assert other.recv(10) == b"again"
+
+
+def test_in_silence_nothing_comes_and_nothing_ends(relay, far):
+    near, other = through(relay, far)
+    with near, other:
+        relay.silence()
+        near.sendall(b"lost")
+        other.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            other.recv(10)
+        relay.mend()
+        other.settimeout(10)
+        assert near.recv(1) == b""

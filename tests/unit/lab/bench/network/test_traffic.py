@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from cbnet import Message, parse
+from cbnet.lab.bench.network import traffic as traffics
+from cbnet.lab.bench.network.traffic import keyed, mixed, wanted
+
+
+def brute_force(traffic):
+    """Return how often each content must come to each subscriber, predicate by predicate."""
+    return [
+        [sum(parse(text).matches(Message.from_dict(content)) for text in own) for own in traffic.subscribers]
+        for content in traffic.contents
+    ]
+
+
+@pytest.mark.parametrize("kind", ["equality", "full"])
+@pytest.mark.parametrize("filters", [1, 10, 130])
+def test_every_message_of_keyed_traffic_goes_to_one_subscriber(kind, filters):
+    traffic = keyed(kind, filters, 2, 300)
+    right = wanted(traffic)
+    assert right.counts.tolist() == brute_force(traffic)
+    assert set(right.deliveries) == {1}
+    assert len(parse(" or ".join(text for _, text in traffic.predicates))) == traffic.filters == filters
+
+
+def test_mixed_traffic_goes_to_who_the_reference_says():
+    traffic = mixed("2002", 8, 20, 60, seed=3)
+    right = wanted(traffic)
+    assert right.asked == 60
+    assert right.counts.tolist() == brute_force(traffic)
+    assert right.counts.sum() > 0
+    assert right.deliveries == right.counts.sum(axis=1).tolist()
+
+
+def test_where_there_is_no_time_a_table_says_the_same(monkeypatch):
+    traffic = keyed("full", 130, 3, 90)
+    all_asked = wanted(traffic)
+    monkeypatch.setattr(traffics, "_ASKED", 130 * 7)
+    some_asked = wanted(traffic)
+    assert (all_asked.asked, some_asked.asked) == (90, 7)
+    assert np.array_equal(all_asked.counts, some_asked.counts)

@@ -1,0 +1,198 @@
+"""A month of failures: all schemes deliver as they must, and a network that does not is found out."""
+
+import pytest
+
+from cbnet.errors import InputError
+from cbnet.lab.bench.soak.delivery_ledger import Ledger
+from cbnet.lab.bench.soak.ground_truth import Truth
+from cbnet.lab.bench.soak.month import LIMIT, MonthPlan, bench_month
+from cbnet.language import Message
+from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.router.clients import Clients
+from cbnet.routing import SCHEMES
+
+MINUTES = MonthPlan("powerlaw:8", hours=0.03, rate=5)
+
+
+def run(plan, scheme="psf"):
+    return bench_month(plan, scheme, lambda _: None)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(scheme):
+    outcome = run(MINUTES, scheme)
+    counts = outcome.counts
+    assert outcome.is_good, counts.examples
+    assert (counts.missed_quiet, counts.twice, counts.spurious) == (0, 0, 0)
+    assert counts.messages >= 0.03 * 3600 * 5
+    assert 0 < counts.quiet < counts.messages
+    assert counts.requests == counts.messages // 5 > 0
+    assert 0 < counts.from_caches < counts.replies <= counts.requests
+    assert counts.endless == counts.unanswered_quiet == 0
+    assert outcome.recoveries
+    assert max(each.since_last for each in outcome.recoveries) <= LIMIT
+    assert 0.3 < outcome.quiet_share < 1
+
+
+def test_all_schemes_have_the_same_month():
+    plan = MonthPlan("powerlaw:8", hours=0.02, rate=1)
+    one, other = run(plan, "drp"), run(plan, "multitree")
+    assert one.happened == other.happened
+    assert (one.routers, one.links, one.clients) == (8, other.links, 16)
+
+
+def test_every_kind_of_failure_happens():
+    happened = run(MonthPlan("ring:3", hours=2, rate=0.05)).happened
+    assert set(happened) == {
+        "link failure", "half-noticed link failure", "silent link failure", "link repair", "partition",
+        "partition repair", "router failure", "silent router failure", "router start", "client leaves",
+        "client is lost", "client stands still", "client comes back", "slow client", "another subscription",
+    }  # fmt: skip
+
+
+def test_a_network_that_does_not_learn_is_found_out(monkeypatch):
+    monkeypatch.setattr(Flooding, "greet", lambda *_: None)  # nothing is told after a new connection
+    assert not run(MonthPlan("powerlaw:8", hours=0.01, rate=2)).is_good
+
+
+def test_what_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
+    matched = Subscriptions.matched
+
+    def forgetful(self, content):
+        return {} if content.attributes.get("price") == 700 else matched(self, content)
+
+    monkeypatch.setattr(Subscriptions, "matched", forgetful)
+    outcome = run(MonthPlan("powerlaw:8", hours=0.01))
+    assert outcome.counts.missed_quiet
+    assert "missed" in outcome.counts.examples[0]
+
+
+def test_what_comes_twice_is_found_out(monkeypatch):
+    matched = Subscriptions.matched
+    monkeypatch.setattr(Subscriptions, "matched", lambda *a: {link: ids * 2 for link, ids in matched(*a).items()})
+    outcome = run(MonthPlan("powerlaw:8", hours=0.01))
+    assert outcome.counts.twice
+    assert not outcome.is_good
+
+
+def test_what_nobody_asked_for_is_found_out(monkeypatch):
+    monkeypatch.setattr(
+        Subscriptions, "matched", lambda self, _: {link: list(by_id) for link, by_id in self._of.items() if by_id}
+    )
+    assert run(MonthPlan("powerlaw:8", hours=0.01)).counts.spurious
+
+
+def test_a_request_that_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
+    monkeypatch.setattr(MemoryClient, "_answer", lambda *_: None)  # no holder says anything
+    counts = run(MonthPlan("powerlaw:8", hours=0.01)).counts
+    assert counts.unanswered_quiet
+    assert not counts.is_right
+
+
+def test_a_request_that_does_not_end_is_found_out(monkeypatch):
+    monkeypatch.setattr(Clients, "pull", lambda *_: None)
+    counts = run(MonthPlan("powerlaw:8", hours=0.01)).counts
+    assert counts.endless
+    assert not counts.is_right
+
+
+@pytest.mark.parametrize("wrong", [{"hours": 0}, {"hours": 1001}, {"rate": 0}, {"rate": 1001}])
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InputError):
+        MonthPlan(**wrong)
+
+
+def three():
+    """Return routers a-b-c, and a client of c that wants x > 1 and one of a."""
+    memory = Memory(1)
+    for name in "abc":
+        memory.add(Settings(name))
+    memory.lay("a", "b")
+    memory.lay("b", "c")
+    clients = {name: MemoryClient(memory, name, name) for name in "ac"}
+    clients["c"].subscribe(1, "x > 1")
+    return memory, clients, Truth(memory, clients)
+
+
+def test_it_is_known_when_all_have_it_and_not_before():
+    memory, clients, truth = three()
+    assert not truth.is_known()
+    memory.run(3)
+    assert truth.is_known()
+    clients["c"].subscribe(2, "y = 1")
+    assert not truth.is_known()
+    memory.run(1)
+    assert truth.is_known()
+
+
+def test_a_silent_failure_is_not_known_until_it_is_noticed():
+    memory, _, truth = three()
+    memory.run(3)
+    memory.cut("b", "c", noticed_by=())
+    assert truth.reached("a") == {"a", "b"}
+    memory.run(2)
+    assert not truth.is_known()
+    memory.repair("b", "c")  # the cable is whole, and the connection over it is dead
+    assert truth.reached("a") == {"a", "b", "c"}
+    assert not truth.is_known()
+    memory.run(5)
+    assert truth.is_known()
+
+
+def test_a_client_that_was_lost_is_known_of_when_its_router_has_given_it_up():
+    memory, clients, truth = three()
+    memory.run(3)
+    clients["c"].leave(silently=True)
+    memory.run(1)
+    assert not truth.is_known()
+    memory.run(4)
+    assert truth.is_known()
+    clients["c"].come_back()
+    memory.run(2)
+    assert truth.is_known()
+    assert len(memory.router("c").subscriptions) == 1
+
+
+def test_a_slow_client_gets_all_later():
+    memory, clients, _ = three()
+    memory.run(3)
+    clients["c"].stand_still(1.0)
+    clients["a"].publish({"x": 2}, b"late")
+    memory.run(0.9)
+    assert clients["c"].deliveries == []
+    memory.run(0.2)
+    assert [each.payload for each in clients["c"].deliveries] == [b"late"]
+
+
+def test_a_client_that_stands_still_too_long_is_given_up_and_comes_back():
+    memory, clients, truth = three()
+    memory.run(3)
+    clients["c"].stand_still(6.0)
+    memory.run(5)
+    assert len(memory.router("c").subscriptions) == 0
+    memory.run(3)
+    assert truth.is_known()
+    assert len(memory.router("c").subscriptions) == 1
+
+
+def test_the_ledger_judges_by_whether_something_changed_meanwhile():
+    memory, clients, _ = three()
+    memory.run(3)
+    ledger = Ledger(clients)
+    ledger.subscribed(("c", 1), "x > 1")
+    message = Message({"x": 2})
+    lost = ledger.published(message, memory.now, set("abc"), is_quiet=True)
+    ledger.disturb()
+    payload = ledger.published(message, memory.now, set("abc"), is_quiet=True)
+    clients["a"].publish({"x": 2}, payload)
+    ledger.published(message, memory.now, {"a", "b"}, is_quiet=True)  # c cannot be reached: nobody must get it
+    never = ledger.published(message, memory.now, set("abc"), is_quiet=True)
+    memory.run(10)
+    ledger.settle(memory.now)
+    counts = ledger.counts
+    assert (counts.messages, counts.quiet, counts.delivered) == (4, 3, 1)
+    assert (counts.missed_changing, counts.missed_quiet) == (1, 1)
+    assert counts.examples == [f"{never.decode()}, sent at 3.00, missed ('c', 1)"]
+    assert lost == b"0"

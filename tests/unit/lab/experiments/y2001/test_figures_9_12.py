@@ -1,0 +1,84 @@
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2001.figures_9_12 import EXPERIMENT, Parameters
+
+TINY = Parameters(filters=(100, 200), interfaces=(2, 0), messages=20, turns=2, seconds=0.0)
+
+
+def verdicts(rows):
+    tables = {"times": pa.Table.from_pylist(rows)}
+    return {finding.claim: finding for finding in EXPERIMENT.findings(tables, TINY)}
+
+
+def rows(us, filters, cases=(2, 50, 500, 0), names=(100, 1000)):
+    """Return rows in which a message takes us(names, filters, interfaces) microseconds by counting."""
+    return [
+        {"names": a, "case": f"I = {i}" if i else "I = F", "filters": f, "interfaces": i or f, "constraints": 3 * f}
+        | {"messages": 10, "way": way, "postings": us(a, f, i or f), "matched": 1.0, "turn": turn}
+        | {"us": us(a, f, i or f) * (1 if way == "counting" else 0.1)}
+        for a in names
+        for i in cases
+        for f in filters
+        for way in ("counting", "pivot")
+        for turn in (0, 1)
+    ]
+
+
+WHOLE = [1000 * 2**power for power in range(14)]
+
+
+def as_the_paper(names, filters, interfaces):
+    """400 ms with an interface for each of 8 million filters, 25 ms with 500: in proportion to the interfaces."""
+    return 0.0488 * interfaces if interfaces == filters else 50.0 * interfaces * (1 if names == 100 else 1 / 150)
+
+
+def test_the_curves_of_the_paper_hold_in_full():
+    found = verdicts(rows(as_the_paper, WHOLE))
+    for claim in (5, 6, 11, 12):
+        assert (claim, found[claim].verdict) == (claim, "holds")
+    assert "I = F 1.00" in found[6].ours
+    assert "I^1.00" in found[12].ours
+    assert found[7].verdict == "holds"  # 150 times
+
+
+def test_a_table_that_is_too_small_is_told_what_it_would_come_to():
+    # 1/64 of the filters, 1/64 of the time; half of what the paper needs
+    found = verdicts(rows(lambda a, f, i: as_the_paper(a, f, i) / 3, WHOLE[:8]))
+    assert found[5].verdict == "differs"
+    assert "133 ms" in found[5].reason
+    slow = verdicts(rows(lambda a, f, i: as_the_paper(a, f, i) * 3, WHOLE[:8]))
+    assert slow[5].verdict == "open"
+
+
+def test_ten_times_are_not_a_hundred():
+    assert verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE[:5]))[6].verdict == "open"  # too small to tell
+    found = verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE))
+    assert found[7].verdict == "fails"
+    assert found[7].ours == "10.0 to 10.0 times the time, 10.0 to 10.0 the postings"
+    assert found[6].verdict == "fails"  # all cases rise alike, and an interface for each filter is the worst of none
+
+
+def test_a_tiny_run_counts_what_the_generator_made():
+    tables = EXPERIMENT.run(TINY, Context())
+    told = tables["times"].to_pylist()
+    assert {(row["names"], row["case"], row["filters"]) for row in told} == {
+        (a, case, f) for a in (100, 1000) for case in ("I = 2", "I = F") for f in (100, 200)
+    }
+    # fewer names, more postings
+    touched = {
+        a: sum(row["postings"] for row in told if row["names"] == a and row["way"] == "counting") for a in (100, 1000)
+    }
+    assert touched[100] > touched[1000]
+    assert {chart.name for chart in EXPERIMENT.charts(tables, TINY)} == {"figure-9", "figure-12"}
+    assert "I = F" not in str(EXPERIMENT.charts(tables, TINY)[1].table.column("case").to_pylist())
+
+
+@pytest.mark.parametrize("scale", ["quick", "full", "paper"])
+def test_filters_double_from_1000_on(scale):
+    filters = EXPERIMENT.scales[scale].filters
+    assert filters[0] == 1000
+    assert all(b == 2 * a for a, b in pairwise(filters))

@@ -1,0 +1,46 @@
+import pyarrow as pa
+import pytest
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2002.figure_7a import EXPERIMENT, Parameters
+
+TINY = Parameters((50, 200), messages=10, turns=2, seconds=0.0)
+
+
+def judged(filters, us, selective):
+    """Judge tables in which a message takes so many µs for each filter, and so much of that with 10 rounds."""
+    rows = [
+        {"way": way, "filters": f, "constraints": 5 * f, "turn": turn, "us": f * us * share}
+        for f in filters
+        for way, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
+        for turn in (0, 1, 2)
+    ]
+    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
+    return {finding.claim: finding for finding in found}
+
+
+def test_what_the_paper_measured_holds():
+    found = judged((1000, 10_000, 100_000, 1_000_000), 0.55, 0.6)  # 330 ms with 10 rounds
+    assert (found[29].verdict, found[30].verdict) == ("holds", "holds")
+    assert found[29].ours == "330 ms at 1,000,000 filters (counting 550 ms, pivot 55 ms)"
+    assert found[30].ours.startswith("at most 40% (40% to 40%)")
+
+
+def test_less_gain_differs_and_none_fails():
+    assert judged((10_000, 1_000_000), 0.1, 0.8)[30].verdict == "differs"
+    assert judged((10_000, 1_000_000), 0.1, 1.1)[30].verdict == "fails"
+    assert judged((100, 1000), 0.1, 0.5)[30].verdict == "open"  # too small to tell
+
+
+@pytest.mark.parametrize(("us", "verdict"), [(0.1, "differs"), (0.5, "open")])
+def test_a_smaller_table_is_told_what_a_million_would_take(us, verdict):
+    found = judged((10_000, 100_000), us, 1.0)[29]
+    assert found.verdict == verdict
+    assert f"a million would take {us * 1000:.3g} ms" in found.reason
+
+
+def test_a_tiny_run_has_all_ways_at_all_sizes():
+    tables = EXPERIMENT.run(TINY, Context())
+    assert {(row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()} == {(50, 50), (200, 200)}
+    (chart,) = EXPERIMENT.charts(tables, TINY)
+    assert set(chart.table.column("way").to_pylist()) == {"counting", "counting, 10 rounds", "pivot"}

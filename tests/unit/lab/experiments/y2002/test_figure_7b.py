@@ -1,0 +1,40 @@
+import pyarrow as pa
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2002.figure_7b import EXPERIMENT, Parameters
+
+TINY = Parameters((100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
+
+
+def judged(us, selective=1.0):
+    rows = [
+        {"case": f"I = {i}" if i else "I = F", "interfaces": i or f, "filters": f, "way": way, "turn": turn}
+        | {"us": us(f, i or f) * share}
+        for f in (1000, 10_000, 100_000)
+        for i in (20, 500, 0)
+        for way, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
+        for turn in (0, 1, 2)
+    ]
+    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
+    return {finding.claim: finding for finding in found}
+
+
+def test_the_root_of_the_filters_is_less_than_the_filters():
+    found = judged(lambda f, i: f if i == f else f**0.5)
+    assert (found[31].verdict, found[32].verdict) == ("holds", "holds")
+    assert found[31].ours.startswith("I = 20: slope 0.50, 316.2 times as fast")
+    assert judged(lambda f, _: f)[31].verdict == "fails"
+    assert judged(lambda f, i: f if i >= 500 else 1.0)[31].verdict == "differs"
+
+
+def test_ten_rounds_must_cost_and_gain_less_than_a_tenth():
+    assert judged(lambda f, _: f, selective=1.05)[32].verdict == "holds"
+    found = judged(lambda f, _: f, selective=1.5)[32]
+    assert (found.verdict, "1.50 (1.50 to 1.50) at I = 20, 10,000 filters" in found.ours) == ("fails", True)
+
+
+def test_a_tiny_run_has_an_interface_for_each_filter_beside_the_others():
+    tables = EXPERIMENT.run(TINY, Context())
+    cases = {(row["case"], row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()}
+    assert cases == {("I = 5", 100, 5), ("I = 5", 200, 5), ("I = F", 100, 100), ("I = F", 200, 200)}
+    assert {finding.claim for finding in EXPERIMENT.findings(tables, TINY)} == {31, 32}

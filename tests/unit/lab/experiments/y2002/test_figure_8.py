@@ -1,0 +1,45 @@
+import pyarrow as pa
+import pytest
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2002.figure_8 import EXPERIMENT, Parameters
+
+TINY = Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
+
+
+def judged(times, gains, constraints=5_000_000):
+    rows = [
+        {"each": each, "constraints": constraints, "way": way, "turn": turn, "us": us * share}
+        for (each, us), gain in zip(times.items(), gains, strict=True)
+        for way, share in (("counting", 1.0), ("counting, 10 rounds", 1 - gain), ("pivot", 0.1))
+        for turn in (0, 1, 2)
+    ]
+    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
+    return {finding.claim: finding.verdict for finding in found}
+
+
+@pytest.mark.parametrize(
+    ("times", "gains", "verdicts"),
+    [
+        ({1: 100.0, 100: 50.0, 1000: 5.0}, (0.4, 0.0, 0.0), {33: "holds", 34: "holds"}),
+        ({1: 100.0, 100: 150.0, 1000: 5.0}, (0.4, 0.2, 0.2), {33: "differs", 34: "differs"}),
+        ({1: 100.0, 100: 150.0, 1000: 200.0}, (0.0, 0.0, 0.0), {33: "fails", 34: "fails"}),
+    ],
+)
+def test_time_must_fall_and_rounds_help_where_there_are_few_filters(times, gains, verdicts):
+    assert judged(times, gains) == verdicts
+
+
+def test_a_small_table_tells_nothing_about_rounds():
+    assert judged({1: 100.0, 100: 50.0}, (0.0, 0.0), constraints=5000) == {33: "holds", 34: "open"}
+
+
+def test_a_tiny_run_keeps_the_filters_and_varies_the_interfaces():
+    tables = EXPERIMENT.run(TINY, Context())
+    rows = tables["times"].to_pylist()
+    assert {(row["filters"], row["each"], row["interfaces"]) for row in rows} == {
+        (200, 1, 200),
+        (200, 10, 20),
+        (200, 200, 1),
+    }
+    assert "1 to" not in EXPERIMENT.charts(tables, TINY)[0].title

@@ -1,0 +1,49 @@
+import pyarrow as pa
+import pytest
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2002.figure_9 import EXPERIMENT, Parameters
+
+ROUNDS = Parameters((100, 1000), rounds=(0, 10, 50, 100))
+TINY = Parameters((50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
+
+
+def judged(small, large):
+    """Judge two tables by what 10, 50 and 100 rounds gain."""
+    rows = [
+        {"filters": filters, "way": f"{rounds} rounds", "turn": turn, "us": 100 * (1 - gain)}
+        for filters, gains in ((100, small), (1000, large))
+        for rounds, gain in zip(ROUNDS.rounds, (0.0, *gains), strict=True)
+        for turn in (0, 1, 2)
+    ]
+    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, ROUNDS)
+    return {finding.claim: finding for finding in found}
+
+
+def test_the_papers_curves_hold():
+    found = judged((0.2, 0.02, -0.08), (0.4, 0.1, -0.2))
+    assert (found[35].verdict, found[36].verdict) == ("holds", "holds")
+    # 0.02 to -0.08 in 50 rounds: a fifth of the way from 50 to 100; 0.1 to -0.2: a third
+    assert "100 filters: most 20% at 10 rounds, a loss from about 60 on" in found[35].ours
+    assert "1,000 filters: most 40% at 10 rounds, a loss from about 67 on" in found[35].ours
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "verdicts"),
+    [
+        ((0.2, -0.1, -0.2), (0.1, -0.1, -0.2), ("differs", "fails")),  # a loss too early; the larger gains less
+        ((0.2, 0.1, 0.1), (0.3, 0.1, 0.1), ("differs", "holds")),  # never a loss
+        ((-0.1, -0.2, -0.3), (0.1, 0.0, -0.1), ("fails", "holds")),
+    ],
+)
+def test_other_curves_differ_or_fail(small, large, verdicts):
+    found = judged(small, large)
+    assert (found[35].verdict, found[36].verdict) == verdicts
+
+
+def test_a_tiny_run_has_a_way_for_each_number_of_rounds():
+    tables = EXPERIMENT.run(TINY, Context())
+    assert {row["way"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds", "pivot"}
+    (chart,) = EXPERIMENT.charts(tables, TINY)
+    assert [name for name, _ in chart.references] == ["no gain", "pivot, 50 filters", "pivot, 100 filters"]
+    assert [row["gain"] for row in chart.table.to_pylist() if row["rounds"] == 0] == [0.0, 0.0]

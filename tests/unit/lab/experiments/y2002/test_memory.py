@@ -1,0 +1,23 @@
+import pyarrow as pa
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2002.memory import EXPERIMENT, Parameters
+
+TINY = Parameters((1000,), interfaces=(20, 0))
+
+
+def test_a_table_takes_at_least_the_words_of_its_filters():
+    rows = EXPERIMENT.run(TINY, Context())["sizes"].to_pylist()
+    assert {(row["engine"], row["case"]) for row in rows} == {
+        (engine, case) for engine in ("pivot", "counting") for case in ("I = 20", "I = F")
+    }
+    assert all(row["bytes"] > 4 * row["constraints"] for row in rows)
+
+
+def test_more_than_48_bytes_fail():
+    def verdict(each):
+        row = {"case": "I = 20", "engine": "counting", "filters": 10, "constraints": 50, "bytes": 50 * each}
+        (finding,) = EXPERIMENT.findings({"sizes": pa.Table.from_pylist([row])}, TINY)
+        return finding.verdict
+
+    assert (verdict(48), verdict(49)) == ("holds", "fails")

@@ -1,0 +1,37 @@
+from math import log
+
+import pyarrow as pa
+import pytest
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2006.distances import EXPERIMENT, Parameters
+
+TINY = Parameters((20, 60), (40,), sources=10)
+
+
+def test_a_given_graph_stands_beside_the_generated_ones(tmp_path):
+    (tmp_path / "path.edges").write_text("a b\nb c\nc d\n")
+    rows = EXPERIMENT.run(TINY, Context(topology=tmp_path / "path.edges"))["distances"].to_pylist()
+    assert [(row["kind"], row["nodes"]) for row in rows] == [
+        ("powerlaw", 20),
+        ("powerlaw", 60),
+        ("aslike", 40),
+        ("given", 4),
+    ]
+    assert rows[-1]["distance"] == pytest.approx(10 / 6)  # of a path of four: 3 pairs at 1, 2 at 2, 1 at 3
+
+
+@pytest.mark.parametrize(
+    ("law", "verdict"),
+    [(lambda n: 2 * log(log(n)), "holds"), (lambda n: log(n), "differs"), (lambda n: n**0.5, "differs")],
+)
+def test_only_log_log_n_holds(law, verdict):
+    rows = [{"kind": "powerlaw", "nodes": n, "edges": n, "distance": law(n)} for n in (100, 10_000)]
+    (finding,) = EXPERIMENT.findings({"distances": pa.Table.from_pylist(rows)}, TINY)
+    assert finding.verdict == verdict
+
+
+def test_one_size_tells_nothing():
+    rows = [{"kind": "given", "nodes": 50, "edges": 60, "distance": 3.0}]
+    (finding,) = EXPERIMENT.findings({"distances": pa.Table.from_pylist(rows)}, TINY)
+    assert (finding.verdict, finding.ours) == ("open", "given: 3.00 with 50 nodes")

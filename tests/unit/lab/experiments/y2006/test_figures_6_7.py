@@ -1,0 +1,52 @@
+import pyarrow as pa
+
+from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.y2006.advantage import SCHEMA
+from cbnet.lab.experiments.y2006.advantage_claims import Comparison, findings_of
+from cbnet.lab.experiments.y2006.figures_6_7 import EXPERIMENT, Parameters
+
+TINY = Parameters(sets=3, most=20)
+
+
+def test_a_small_run_leaves_open_what_it_cannot_tell():
+    tables = EXPERIMENT.run(TINY, Context(processes=1))
+    assert tables["advantages"].schema == SCHEMA
+    found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)}
+    assert list(found) == [64, 65, 66, 67]
+    assert {found[64], found[66], found[67]} == {"open"}
+    six, seven = EXPERIMENT.charts(tables, TINY)
+    assert {row["scenario"] for row in six.table.to_pylist()} == {"zipf-500", "zipf-5000"}
+    assert {row["scenario"] for row in seven.table.to_pylist()} == {"uniform-50", "uniform-500"}
+
+
+def test_a_table_like_the_papers_holds():
+    medians = {
+        "zipf-500": {10: 0.9, 100: 0.7, 1000: 0.4, 10_000: 0.2}, "zipf-5000": {10: 0.95, 100: 0.8, 1000: 0.5, 10_000: 0.3},
+        "uniform-50": {10: 0.9, 100: 0.8, 1000: 0.3, 10_000: 0.1}, "uniform-500": {10: 0.99, 100: 0.9, 1000: 0.7, 10_000: 0.4},
+    }  # fmt: skip
+    spread = {10: 0.01, 100: 0.1, 1000: 0.05, 10_000: 0.01}
+    rows = [
+        {"scenario": scenario, "rule": rule, "predicates": count, "min": 0.0, "p5": alpha - spread[count], "p50": alpha}
+        | {"p95": alpha + spread[count], "max": 1.0, "sets": 100}
+        for scenario, curve in medians.items()
+        for rule in ("pairwise", "full")
+        for count, alpha in curve.items()
+    ]
+    found = EXPERIMENT.findings({"advantages": pa.Table.from_pylist(rows, schema=SCHEMA)}, TINY)
+    assert [finding.verdict for finding in found] == ["holds"] * 4
+    # 0.7 to 0.4 from 1000 to 10,000: one half after two thirds of the way
+    assert "median from about 7,000 on" in found[3].ours
+
+
+def test_a_claim_of_several_parts_holds_if_all_do():
+    def verdict(*holds):
+        parts = [Comparison(1, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
+        return findings_of(parts, {1: "why"})[0].verdict
+
+    assert verdict(True, True) == "holds"
+    assert verdict(True, False) == "differs"
+    assert verdict(False, False) == "fails"
+    assert verdict(None, True) == "open"
+    assert verdict(None, False) == "fails"
+    assert verdict(None) == "open"
+    assert findings_of([], {}, (7,))[0].verdict == "open"

@@ -1,0 +1,121 @@
+import math
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pytest
+
+from cbnet.lab.report.chart import COLOURS, Chart, png, svg, vega_lite
+
+TABLE = pa.table(
+    {
+        "filters": [10, 1000, 10, 1000, 10],
+        "ms": [0.1, 3.0, 0.2, 30.0, 0.0],
+        "low": [0.05, 2.0, 0.1, 20.0, 0.0],
+        "high": [0.2, 4.0, 0.4, 60.0, 0.0],
+        "interfaces": ["I = 2", "I = 2", "I = F", "I = F", "I = 2"],
+        "names": [100, 100, 100, 100, 1000],
+    }
+)
+CHART = Chart(
+    "time",
+    "Time by filters",
+    TABLE,
+    "filters",
+    "ms",
+    series="interfaces",
+    x_title="filters",
+    y_title="ms for a message",
+    bands=(("low", "high"), ("low", "high")),
+    references=(("paper", 25.0),),
+    description="Time grows with filters.",
+)
+
+
+def _all(spec, key):
+    """Yield every value of a key, at any depth."""
+    if isinstance(spec, dict):
+        if key in spec:
+            yield spec[key]
+        for value in spec.values():
+            yield from _all(value, key)
+    elif isinstance(spec, list):
+        for value in spec:
+            yield from _all(value, key)
+
+
+def _data(spec):
+    return next(rows for rows in spec["datasets"].values() if "filters" in rows[0])
+
+
+@pytest.mark.parametrize("kind", ["line", "points", "bars", "boxes"])
+def test_every_kind_is_drawn_with_its_titles_and_description(kind):
+    drawing = svg(replace(CHART, kind=kind))
+    assert ElementTree.fromstring(drawing).tag.endswith("svg")
+    for text in ("Time by filters", "filters", "ms for a message", "I = 2", "I = F", "paper"):
+        assert f">{text}<" in drawing
+    [(_, spec)] = vega_lite(replace(CHART, kind=kind))
+    assert spec["description"] == "Time grows with filters."
+
+
+def test_an_image_is_a_png():
+    assert png(CHART).startswith(b"\x89PNG")
+
+
+def test_what_has_no_logarithm_is_left_out():
+    [(_, spec)] = vega_lite(replace(CHART, y_log=True))
+    assert [row["ms"] for row in _data(spec)] == [0.1, 3.0, 0.2, 30.0]
+    assert {scale["type"] for scale in _all(spec, "scale") if "type" in scale} == {"log"}
+
+
+def test_what_is_not_finite_becomes_null():
+    [(_, spec)] = vega_lite(
+        replace(CHART, table=pa.table({"filters": [1, 2], "ms": [float("nan"), 1.0]}), series=None, bands=())
+    )
+    assert [row["ms"] for row in _data(spec)] == [None, 1.0]
+
+
+def test_facets_share_their_scales_and_colours():
+    parts = vega_lite(replace(CHART, facet="names"))
+    assert [label for label, _ in parts] == ["100", "1000"]
+    domains = [[scale["domain"] for scale in _all(spec, "scale") if "domain" in scale] for _, spec in parts]
+    assert domains[0] == domains[1]
+    assert svg(replace(CHART, facet="names")).count(">ms for a message<") == 2
+
+
+def _luminance(colour):
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#14181f"])
+def test_colours_stand_out_in_light_and_dark(background):
+    for colour in COLOURS:
+        dark, light = sorted((_luminance(colour), _luminance(background)))
+        assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([3, 30_000], [10, 100, 1_000, 10_000]),
+        ([3_000, 25_000], [5_000, 10_000, 20_000]),
+        ([1, 16], [1, 2, 5, 10]),
+    ],
+)
+def test_a_logarithmic_axis_has_neither_too_few_ticks_nor_too_many(values, ticks):
+    assert _ticks(values) == pytest.approx(ticks)
+
+
+def test_over_many_decades_ticks_are_equally_far_apart():
+    ticks = _ticks([1e-30, 1])
+    assert 4 <= len(ticks) <= 11
+    assert len({round(math.log10(later / earlier)) for earlier, later in pairwise(ticks)}) == 1
+
+
+def _ticks(values):
+    table = pa.table({"n": [1, 2], "value": [float(value) for value in values]})
+    [(_, spec)] = vega_lite(Chart("ticks", "Ticks", table, "n", "value", y_log=True))
+    return next(axis["values"] for axis in _all(spec, "axis") if "values" in axis)

@@ -1,0 +1,124 @@
+"""Compiled tables as files: what is saved is what is opened, and damage is an error or at worst a wrong answer."""
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from cbnet import Table
+from cbnet.errors import TableFileError
+from cbnet.matching.storage.table_file import MAGIC, open_table_file, write_table_file
+
+PREDICATES = {
+    "a": 'dest = "MXP" and price < 500 or #sale and #today',
+    7: 'name ^= "ab" or name $= "yz" or name *= "mn" and x >= 2',
+    "c": "x > 1 and x <= 9 or x != 4 and y = true or exists z or x = 9007199254740993",
+    "d": "x < 3 or x < 5",
+    "e": "true",
+}
+MESSAGES = [
+    {"dest": "MXP", "price": 400}, {"#": ["sale", "today"]}, {"name": "abyz", "x": 3}, {"name": "xmnx", "x": 2.5},
+    {"x": 4, "y": True}, {"z": 0}, {"x": 9007199254740993}, {"x": 9007199254740992}, {},
+]  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "table.cbt"
+    Table.build(PREDICATES).save(path)
+    return path
+
+
+def test_an_opened_table_gives_the_answers_of_the_one_that_was_saved(path):
+    built = Table.build(PREDICATES)
+    for verify in (False, True):
+        opened = Table.open(path, verify=verify)
+        assert list(opened) == list(PREDICATES)
+        assert opened.match_many(MESSAGES) == built.match_many(MESSAGES)
+        assert repr(opened) == repr(built)
+        assert opened.explain({"x": 6}, "d").matched is False
+        assert str(opened["a"]) != ""
+
+
+def test_saving_replaces_a_file_whole(path):
+    size = Table.build({"only": "x = 1"}).save(path)
+    assert path.stat().st_size == size
+    assert Table.open(path).match({"x": 1}) == ["only"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_table_that_cannot_be_written_says_so(tmp_path):
+    with pytest.raises(TableFileError, match="cannot write"):
+        Table.build({}).save(tmp_path / "none" / "table.cbt")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "not a compiled table"),
+        (b"[interfaces]\n" * 9, "not a compiled table"),
+        (MAGIC + b"\2\0\0\0" + bytes(100), "version 2, and this cbnet reads 1"),
+        (MAGIC + b"\1\0\0\0" + b"\xff" * 100, "header is not whole"),
+    ],
+)
+def test_foreign_and_newer_files_are_refused(tmp_path, content, problem):
+    path = tmp_path / "x.cbt"
+    path.write_bytes(content)
+    with pytest.raises(TableFileError, match=problem):
+        Table.open(path)
+
+
+def test_a_file_cut_short_or_grown_is_refused_without_reading_it(path):
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), 97), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(TableFileError):
+            Table.open(path)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(TableFileError, match="bytes instead of"):
+        Table.open(path)
+
+
+def test_every_flipped_bit_is_found_by_verify_and_none_crashes_without(path):
+    whole = path.read_bytes()
+    source = random.Random(5)
+    for _ in range(3_000):
+        damaged = bytearray(whole)
+        damaged[source.randrange(len(whole))] ^= 1 << source.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(TableFileError):
+            Table.open(path, verify=True)
+        _use_unverified(path)
+        with pytest.raises(TableFileError):
+            _read_back(path)
+
+
+def _read_back(path):
+    """Read filters out of a table: this verifies first."""
+    table = Table.open(path)
+    return [table[interface] for interface in table]
+
+
+def test_sections_of_noise_never_read_outside(path):
+    """Overwrite whole sections with random bytes: the answers are wrong, and the process lives."""
+    file = open_table_file(path)
+    arrays, about = file.arrays, file.about
+    source = random.Random(6)
+    keys = ("engine", "names", "interfaces", "filters", "constraints", "covered")
+    for _ in range(300):
+        noisy = {name: array.copy() for name, array in arrays.items()}
+        for name in source.sample(sorted(noisy), 3):
+            data = noisy[name].view("u1") if noisy[name].nbytes else noisy[name]
+            data[:] = list(source.randbytes(len(data))) if noisy[name].nbytes else []
+        write_table_file(path, noisy, {key: about[key] for key in keys})
+        _use_unverified(path)
+
+
+def _use_unverified(path):
+    try:
+        table = Table.open(path)
+        table.match_many(MESSAGES)
+        table.match_arrow(pa.RecordBatch.from_pylist([{"x": 4, "name": "abyz"}]))
+        table.match(MESSAGES[0])
+    except TableFileError as error:
+        assert "damaged" in error.problem or "version" in error.problem or "not a compiled" in error.problem

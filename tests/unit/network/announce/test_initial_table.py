@@ -1,0 +1,136 @@
+"""The table that the pipeline compiled for a router: used as long as it is what the records say, and refused else."""
+
+import pytest
+
+from cbnet import InputError, Table, parse
+from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network.announce.initial_predicates import loaded
+from cbnet.network.router.initial_state import Beginning, first_table
+
+# The tree of a, in full: a - b - c - d, b - e; the link c - e is in no way from a.
+EDGES = {("a", "b"): 1, ("b", "c"): 1, ("b", "e"): 1, ("c", "d"): 1, ("c", "e"): 1}
+NAMES = ["a", "b", "c", "d", "e"]
+WANTS = {"a": "#jazz", "c": "#jazz and #vinyl or #news", "d": "#jazz and #live or #news and #today", "e": "#art"}
+# By hand: what is behind each neighbour of b on that tree, less what another filter there covers.
+OF_B = {0: "#jazz", 2: "#jazz and #vinyl or #news or #jazz and #live", 4: "#art"}
+SETTINGS = Settings("b", scheme="multitree", roots=("a",))
+
+
+@pytest.fixture
+def given():
+    wants = {name: parse(text).filters for name, text in WANTS.items()}
+    return loaded(wants, NAMES, dict.fromkeys(NAMES, 5), EDGES)
+
+
+@pytest.fixture
+def table(tmp_path):
+    def save(changes=(), engine="tags"):
+        path = tmp_path / "1.cbt"
+        Table.build({**OF_B, **dict(changes)}, engine=engine).save(path)
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("engine", ["tags", "pivot", "counting"])
+def test_a_table_that_is_what_the_records_give_is_taken(given, table, engine):
+    assert first_table(table(engine=engine), SETTINGS, given).table.match({"#": ["news"]}) == [2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({2: "#jazz and #vinyl or #news"}, "it lacks #jazz, #live of d at the interface to c"),
+        ({2: "#vinyl or #news or #jazz and #live"}, "nobody wants #vinyl behind the interface to c"),
+        ({4: "#art or #jazz"}, "nobody wants #jazz behind the interface to e"),
+        ({3: "#news"}, "the table leads to d, which is no neighbour on the first tree"),
+        ({9: "#news"}, "the table leads 9, which is no neighbour on the first tree"),
+    ],
+)
+def test_a_table_that_differs_is_told_of_with_the_difference_and_the_remedy(given, table, changes, problem):
+    with pytest.raises(InputError) as raised:
+        first_table(table(changes), SETTINGS, given)
+    assert problem in str(raised.value)
+    assert "the router goes on with its records; run the pipeline again" in str(raised.value)
+    assert "1.cbt" in str(raised.value)
+
+
+def test_all_differences_are_counted(given, table):
+    changes = {0: "#x", 4: "#y"}  # two that are lacking, two that nobody wants
+    with pytest.raises(InputError, match=r"it lacks #jazz of a at the interface to a, and 3 more"):
+        first_table(table(changes), SETTINGS, given)
+
+
+def test_a_table_with_more_than_tags_is_not_taken(given, table):
+    with pytest.raises(InputError, match="filters that are not of tags alone"):
+        first_table(table({4: "#art or x > 1"}, engine="pivot"), SETTINGS, given)
+
+
+def test_a_table_of_another_tree_is_found_out(given, table):
+    settings = Settings("b", scheme="multitree", roots=("e",))  # there c lies behind e
+    with pytest.raises(InputError, match="the table leads to c, which is no neighbour on the first tree"):
+        first_table(table(), settings, given)
+
+
+def test_a_scheme_without_such_trees_takes_no_table(given, table):
+    with pytest.raises(InputError, match="a table is of trees, and the scheme is psf; start the network with"):
+        first_table(table(), Settings("b", scheme="psf"), given)
+
+
+def test_a_damaged_table_is_told_of(given, table):
+    path = table()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="the file is damaged"):
+        first_table(path, SETTINGS, given)
+    with pytest.raises(InputError, match="cannot read"):
+        first_table(path.with_name("none.cbt"), SETTINGS, given)
+
+
+MESSAGES = [["jazz"], ["news"], ["art", "vinyl"], ["jazz", "vinyl"], ["nothing"], ["today", "news"], ["jazz", "live"]]
+
+
+def test_messages_go_by_the_first_table_until_something_changes(given, table):
+    memory = Memory(1)
+    first = first_table(table(), SETTINGS, given)
+    for name in NAMES:
+        begun = Beginning(given, first if name == "b" else None, 5)
+        memory.add(Settings(name, scheme="multitree", roots=("a",)), begun)
+    for pair in EDGES:
+        memory.lay(*pair)
+    clients = {name: MemoryClient(memory, f"client of {name}", name) for name in NAMES}
+    memory.run(3)
+
+    def used():
+        return memory.router("b").counters["matched by the first table"]
+
+    def publish():
+        """Publish all messages at all routers, check who gets them, return how many b matched by its table."""
+        before = {name: memory.router(name).counters["delivered to the loaded predicate"] for name in NAMES}
+        began = used()
+        for client in clients.values():
+            for tags in MESSAGES:
+                client.publish({}, b"", tags)
+        memory.run(2)
+        for name, text in WANTS.items():
+            after = memory.router(name).counters["delivered to the loaded predicate"]
+            expected = len(NAMES) * sum(parse(text).matches({"#": tags}) for tags in MESSAGES)
+            assert after - before[name] == expected
+        return used() - began
+
+    through_b = publish()
+    assert through_b > len(MESSAGES)  # what is published there, and more
+    memory.cut("c", "e")  # not on the tree, but the table is not of this network
+    memory.run(10)  # for a while the others may still see it as it was, and are understood
+    assert publish() == 0
+    memory.repair("c", "e")
+    memory.run(10)
+    assert publish() == through_b
+    clients["e"].subscribe(1, "#nothing", wait=5)
+    memory.run(1)
+    assert publish() == 0
+    assert len(clients["e"].deliveries) == len(NAMES)
+    clients["e"].unsubscribe(1)
+    memory.run(1)
+    assert publish() == 0  # what has changed once is the records' affair

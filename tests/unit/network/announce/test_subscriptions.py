@@ -1,0 +1,76 @@
+"""Which clients a message goes to."""
+
+from support.networks_live import content
+
+from cbnet import parse, parse_filter
+from cbnet.network.announce.announcement import Announced
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+
+
+def subscriptions(*said):
+    announced = Announced()
+    new = Subscriptions(announced)
+    for link, id, text in said:
+        new.set(link, id, parse(text))
+    return new, announced
+
+
+def test_a_message_goes_to_exactly_the_subscriptions_that_match():
+    new, _ = subscriptions((1, 1, "x = 1"), (1, 2, "x > 0 or y = 1"), (2, 1, "x = 2"), (3, 7, "true"))
+    assert new.matched(content(x=1)) == {1: [1, 2], 3: [7]}
+    assert new.matched(content(y=1)) == {1: [2], 3: [7]}
+    assert new.matched(content(x=2)) == {1: [2], 2: [1], 3: [7]}
+
+
+def test_an_id_that_is_used_again_has_the_new_predicate_only():
+    new, announced = subscriptions((1, 1, "x = 1 or y = 1"), (1, 1, "y = 1 or z = 1"))
+    assert new.matched(content(x=1)) == {}
+    assert new.matched(content(y=1)) == new.matched(content(z=1)) == {1: [1]}
+    assert {str(filter) for filter in announced} == {"y = 1", "z = 1"}
+    assert new.count(1) == 1
+
+
+def test_the_subscriptions_of_a_client_go_with_it():
+    new, announced = subscriptions((1, 1, "x = 1"), (1, 2, "x = 1"), (2, 1, "x = 1"))
+    new.closed(1)
+    assert new.matched(content(x=1)) == {2: [1]}
+    assert len(announced) == 1
+    new.closed(2)
+    assert new.matched(content(x=1)) == {}
+    assert len(announced) == len(new) == 0
+
+
+def test_removing_says_whether_there_was_one():
+    new, _ = subscriptions((1, 1, "x = 1"))
+    assert not new.remove(1, 2)
+    assert not new.remove(2, 1)
+    assert new.remove(1, 1)
+    assert not new.remove(1, 1)
+
+
+def test_two_ways_to_say_the_same_are_one_filter_until_both_are_gone():
+    new, announced = subscriptions((1, 1, "b != true or b = false"), (1, 2, "b = false"))
+    assert new.matched(content(b=False)) == {1: [1, 2]}
+    new.remove(1, 2)
+    assert new.matched(content(b=False)) == {1: [1]}
+    assert len(announced) == 1
+
+
+def test_many_that_come_and_go_leave_no_trace_in_the_table():
+    new, _ = subscriptions()
+    for turn in range(50):
+        new.set(turn, 1, parse("x = 1"))
+        new.closed(turn)
+    assert len(new.table) == 1
+
+
+def test_a_client_that_goes_leaves_what_others_have_said():
+    known = Subscriptions(Announced())
+    known.set(1, 1, parse("x > 1"))
+    known.set(1, 2, parse("x > 2 or y = 1"))
+    known.set(2, 1, parse("x > 2"))
+    known.closed(1)
+    assert [str(filter) for filter in known.announced] == ["x > 2"]
+    assert known.size == len(filter_to_bytes(parse_filter("x > 2")))
+    assert len(known) == 1

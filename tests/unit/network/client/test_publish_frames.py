@@ -1,0 +1,70 @@
+"""What a client publishes is checked where the mistake is made."""
+
+import math
+
+import pytest
+
+from cbnet import InputError, Message
+from cbnet.errors import LimitError
+from cbnet.network.client.publish_frames import publish_bytes
+from cbnet.network.protocol.fields import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS
+from cbnet.network.protocol.frames import Hello, Publish
+from cbnet.network.protocol.wire import FrameReader, encode
+
+CLIENT = Hello(1, 1, "client", "c", "cbnet", 0, "")
+
+
+def frame(message, payload=b""):
+    reader = FrameReader()
+    list(reader.feed(encode(CLIENT)))
+    (read,) = reader.feed(publish_bytes(7, message, payload, wants_answer=True))
+    return read
+
+
+@pytest.mark.parametrize(
+    ("message", "attributes", "tags"),
+    [
+        ({}, {}, []),
+        ({"x": 1, "y": -2.5, "s": "é", "b": True}, {"x": 1, "y": -2.5, "s": "é", "b": True}, []),
+        ({"x": 1, "#": ["b", "a", "b"]}, {"x": 1}, ["a", "b"]),
+        (Message({"x": 1}, ["t"]), {"x": 1}, ["t"]),
+    ],
+)
+def test_a_message_is_said_in_a_frame(message, attributes, tags):
+    assert frame(message, b"p") == Publish(7, attributes, tags, b"p", True)
+
+
+def test_a_bool_stays_a_bool_and_a_float_a_float():
+    assert [type(value) for value in frame({"b": True, "f": 1.0, "i": 1}).attributes.values()] == [bool, float, int]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"x": None}, {"x": [1]}, {"x": math.nan}, {"x": math.inf}, {"x": 2**63}, {"x": "\ud800"}, {"\ud800": 1}, {1: 1},
+        {"x": b"bytes"}, {"#": "tag"}, {"#": [1]}, {"#": ["\ud800"]}, "text", None, [("x", 1)],
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_refused_here(message):
+    with pytest.raises(InputError):
+        publish_bytes(1, message, b"", wants_answer=False)
+
+
+@pytest.mark.parametrize(
+    ("message", "payload"),
+    [
+        ({f"x{n}": n for n in range(MOST_ATTRIBUTES + 1)}, b""),
+        ({"#": [f"t{n}" for n in range(MOST_TAGS + 1)]}, b""),
+        ({}, bytes(MOST_PAYLOAD + 1)),
+        ({"x": "x" * (1 << 20)}, b""),
+    ],
+)
+def test_what_is_too_large_for_a_frame_is_refused_here(message, payload):
+    with pytest.raises(LimitError):
+        publish_bytes(1, message, payload, wants_answer=False)
+
+
+def test_a_payload_is_bytes():
+    assert frame({}, bytearray(b"p")).payload == b"p"
+    with pytest.raises(InputError, match="must be bytes"):
+        publish_bytes(1, {}, "text", wants_answer=False)

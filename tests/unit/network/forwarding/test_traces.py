@@ -1,0 +1,168 @@
+"""What a trace tells: every hop, why the message went on, and why not."""
+
+import pytest
+from support.networks_live import Alone, Lab, sent, shut
+
+from cbnet.network.forwarding import trace_steps as hops_module
+from cbnet.network.protocol.frames import Hop, Links, Mark, Packet, Refused, Report, Trace, Traced, TraceEnd
+from cbnet.routing import SCHEMES
+
+
+def line(scheme="psf"):
+    """Return a line a - b - c - d with a branch b - e; d wants x > 5, e wants y = 1."""
+    lab = Lab("a-b b-c c-d b-e", scheme=scheme)
+    lab.clients["d"].subscribe(1, "x > 5")
+    lab.clients["e"].subscribe(2, "y = 1 and x > 0")
+    lab.run(1)
+    return lab
+
+
+def traced(lab, **asked):
+    attributes = asked.pop("attributes")
+    lab.clients["a"].trace(7, attributes, **asked)
+    lab.run(1)
+    (end,) = lab.answers("a", TraceEnd)
+    assert end.number == 7
+    return {answer.hop.router: answer.hop for answer in lab.answers("a", Traced)}, end.missing
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_message_that_arrives(scheme):
+    lab = line(scheme)
+    hops, missing = traced(lab, attributes={"x": 6}, is_dry=False)
+    assert missing == []
+    assert [(hop.router, hop.came_from, hop.hops) for hop in hops.values()] == [
+        ("a", "", 0),
+        ("b", "a", 1),
+        ("c", "b", 2),
+        ("d", "c", 3),
+    ]
+    to_c, to_a, to_e = hops["b"].branches
+    assert (to_c.neighbour, to_c.is_sent, to_c.toward, to_c.wanting, to_c.why) == ("c", True, ["d"], 1, ["d: x > 5"])
+    assert (to_a.neighbour, to_a.is_sent, to_a.why) == ("a", False, ["it came from there"])
+    assert (to_e.neighbour, to_e.is_sent, to_e.toward) == ("e", False, [])
+    if scheme != "drp":  # later than at its source, a header of DRP says who gets it, and not why others do not
+        assert to_e.why == ["e: x > 0 and y = 1: y = 1 fails: y is absent"]
+    assert hops["d"].delivered == ["subscription 1 of client of d: x > 5"]
+    assert lab.payloads("d") == [b""]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_message_that_does_not_arrive_says_what_was_missing(scheme):
+    hops, missing = traced(line(scheme), attributes={"x": 5})
+    assert missing == []
+    assert list(hops) == ["a"]
+    (branch,) = hops["a"].branches
+    assert (branch.neighbour, branch.is_sent, branch.wanting) == ("b", False, 0)
+    assert set(branch.why) == {"d: x > 5: x > 5 fails: x is 5", "e: x > 0 and y = 1: y = 1 fails: y is absent"}
+
+
+def test_a_dry_run_delivers_nothing():
+    lab = line()
+    hops, _ = traced(lab, attributes={"x": 6})
+    assert hops["d"].delivered == ["subscription 1 of client of d: x > 5"]
+    assert lab.payloads("d") == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_subscriber_that_is_supposed_would_get_it(scheme):
+    hops, _ = traced(line(scheme), attributes={"x": 1}, predicate="x = 1", at="c")
+    assert list(hops) == ["a", "b", "c"]
+    assert hops["a"].supposed == hops["c"].supposed == ["a subscriber at c: x = 1"]
+    assert hops["a"].branches[0].why == ["c: is supposed to want it"]
+    assert hops["b"].supposed == []
+
+
+def test_a_subscriber_that_is_supposed_would_not_get_it():
+    hops, _ = traced(line(), attributes={"x": 1}, predicate="x = 2 or y = 1 and z = 1", at="c")
+    assert list(hops) == ["a"]
+    assert hops["a"].supposed == ["a subscriber at c: x = 2: x = 2 fails: x is 1"]
+
+
+def test_a_router_that_is_not_there_is_named():
+    hops, _ = traced(line(), attributes={"x": 1}, predicate="x = 1", at="q")
+    assert hops["a"].supposed == ["no router 'q' can be reached"]
+
+
+def test_what_came_closest_among_the_local_subscriptions():
+    lab = line()
+    lab.clients["a"].subscribe(1, "x = 1 and y = 2 and z = 3")
+    lab.clients["a"].subscribe(2, "x = 1 and y = 2 or x = 9 and y = 9 and z = 9")
+    lab.run(1)
+    hops, _ = traced(lab, attributes={"x": 1, "y": 1})
+    assert hops["a"].missed == ["subscription 2 of client of a: x = 1 and y = 2: y = 2 fails: y is 1"]
+
+
+def test_many_matches_are_counted_and_few_are_shown():
+    lab = line()
+    for id in range(10):
+        lab.clients["a"].subscribe(id, "x = 1")
+    lab.run(1)
+    hops, _ = traced(lab, attributes={"x": 1})
+    assert len(hops["a"].delivered) == 4
+    assert hops["a"].delivered[-1] == "… and 7 more"
+
+
+def test_who_does_not_report_is_missing_when_the_time_is_up():
+    lab = line()
+    lab.memory.cut("c", "d", noticed_by=[])
+    lab.clients["a"].trace(7, {"x": 6})
+    lab.run(1)
+    assert lab.answers("a", TraceEnd) == []
+    lab.run(1.5)
+    assert lab.answers("a", TraceEnd) == [TraceEnd(7, ["d"])]
+    assert [answer.hop.router for answer in lab.answers("a", Traced)] == ["a", "b", "c"]
+
+
+def test_a_packet_that_is_dropped_says_why():
+    alone = Alone("a")
+    alone.router_link(1, "b")
+    alone.say(1, Links("b", 1, 1, 0, {"a": 1}))
+    alone.wait(0.2)
+    packet = Packet("b", 1, 5, 1, "b", {"x": 1}, [], b"", Mark(3, True))
+    (report,) = sent(alone.say(1, packet), Report)
+    assert (report.to, report.number, report.hop.dropped) == ("b", 3, "")
+    (report,) = sent(alone.say(1, packet), Report)
+    assert (report.hop.dropped, report.hop.branches) == ("duplicate", [])
+
+
+def test_there_may_be_so_many_traces_at_once_and_they_go_with_their_client():
+    alone = Alone("a")
+    alone.client_link(1)
+    alone.router_link(2, "b")
+    alone.say(2, Links("b", 1, 1, 0, {"a": 1}))
+    alone.wait(0.2)
+    trace = Trace(1, {"x": 1}, [], b"", True, "x = 1", "b")  # b gets it and never reports
+    done = [action for _ in range(65) for action in alone.say(1, trace)]
+    assert len(sent(done, Refused)) == 1
+    alone.close(1)
+    alone.client_link(3)
+    assert sent(alone.say(3, trace), Refused) == []
+
+
+@pytest.mark.parametrize("at", ["a", "nobody"])
+def test_a_traced_packet_with_a_wrong_predicate_closes_the_link_and_is_not_passed_on(at):
+    alone = Alone("a")
+    alone.router_link(1, "b")
+    alone.say(1, Links("b", 1, 1, 0, {"a": 1}))
+    alone.wait(0.2)
+    done = alone.say(1, Packet("b", 1, 5, 1, "b", {"x": 1}, [], b"", Mark(3, True, "x <", at)))
+    assert shut(done)[1].startswith("the predicate of a trace: ")
+    assert sent(done, Packet) == sent(done, Report) == []
+
+
+def test_a_report_that_comes_too_late_is_ignored():
+    alone = Alone("a")
+    alone.router_link(1, "b")
+    hop = Hop("b", "a", 1, "", [], [], [], [])
+    assert alone.say(1, Report("a", 0, 77, hop)) == []
+
+
+def test_only_so_many_filters_are_looked_at_for_what_came_closest(monkeypatch):
+    monkeypatch.setattr(hops_module, "_MOST_EXPLAINED", 2)
+    lab = line()
+    for id in range(5):
+        lab.clients["a"].subscribe(id, f"x = {id + 10}")
+    lab.run(1)
+    found, _ = traced(lab, attributes={"x": 1})
+    assert len(found["a"].missed) == 2

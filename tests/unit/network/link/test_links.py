@@ -1,0 +1,143 @@
+"""Who is at the other end of a link, and whether it is still there."""
+
+import pytest
+from support.networks_live import Alone, hello, sent, shut
+
+from cbnet.network.link import links
+from cbnet.network.protocol.frames import Close, Hello, Links, Ping, Pong, Publish, Subscribe, Summary
+
+
+def test_a_router_says_who_it_is_as_soon_as_a_link_is_open():
+    alone = Alone("a", life=7, network="n", scheme="multitree", trees=3)
+    (greeting,) = sent(alone.router.opened(1, 0.0))
+    assert greeting == Hello(1, 1, "router", "a", "n", 7, "multitree:3")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"low": 2, "high": 3}, "no common version: 2 to 3 there, 1 to 1 here"),
+        ({"low": 0, "high": 0}, "no common version: 0 to 0 there, 1 to 1 here"),
+        ({"network": "other"}, "this is the network 'cbnet', not 'other'"),
+        ({"scheme": "drp"}, "this network routes by psf, not by drp"),
+        ({"name": "a"}, "the name 'a' is mine"),
+    ],
+)
+def test_a_greeting_that_does_not_fit_closes_the_link_with_the_reason(changes, reason):
+    alone = Alone("a")
+    assert shut(alone.open(1, hello("router", **{"name": "b", **changes}))) == {1: reason}
+    assert alone.router.links.neighbours() == {}
+
+
+def test_versions_that_overlap_are_enough():
+    assert shut(Alone("a").router_link(1, "b", low=0, high=9)) == {}
+
+
+def test_a_client_may_have_the_name_of_the_router_and_any_scheme():
+    assert shut(Alone("a").open(1, hello("client", "a", scheme=""))) == {}
+
+
+def test_a_second_hello_is_refused():
+    alone = Alone()
+    alone.router_link(1, "b")
+    assert shut(alone.say(1, hello("router", "b"))) == {1: "a second Hello"}
+
+
+def test_nothing_may_come_before_the_hello():
+    alone = Alone()
+    alone.router.opened(1, 0.0)
+    assert shut(alone.say(1, Ping(1))) == {1: "a Ping before the Hello"}
+
+
+@pytest.mark.parametrize("frame", [Links("b", 1, 1, 0, {}), Summary([])])
+def test_a_client_may_not_speak_as_a_router(frame):
+    alone = Alone()
+    alone.client_link(1)
+    assert shut(alone.say(1, frame)) == {1: f"a client may not send a {type(frame).__name__}"}
+
+
+@pytest.mark.parametrize("frame", [Subscribe(1, "x = 1", 0), Publish(1, {}, [], b"", False)])
+def test_a_router_may_not_speak_as_a_client(frame):
+    alone = Alone()
+    alone.router_link(1, "b")
+    assert shut(alone.say(1, frame)) == {1: f"a router may not send a {type(frame).__name__}"}
+
+
+def test_a_ping_is_answered_at_once():
+    alone = Alone()
+    alone.client_link(1)
+    assert sent(alone.say(1, Ping(42))) == [Pong(42)]
+
+
+def test_who_is_silent_is_asked_every_second_and_closed_in_the_end():
+    alone = Alone()
+    alone.router_link(1, "b")
+    alone.client_link(2)
+    done = alone.wait(3.4)
+    assert len(sent(done, Ping, link=1)) == len(sent(done, Ping, link=2)) == 3
+    assert shut(done) == {}
+    assert shut(alone.wait(0.2)) == {1: "nothing came for 3.5 s", 2: "nothing came for 3.5 s"}
+    assert len(alone.router.links) == 0
+
+
+def test_who_answers_stays():
+    alone = Alone()
+    alone.router_link(1, "b")
+    for _ in range(10):
+        alone.wait(1.0)
+        alone.say(1, Pong(1))
+    assert alone.router.links.neighbours() == {"b": 1}
+
+
+def test_who_never_says_hello_is_closed():
+    alone = Alone()
+    alone.router.opened(1, 0.0)
+    assert shut(alone.wait(3.6)) == {1: "no Hello came for 3.5 s"}
+
+
+def test_a_jump_of_the_clock_closes_no_link():
+    alone = Alone()
+    alone.router_link(1, "b")
+    for jump in (10_000, -20_000, 10_000):
+        alone.now += jump
+        assert shut(alone.wait(0.1)) == {}
+
+
+def test_the_link_of_who_says_close_is_closed_here_too():
+    alone = Alone()
+    alone.router_link(1, "b")
+    assert list(shut(alone.say(1, Close("good bye")))) == [1]
+    assert alone.router.links.neighbours() == {}
+
+
+def test_of_several_links_to_a_neighbour_the_newest_is_used_and_the_neighbour_stays_while_one_is_left():
+    alone = Alone()
+    alone.router_link(1, "b")
+    alone.router_link(2, "b")
+    assert alone.router.links.to("b") == 2
+    alone.close(2)
+    assert alone.router.links.to("b") == 1
+    alone.close(1)
+    assert alone.router.links.to("b") is None
+
+
+def test_a_fifth_link_closes_the_oldest():
+    alone = Alone()
+    done = [action for link in range(1, 6) for action in alone.router_link(link, "b")]
+    assert shut(done) == {1: "there are newer links between us"}
+
+
+def test_there_may_be_so_many_neighbours_and_no_more(monkeypatch):
+    monkeypatch.setattr(links, "MOST_NEIGHBOURS", 2)
+    alone = Alone()
+    for link, name in ((1, "b"), (2, "c"), (3, "c")):
+        assert shut(alone.router_link(link, name)) == {}
+    assert shut(alone.router_link(4, "d"))[4].startswith("there are 2 neighbours here")
+
+
+def test_what_comes_over_a_link_that_is_closed_is_ignored():
+    alone = Alone()
+    alone.router_link(1, "b")
+    alone.close(1)
+    assert alone.say(1, Ping(1)) == []
+    assert alone.close(1) == []

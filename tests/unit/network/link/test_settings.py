@@ -1,0 +1,42 @@
+"""What a router may be told."""
+
+import pytest
+
+from cbnet.errors import InputError
+from cbnet.network.link.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"name": ""}, "'' is not the name of a router"),
+        ({"name": "x" * 65}, "is not the name of a router"),
+        ({"name": "a\nb"}, "is not the name of a router"),
+        ({"network": ""}, "'' is not the name of a network"),
+        ({"scheme": "flood"}, "unknown scheme 'flood'"),
+        ({"weights": {"b": 0}}, "the weight 0 of b"),
+        ({"weights": {"": 1}}, "is not the name of a router"),
+        ({"trees": 0}, "0 trees"),
+        ({"roots": ("",)}, "'' is not the name of a router"),
+        ({"roots": ("b", "b")}, "two trees have the same root"),
+        ({"heartbeat": 4.0}, "dead before its first heartbeat"),
+        ({"heartbeat": 0.0}, "dead before its first heartbeat"),
+        ({"refresh": 3600.0}, "would end before it is renewed"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings, problem):
+    with pytest.raises(InputError, match=problem):
+        Settings(**{"name": "a", **settings})
+
+
+def test_routers_must_agree_on_the_scheme_and_on_the_number_of_trees():
+    assert Settings("a", scheme="psf", trees=3).routing == "psf"
+    assert Settings("a", scheme="multitree", trees=3).routing == "multitree:3"
+
+
+def test_routers_must_agree_on_the_roots_of_the_trees_in_their_order():
+    said = [(), ("a", "b"), ("b", "a"), ("a",), ("ab",)]
+    assert len({Settings("a", scheme="multitree", roots=roots).routing for roots in said}) == len(said)
+    assert Settings("a", scheme="psf", roots=("a", "b")).routing == "psf"
+    many = tuple(f"{'x' * 60}{number}" for number in range(60))
+    assert len(Settings("a", scheme="multitree", roots=many).routing) <= 64  # a `Hello` has room for it

@@ -1,0 +1,150 @@
+"""A subscription that is waited for is known everywhere when the answer comes."""
+
+from support.networks_live import Alone, Lab, links_of, sent
+
+from cbnet.network.protocol.frames import Ask, Change, Links, Seen, Subscribe, Subscribed
+
+
+def test_the_answer_comes_when_all_have_it_and_then_nothing_is_missed():
+    lab = Lab("a-b b-c c-d d-a d-e")
+    lab.clients["a"].subscribe(1, "x = 1", wait=5.0)
+    while not lab.answers("a", Subscribed):
+        lab.run(0.001)
+    assert lab.answers("a", Subscribed) == [Subscribed(1, True, 5, [])]
+    for name in "bcde":
+        lab.clients[name].publish({"x": 1}, name.encode())
+    lab.run(1)
+    assert sorted(lab.payloads("a")) == [b"b", b"c", b"d", b"e"]
+
+
+def test_who_is_known_and_out_of_reach_is_named():
+    lab = Lab("a-b b-c c-d")
+    lab.memory.cut("b", "c")
+    lab.run(1)
+    lab.clients["a"].subscribe(1, "x = 1", wait=5.0)
+    lab.run(1)
+    assert lab.answers("a", Subscribed) == [Subscribed(1, True, 2, ["c", "d"])]
+
+
+def test_while_a_cut_has_not_been_noticed_those_beyond_are_missing_when_the_time_is_up():
+    lab = Lab("a-b b-c c-d")
+    lab.memory.cut("b", "c", noticed_by=[])
+    lab.clients["a"].subscribe(1, "x = 1", wait=2.0)
+    lab.run(1.9)
+    assert lab.answers("a", Subscribed) == []
+    lab.run(0.5)
+    assert lab.answers("a", Subscribed) == [Subscribed(1, False, 2, ["c", "d"])]
+
+
+def test_a_cut_that_heals_in_time_is_waited_for():
+    lab = Lab("a-b b-c")
+    lab.memory.cut("b", "c", noticed_by=[])
+    lab.clients["a"].subscribe(1, "x = 1", wait=30.0)
+    lab.run(2)
+    lab.memory.repair("b", "c")
+    lab.run(10)
+    # When the cut is noticed only b is in reach, and b has it: that is what was asked for.
+    (answer,) = lab.answers("a", Subscribed)
+    assert answer.is_confirmed
+    assert answer in (Subscribed(1, True, 2, ["c"]), Subscribed(1, True, 3, []))
+
+
+def test_a_subscription_that_is_covered_is_confirmed_without_a_record():
+    lab = Lab("a-b b-c")
+    lab.clients["a"].subscribe(1, "x > 0", wait=5.0)
+    lab.run(1)
+    before = lab.memory.frames["Change"]
+    lab.clients["a"].subscribe(2, "x > 1", wait=5.0)
+    lab.run(0.2)
+    assert lab.answers("a", Subscribed)[-1] == Subscribed(2, True, 3, [])
+    assert lab.memory.frames["Change"] == before
+
+
+def test_without_waiting_the_answer_comes_at_once():
+    lab = Lab("a-b b-c")
+    lab.memory.cut("a", "b", noticed_by=[])
+    lab.clients["a"].subscribe(1, "x > 0")
+    lab.run(0.01)
+    assert lab.answers("a", Subscribed) == [Subscribed(1, False, 1, [])]
+
+
+def neighbours(wait=9.0):
+    """Return a router a with the neighbours b and c, who are linked, and a client that waits."""
+    alone = Alone("a")
+    for link, name, other in ((1, "b", "c"), (2, "c", "b")):
+        alone.router_link(link, name)
+        alone.say(link, Links(name, 1, 1, 0, {"a": 1, other: 1}))
+    alone.client_link(9)
+    alone.wait(0.2)
+    done = alone.say(9, Subscribe(1, "x = 1", wait))
+    (change,) = sent(done, Change, link=1)
+    assert change.wants_seen
+    return alone, change.sequence
+
+
+def test_those_who_have_not_answered_are_asked_again():
+    alone, sequence = neighbours()
+    alone.say(1, Seen("a", 0, "b", 1, 100, sequence))
+    done = alone.wait(2.5)
+    assert [frame.to for frame in sent(done, Ask)] == ["c", "c"]
+    assert links_of(done, Ask) == [2, 2]
+    assert sent(alone.say(2, Seen("a", 0, "c", 1, 100, sequence)), Subscribed) == [Subscribed(1, True, 3, [])]
+
+
+def test_an_answer_about_an_older_version_or_from_an_earlier_life_is_not_enough():
+    alone, sequence = neighbours()
+    alone.say(1, Seen("a", 0, "b", 1, 100, sequence))
+    assert sent(alone.say(2, Seen("a", 0, "c", 1, 100, sequence - 1)), Subscribed) == []
+    assert sent(alone.say(2, Seen("a", 0, "c", 7, 100, sequence)), Subscribed) == []  # c has another life by now
+    assert sent(alone.say(2, Seen("a", 0, "c", 1, 100, sequence)), Subscribed) != []
+
+
+def test_an_answer_that_was_overtaken_takes_nothing_back():
+    alone, sequence = neighbours()
+    alone.say(2, Seen("a", 0, "c", 1, 100, sequence))
+    alone.say(2, Seen("a", 0, "c", 1, 100, sequence - 1))
+    assert sent(alone.say(1, Seen("a", 0, "b", 1, 100, sequence)), Subscribed) == [Subscribed(1, True, 3, [])]
+
+
+def test_what_nobody_says_who_is_known_is_not_remembered():
+    alone, sequence = neighbours()
+    alone.say(1, *[Seen("a", 0, f"unknown {n}", 1, 100, sequence) for n in range(50)])
+    assert len(alone.router._confirmations._seen) == 0
+
+
+def test_a_client_that_is_gone_gets_no_answer():
+    alone, _ = neighbours(wait=1.0)
+    alone.close(9)
+    assert sent(alone.wait(2.0), Subscribed) == []
+
+
+def test_who_is_asked_tells_what_it_has():
+    alone = Alone("a", life=55)
+    alone.router_link(1, "b")
+    alone.say(1, Links("b", 1, 1, 0, {"a": 1}), Change("b", 1, 1, 0, [], [], False))
+    alone.wait(0.2)
+    assert sent(alone.say(1, Ask("a", 0, "b"))) == [Seen("b", 0, "a", 55, 1, 1)]
+    assert sent(alone.say(1, Ask("a", 0, "nobody"))) == []
+
+
+def test_who_installs_a_change_that_is_waited_for_tells_its_owner():
+    alone = Alone("a", life=55)
+    alone.router_link(1, "b")
+    alone.say(1, Links("b", 1, 1, 0, {"a": 1}))
+    alone.wait(0.2)
+    assert sent(alone.say(1, Change("b", 1, 1, 0, [], [], True)), Seen) == [Seen("b", 0, "a", 55, 1, 1)]
+    assert sent(alone.say(1, Change("b", 1, 2, 0, [], [], False)), Seen) == []
+
+
+def test_what_is_for_another_router_is_passed_on_by_the_next_hop_until_it_has_come_too_far():
+    alone = Alone("a")
+    for link, name in ((1, "b"), (2, "c")):
+        alone.router_link(link, name)
+        alone.say(link, Links(name, 1, 1, 0, {"a": 1}))
+    alone.wait(0.2)
+    done = alone.say(1, Seen("c", 3, "b", 1, 1, 1))
+    assert sent(done, link=2) == [Seen("c", 4, "b", 1, 1, 1)]
+    assert alone.say(1, Seen("c", 255, "b", 1, 1, 1)) == []
+    assert alone.say(1, Seen("nobody", 1, "b", 1, 1, 1)) == []
+    assert alone.router.counters["dropped: too many hops"] == 1
+    assert alone.router.counters["dropped: no way to a router"] == 1

@@ -1,0 +1,302 @@
+"""How records spread: what is new is passed on, what is lacking is asked for."""
+
+import pytest
+from support.networks_live import Alone, Lab, links_of, sent, shut
+
+from cbnet import parse_filter
+from cbnet.network.linkstate import flooding
+from cbnet.network.linkstate.records import Key, Kind, Version
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import Change, Entry, Links, Subscribe, Summary, Unsubscribe, Want, Whole
+
+
+def written(*texts):
+    return [filter_to_bytes(parse_filter(text)) for text in texts]
+
+
+def three():
+    """Return a router a with the neighbours b, c and d."""
+    alone = Alone("a")
+    for link, name in enumerate("bcd", 1):
+        alone.router_link(link, name)
+    alone.wait(0.2)
+    return alone
+
+
+def predicate(alone, owner):
+    return {str(filter) for filter in alone.router.database.predicates.predicate(owner)}
+
+
+def test_a_new_neighbour_is_told_what_there_is():
+    alone = Alone("a", life=100)
+    (summary,) = sent(alone.router_link(1, "b"), Summary)
+    assert summary.entries == [Entry("a", Kind.LINKS, 100, 1), Entry("a", Kind.PREDICATE, 100, 1)]
+
+
+def test_what_is_lacking_is_asked_for_and_what_is_known_is_not():
+    alone = three()
+    alone.say(1, Links("x", 1, 5, 0, {"b": 1}))
+    entries = [Entry("x", Kind.LINKS, 1, 5), Entry("x", Kind.PREDICATE, 1, 9), Entry("y", Kind.LINKS, 1, 1)]
+    asked = sent(alone.say(2, Summary(entries)), Want, link=2)
+    assert [(entry.owner, entry.kind) for want in asked for entry in want.entries] == [("x", 1), ("y", 0)]
+
+
+def test_what_is_asked_for_is_sent_with_its_age():
+    alone = three()
+    alone.say(1, Links("x", 1, 5, 2_000, {"b": 1}))
+    alone.wait(0.5)
+    wanted = [Entry("x", 0, 0, 0), Entry("nobody", 0, 0, 0)]
+    # Half a second here, and for the way a thousandth of the 1,800 s that a record lives.
+    assert sent(alone.say(2, Want(wanted)), Links) == [Links("x", 1, 5, 2_000 + 500 + 1_800, {"b": 1})]
+
+
+def test_a_record_grows_older_with_every_router_that_takes_it_and_so_does_not_go_round_for_ever():
+    alone = Alone("a", refresh=4.0, lifetime=13.0)
+    for link, name in enumerate("bc", 1):
+        alone.router_link(link, name)
+    done = alone.say(1, Links("x", 1, 5, 12_980, {"b": 1}))
+    assert sent(done, Links, link=2)[0].age == 12_993
+    alone.wait(0.1)
+    assert "x" not in alone.router.database.routers()
+    done = alone.say(2, Links("x", 1, 5, 12_993, {"b": 1}))  # it comes round
+    assert links_of(done, Links) == []
+
+
+def test_links_that_are_new_are_passed_on_to_the_others_once():
+    alone = three()
+    frame = Links("x", 1, 5, 0, {"b": 1})
+    assert links_of(alone.say(1, frame), Links) == [2, 3]
+    assert links_of(alone.say(2, frame), Links) == []
+    assert alone.router.counters["records refused"] == 1
+
+
+def test_a_change_is_passed_on():
+    alone = three()
+    done = alone.say(1, Change("x", 1, 1, 0, written("x = 1"), [], False))
+    assert sent(done, Change) == [Change("x", 1, 1, 1_800, written("x = 1"), [], False)] * 2
+    assert links_of(done, Change) == [2, 3]
+    assert predicate(alone, "x") == {"x = 1"}
+
+
+def test_who_lacks_what_a_change_was_made_from_asks_for_the_whole():
+    alone = three()
+    done = alone.say(1, Change("x", 1, 7, 0, written("x = 1"), [], False))
+    assert links_of(done, Change) == []
+    assert links_of(done, Want) == [1]
+    alone.say(1, Whole("x", 1, 7, 0, written("x = 1", "y = 1"), True))
+    assert predicate(alone, "x") == {"x = 1", "y = 1"}
+
+
+def test_a_whole_that_is_small_is_passed_on_and_one_that_is_not_is_only_told_of():
+    alone = three()
+    done = alone.say(1, Whole("x", 1, 7, 0, written("x = 1"), True))
+    assert sent(done, Whole) == [Whole("x", 1, 7, 1_800, written("x = 1"), True)] * 2
+    assert links_of(done, Whole) == [2, 3]
+    done = alone.say(1, Whole("x", 1, 8, 0, written(*(f"x = {n}" for n in range(100))), True))
+    assert sent(done, Whole) == []
+    assert [frame.entries for frame in sent(done, Summary)] == [[Entry("x", 1, 1, 8)]] * 2
+    assert links_of(done, Summary) == [2, 3]
+
+
+def test_a_whole_in_parts_counts_when_its_last_part_is_here():
+    alone = three()
+    alone.say(1, Whole("x", 1, 7, 0, written("x = 1"), False))
+    alone.say(2, Whole("x", 1, 7, 0, written("x = 3"), False))  # by another link: not mixed up
+    assert predicate(alone, "x") == set()
+    alone.say(1, Whole("x", 1, 7, 0, written("x = 2"), True))
+    assert predicate(alone, "x") == {"x = 1", "x = 2"}
+
+
+def test_parts_of_different_versions_are_not_put_together():
+    alone = three()
+    alone.say(1, Whole("x", 1, 7, 0, written("x = 1"), False))
+    alone.say(1, Whole("x", 1, 8, 0, written("x = 2"), True))
+    assert predicate(alone, "x") == {"x = 2"}
+
+
+def test_a_large_predicate_is_sent_in_parts(monkeypatch):
+    monkeypatch.setattr(flooding, "PART_BYTES", 20)
+    alone = three()
+    filters = written(*(f"x = {n}" for n in range(10)))
+    alone.say(1, Whole("x", 1, 7, 0, filters, True))
+    parts = sent(alone.say(2, Want([Entry("x", 1, 0, 0)])), Whole)
+    assert len(parts) > 2
+    assert [part.is_last for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert [filter for part in parts for filter in part.filters] == filters
+
+
+def test_a_predicate_without_filters_is_one_part():
+    alone = three()
+    (part,) = sent(alone.say(2, Want([Entry("a", 1, 0, 0)])), Whole)
+    assert (part.filters, part.is_last) == ([], True)
+
+
+def test_a_predicate_of_too_many_filters_closes_the_link(monkeypatch):
+    monkeypatch.setattr(flooding, "MOST_NODE_FILTERS", 3)
+    alone = three()
+    done = alone.say(1, Whole("x", 1, 7, 0, written("x = 1", "x = 2", "x = 3"), False))
+    assert shut(done) == {}
+    done = alone.say(1, Whole("x", 1, 7, 0, written("x = 4"), False))
+    assert shut(done) == {1: "the predicate of x is too large"}
+
+
+def test_a_predicate_of_too_many_bytes_closes_the_link(monkeypatch):
+    monkeypatch.setattr(flooding, "MOST_NODE_BYTES", 20)
+    alone = three()
+    done = alone.say(1, *[Whole("x", 1, 7, 0, written(f"x = {n}"), False) for n in range(4)])
+    assert shut(done) == {1: "the predicate of x is too large"}
+
+
+def test_what_is_installed_is_matched():
+    alone = three()
+    alone.say(
+        1, Whole("x", 1, 7, 0, written("x = 1", "y > 1"), True), Change("x", 1, 8, 0, written("z = 1"), [], False)
+    )
+    alone.say(1, Change("x", 1, 9, 0, [], written("x = 1"), False))
+    table, slot = alone.router.database.predicates.table, alone.router.database.predicates.slots.take("x")
+    assert [table.match(members) for members in ({"x": 1}, {"y": 2}, {"z": 1})] == [[], [slot], [slot]]
+
+
+def test_a_whole_with_something_that_is_no_filter_closes_the_link_and_changes_nothing():
+    alone = three()
+    done = alone.say(1, Whole("x", 1, 7, 0, [*written("x = 1"), b"\xc1"], True))
+    assert shut(done)[1].startswith("not a filter")
+    assert alone.router.database.version(Key("x", Kind.PREDICATE)) is None
+
+
+@pytest.mark.parametrize("field", ["added", "removed"])
+def test_a_filter_that_is_none_closes_the_link_and_changes_nothing(field):
+    alone = three()
+    frame = Change("x", 1, 1, 0, written("x = 1"), [], False)
+    setattr(frame, field, [*written("x = 2"), b"\xc1"])
+    done = alone.say(1, frame)
+    assert shut(done)[1].startswith("not a filter")
+    assert alone.router.database.version(Key("x", Kind.PREDICATE)) is None
+    assert links_of(done, Change) == []
+
+
+def test_if_the_link_breaks_over_which_a_record_was_asked_for_another_is_asked():
+    alone = three()
+    entries = [Entry("x", Kind.LINKS, 1, 5)]
+    assert links_of(alone.say(1, Summary(entries)), Want) == [1]
+    assert links_of(alone.say(2, Summary(entries)), Want) == []
+    assert links_of(alone.close(1), Want) == [2]
+
+
+def test_a_record_that_is_not_renewed_is_forgotten():
+    alone = Alone("a", refresh=2.0, lifetime=5.0)
+    alone.router_link(1, "b")
+    alone.say(1, Links("x", 1, 5, 0, {"b": 1}))
+    alone.wait(4.0)
+    assert "x" in alone.router.database.routers()
+    alone.wait(2.0)
+    assert alone.router.database.routers() == ["a"]
+
+
+# --- own records
+
+
+def test_own_changes_close_together_are_one_version():
+    alone = three()
+    alone.client_link(9)
+    first = alone.say(9, Subscribe(1, "x = 1", 0))
+    later = alone.say(9, Subscribe(2, "y = 1", 0), Subscribe(3, "z = 1", 0))
+    assert [len(frame.added) for frame in sent(first, Change, link=1)] == [1]
+    assert sent(later, Change) == []
+    (change,) = sent(alone.wait(0.1), Change, link=1)
+    assert sorted(change.added) == written("y = 1", "z = 1")
+
+
+def test_a_change_that_is_undone_before_it_is_told_costs_no_record():
+    alone = three()
+    alone.client_link(9)
+    alone.say(9, Subscribe(1, "x = 1", 0))
+    done = alone.say(9, Subscribe(2, "y = 1", 0), Unsubscribe(2)) + alone.wait(0.2)
+    assert sent(done, Change) == []
+
+
+def test_a_covered_subscription_costs_no_record():
+    alone = three()
+    alone.client_link(9)
+    alone.say(9, Subscribe(1, "x > 1", 0))
+    alone.wait(0.2)
+    assert sent(alone.say(9, Subscribe(2, "x > 2", 0)) + alone.wait(0.2), Change) == []
+
+
+def test_a_change_that_is_too_large_for_one_frame_is_advertised(monkeypatch):
+    monkeypatch.setattr(flooding, "PART_BYTES", 10)
+    alone = three()
+    alone.client_link(9)
+    done = alone.say(9, Subscribe(1, "x = 1 or y = 1", 0))
+    assert sent(done, Change) == []
+    assert [entry.owner for frame in sent(done, Summary, link=1) for entry in frame.entries] == ["a"]
+    assert predicate(alone, "a") == {"x = 1", "y = 1"}
+
+
+def test_own_records_are_renewed():
+    alone = Alone("a", refresh=2.0, lifetime=5.0)
+    alone.router_link(1, "b")
+    alone.wait(0.3)
+    done = alone.wait(2.2)
+    (links,) = sent(done, Links)
+    (change,) = sent(done, Change)
+    assert links.neighbours == {"b": 1}
+    assert (change.added, change.removed) == ([], [])
+
+
+@pytest.mark.parametrize("kind", [Kind.LINKS, Kind.PREDICATE])
+def test_who_meets_a_record_of_an_earlier_life_goes_on_from_there(kind):
+    alone = three()
+    before = alone.router.database.version(Key("a", kind))
+    alone.say(1, Summary([Entry("a", kind, 5, 70)]))
+    alone.wait(0.1)
+    assert before.sequence < 70
+    assert alone.router.database.version(Key("a", kind)) == Version(71, 100)
+
+
+def test_who_meets_its_own_present_or_older_versions_makes_no_new_one():
+    alone = three()
+    kinds = (Kind.LINKS, Kind.PREDICATE)  # it offers nothing, and so says nothing of that
+    versions = [alone.router.database.version(Key("a", kind)) for kind in kinds]
+    alone.say(
+        1,
+        Summary(
+            [Entry("a", kind, version.life, version.sequence) for kind, version in zip(kinds, versions, strict=True)]
+        ),
+    )
+    alone.say(1, Summary([Entry("a", kind, 1, 1) for kind in Kind]))
+    alone.wait(0.2)
+    assert [alone.router.database.version(Key("a", kind)) for kind in kinds] == versions
+
+
+def test_two_routers_of_one_name_do_not_drive_each_other_mad():
+    alone = three()
+    made = 0
+    for sequence in range(100, 130):
+        done = alone.say(1, Links("a", 5, sequence, 0, {})) + alone.wait(0.1)
+        made += len(sent(done, Links, link=2))
+    assert made <= 4  # in three seconds
+
+
+def test_after_an_earlier_life_the_predicate_is_told_as_a_whole():
+    alone = three()
+    alone.client_link(9)
+    alone.say(9, Subscribe(1, "x = 1", 0))
+    alone.wait(0.2)
+    done = alone.say(1, Summary([Entry("a", Kind.PREDICATE, 5, 70)])) + alone.wait(0.1)
+    assert sent(done, Change) == []
+    assert [frame.entries for frame in sent(done, Summary, link=2)] == [[Entry("a", 1, 100, 71)]]
+    (whole,) = sent(alone.say(2, Want([Entry("a", 1, 0, 0)])), Whole)
+    assert (whole.sequence, whole.filters) == (71, written("x = 1"))
+
+
+# --- what a change costs
+
+
+def test_a_change_goes_over_every_link_at_most_twice():
+    lab = Lab("a-b b-c c-d d-a a-c")
+    before = lab.memory.frames["Change"]
+    lab.clients["a"].subscribe(1, "x = 1")
+    lab.run(1)
+    # Everybody passes it on to all neighbours but the one it came from: 2·5 links - 3 others.
+    assert lab.memory.frames["Change"] - before == 7

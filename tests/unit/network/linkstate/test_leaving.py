@@ -1,0 +1,63 @@
+"""A router that leaves tells all that its links are long, and knows when they know."""
+
+import pytest
+
+from cbnet.network import Memory, Settings
+from cbnet.network.protocol.fields import MOST_WEIGHT
+
+
+@pytest.fixture
+def line():
+    memory = Memory(seed=3)
+    for name in "abc":
+        memory.add(Settings(name, weights={"a": 7} if name == "b" else {}))
+    memory.lay("a", "b")
+    memory.lay("b", "c")
+    memory.run(3)
+    return memory
+
+
+def leave(memory, name):
+    host = memory.hosts[name]
+    host.perform(host.router.leave(host.now))
+
+
+def test_all_see_long_links_and_nothing_else_changes(line):
+    assert line.router("c").view.edges == {("a", "b"): 7, ("b", "c"): 1}
+    leave(line, "b")
+    assert not line.router("b").is_known_to_leave
+    line.run(2)
+    assert line.router("b").is_known_to_leave
+    for name in "abc":
+        assert line.router(name).view.edges == {("a", "b"): MOST_WEIGHT, ("b", "c"): MOST_WEIGHT}
+    changes = line.router("c").view_changes
+    leave(line, "b")  # again
+    line.run(2)
+    assert line.router("c").view_changes == changes
+
+
+def test_it_is_not_known_while_somebody_who_can_be_reached_has_not_told(line):
+    line.cut("b", "c", noticed_by=["c"])  # b believes that the link is there, until it hears nothing for a while
+    leave(line, "b")
+    line.run(1)
+    assert not line.router("b").is_known_to_leave
+    line.run(6)
+    assert line.router("b").is_known_to_leave
+
+
+def test_a_router_alone_knows_at_once():
+    memory = Memory(seed=1)
+    memory.add(Settings("a"))
+    memory.run(1)
+    leave(memory, "a")
+    memory.run(1)
+    assert memory.router("a").is_known_to_leave
+
+
+def test_who_does_not_tell_is_asked(line, monkeypatch):
+    monkeypatch.setattr(line.router("c")._flooding, "on_change", lambda *_: None)  # it tells only if it is asked
+    leave(line, "b")
+    line.run(0.2)
+    assert not line.router("b").is_known_to_leave
+    line.run(2)
+    assert line.router("b").is_known_to_leave

@@ -1,0 +1,73 @@
+"""Whom a router asks for the records that it lacks."""
+
+from cbnet.network.linkstate import record_requests as module
+from cbnet.network.linkstate.record_requests import Wanted
+from cbnet.network.linkstate.records import Key, Kind, Version
+
+KEY = Key("a", Kind.PREDICATE)
+
+
+def wanted(*heard):
+    new = Wanted(retry=1.0)
+    for link, sequence in heard:
+        new.heard(link, KEY, Version(sequence, 1))
+    return new
+
+
+def test_one_is_asked_once():
+    new = wanted((1, 5), (2, 5))
+    assert list(new.due(0.0)) == [(1, KEY)]
+    assert list(new.due(0.5)) == []
+
+
+def test_who_has_the_newest_is_asked():
+    assert list(wanted((1, 5), (2, 6)).due(0.0)) == [(2, KEY)]
+
+
+def test_if_it_does_not_come_another_is_asked():
+    new = wanted((1, 5), (2, 5))
+    assert [list(new.due(now)) for now in (0.0, 1.0, 2.0)] == [[(1, KEY)], [(2, KEY)], [(1, KEY)]]
+
+
+def test_if_who_was_asked_goes_away_another_is_asked_at_once():
+    new = wanted((1, 5), (2, 5))
+    list(new.due(0.0))
+    new.closed(1)
+    assert list(new.due(0.1)) == [(2, KEY)]
+    new.closed(2)
+    assert not new
+
+
+def test_what_came_is_no_longer_wanted_unless_there_is_a_newer_one():
+    new = wanted((1, 5), (2, 6))
+    list(new.due(0.0))
+    new.have(KEY, Version(5, 1))
+    assert len(new) == 1
+    new.have(KEY, Version(6, 1))
+    assert not new
+
+
+def test_while_parts_of_it_come_it_is_not_asked_for_again():
+    new = wanted((1, 5))
+    list(new.due(0.0))
+    new.coming(KEY, Version(5, 1), 0.9)
+    assert list(new.due(1.5)) == []
+    new.coming(KEY, Version(4, 9), 1.8)  # not what is wanted
+    assert list(new.due(2.0)) == [(1, KEY)]
+
+
+def test_there_is_room_for_so_many_and_no_more(monkeypatch):
+    monkeypatch.setattr(module, "_MOST", 1)
+    new = wanted((1, 5))
+    new.heard(1, Key("b", Kind.LINKS), Version(1, 1))
+    new.heard(2, KEY, Version(6, 1))
+    assert len(new) == 1
+    assert list(new.due(0.0)) == [(2, KEY)]
+
+
+def test_it_is_given_up_after_some_attempts():
+    new = wanted((1, 5))
+    asked = [list(new.due(float(now))) for now in range(20)]
+    assert asked[:8] == [[(1, KEY)]] * 8
+    assert asked[8:] == [[]] * 12
+    assert not new

@@ -1,0 +1,68 @@
+"""The frames are those of docs/reference/protocol.md, member by member, and its example is what it says."""
+
+import re
+from pathlib import Path
+
+from cbnet import parse_filter
+from cbnet.network.link import settings
+from cbnet.network.linkstate import flooding
+from cbnet.network.protocol import fields as frame_parts
+from cbnet.network.protocol import frames, wire
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import Change, Hello, Packet
+from cbnet.network.protocol.wire import FrameReader
+from cbnet.network.pull import holders, requesters
+from cbnet.network.router import clients
+from cbnet.network.transport import tcp_router as tcp
+
+DOCUMENT = (Path(__file__).parents[4] / "docs" / "reference" / "protocol.md").read_text()
+
+
+def members(text):
+    """Return the first column of the first table in a text."""
+    table = re.search(r"\| member \|.*?\n\|---.*?\n((?:\|.*\n)+)", text)
+    return tuple(re.findall(r"^\| (\w+) \|", table[1], re.MULTILINE))
+
+
+def test_every_frame_is_in_the_document_with_its_number_and_members():
+    told = {
+        (int(number), name): members(body)
+        for number, name, body in re.findall(r"^### (\d+) (\w+)\n(.*?)(?=^##|\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
+    }
+    real = {(kind.__struct_config__.tag, kind.__name__): kind.__struct_fields__ for kind in frames.Frame.__args__}
+    assert told == real
+
+
+def test_the_parts_of_frames_are_in_the_document_with_their_members():
+    parts = {
+        "A mark": frames.Mark, "A hop": frames.Hop, "A branch": frames.Branch, "A peer": frames.Peer,
+        "A step": frames.Step, "An item": frames.Item,
+    }  # fmt: skip
+    for name, kind in parts.items():
+        assert members(DOCUMENT.partition(f"{name} is an array of:")[2]) == kind.__struct_fields__
+
+
+def test_the_limits_in_the_document_are_the_real_ones():
+    limits = [
+        wire.LONGEST_HELLO, wire.LONGEST_FROM_CLIENT, wire.LONGEST_FROM_ROUTER, wire.LONGEST_PACKET,
+        frame_parts.MOST_ATTRIBUTES, frame_parts.MOST_TAGS, frame_parts.MOST_PAYLOAD, frame_parts.MOST_NEIGHBOURS, frame_parts.MOST_FILTERS,
+        frame_parts.MOST_FILTER, frame_parts.MOST_PREDICATE, frame_parts.MOST_ENTRIES, frame_parts.MOST_ROUTERS, frame_parts.MOST_WEIGHT,
+        frame_parts.MOST_HOPS, frame_parts.MOST_REASON, frame_parts.MOST_SHOWN, frame_parts.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
+        clients.LIMITS.filters, clients.LIMITS.constraints, round(settings.Settings("a").lifetime),
+        round(settings.Settings("a").refresh), frame_parts.MOST_PEERS, frame_parts.MOST_COUNTERS,
+        frame_parts.MOST_STEPS, frame_parts.MOST_REQUEST, frame_parts.MOST_TERMS, frame_parts.MOST_HOLDERS, frame_parts.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
+        requesters.MOST_WAITING, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
+    ]  # fmt: skip
+    numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
+    assert {f"{limit:,}" for limit in limits} <= numbers
+
+
+def test_the_example_of_the_document_is_what_it_says():
+    block = DOCUMENT.partition("## An example")[2].partition("```text\n")[2].partition("```")[0]
+    data = bytes.fromhex("".join(re.match(r"(?:[0-9a-f]{2} )*[0-9a-f]{2}|", line)[0] for line in block.splitlines()))
+    filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))
+    assert list(FrameReader().feed(data)) == [
+        Hello(1, 1, "router", "a", "cbnet", 7, "psf"),
+        Change("a", 7, 2, 0, [filter], [], False),
+        Packet("a", 7, 1, 1, "a", {"price": 300}, ["upgradeable"], b"hi"),
+    ]

@@ -1,0 +1,62 @@
+"""A request travels as the filter that its replies must match, in one form."""
+
+import pytest
+
+from cbnet import Filter, InputError, Message, parse_filter
+from cbnet.errors import LimitError
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.request_codec import as_request, request_from_bytes, request_to_bytes
+from cbnet.network.protocol.wire import WireError
+
+
+def written(said):
+    return request_to_bytes(as_request(said))
+
+
+def test_what_is_equal_is_equal_bytes_however_it_is_said():
+    said = ['a = 1 and b = "x" and #t', '#t and b = "x" and a = 1.0', {"b": "x", "a": 1, "#": ["t"]}]
+    said += [Message({"a": 1, "b": "x"}, ["t"]), parse_filter('b = "x" and a = 1 and #t')]
+    assert len({written(each) for each in said}) == 1
+
+
+def test_a_bool_is_not_a_number():
+    assert written({"a": True}) != written({"a": 1})
+
+
+def test_a_request_is_read_as_a_message_and_as_a_filter():
+    requested = request_from_bytes(written("a = 1 and b = true and #t"))
+    assert (dict(requested.content.attributes), requested.content.tags) == ({"a": 1, "b": True}, frozenset("t"))
+    assert requested.content.members == {"a": 1, "b": True, "#": ["t"]}
+    assert requested.filter == parse_filter("a = 1 and b = true and #t")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a < 1", "a request cannot hold `a < 1`; use `=` and tags only"),
+        ("exists a", "a request cannot hold `exists a`"),
+        ("a = 1 and a = 2", "give each attribute one value"),
+        ("a = 1 or b = 1", "filter"),
+        ("a =", "value"),
+    ],
+)
+def test_what_is_no_request_is_told(text, problem):
+    with pytest.raises(InputError, match=problem.replace("(", r"\(")):
+        as_request(text)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x91\x93\xa1a\x02\x01", filter_to_bytes(parse_filter("a > 1"))])
+def test_bytes_that_are_no_request_are_refused(data):
+    with pytest.raises(WireError):
+        request_from_bytes(data)
+
+
+def test_a_request_that_is_too_long_is_told_and_refused():
+    assert len(written({"a": "x" * 4_000})) > 4_000
+    with pytest.raises(LimitError, match=r"bytes of a request.*4,096"):
+        written({"a": "x" * 4_100})
+    with pytest.raises(LimitError, match=r"values and tags of a request.*64"):
+        written({f"a{n}": n for n in range(65)})
+    assert len(request_from_bytes(written({f"a{n}": n for n in range(64)})).filter.constraints) == 64
+    with pytest.raises(WireError, match="a request of 65 values and tags"):
+        request_from_bytes(filter_to_bytes(Filter(tags=[f"t{n}" for n in range(65)])))

@@ -1,0 +1,231 @@
+"""Frames and bytes: every frame comes back as it was, in whatever pieces; everything else is refused with a reason."""
+
+import msgspec
+import pytest
+
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.fields import (
+    MOST_ATTRIBUTES,
+    MOST_FILTERS,
+    MOST_PAYLOAD,
+    MOST_PREDICATE,
+    MOST_REQUEST,
+    MOST_TAGS,
+)
+from cbnet.network.protocol.frames import Close, Hello, Packet, Ping, Publish, Subscribe
+from cbnet.network.protocol.wire import (
+    LONGEST_FROM_CLIENT,
+    LONGEST_FROM_ROUTER,
+    LONGEST_HELLO,
+    LONGEST_PACKET,
+    FrameReader,
+    WireError,
+    encode,
+    encode_onto,
+)
+
+ROUTER = Hello(1, 1, "router", "a", "cbnet", 7, "psf")
+CLIENT = Hello(1, 1, "client", "c", "cbnet", 0, "")
+HOP = frames.Hop("a", "b", 1, "", [frames.Branch("c", True, ["d"], 1, ["d: x = 1"])], ["1 of c"], ["2 of c"], [])
+ALL = [
+    ROUTER,
+    Ping(1),
+    frames.Pong(1),
+    Close("why"),
+    frames.Links("a", 1, 2, 3, {"b": 1, "c": 5}),
+    frames.Whole("a", 1, 2, 3, [b"\x90"], True),
+    frames.Change("a", 1, 2, 3, [b"\x90"], [], False),
+    frames.Summary([frames.Entry("a", 0, 1, 2)]),
+    frames.Want([frames.Entry("a", 1, 0, 0)]),
+    Packet("a", 1, 2, 3, "a", {"x": 1, "y": -2.5, "z": "é", "b": True}, ["t"], b"\0\xff"),
+    Packet("a", 1, 2, 3, ["b", "c"], {}, [], b"", frames.Mark(4, True, "x = 1", "b")),
+    frames.Whole("a", 1, 2, 3, [b"\x90"], True, 2),
+    frames.Seen("a", 0, "b", 1, 2, 3),
+    frames.Ask("a", 0, "b", 2),
+    frames.Request("a", 1, "b", 1, 2, b"\x90", ["c"], 1, 8, 5_000, True, [frames.Step("a", "passed on")]),
+    frames.Reply("b", 1, 1, 2, b"\x90", {"x": 1}, ["t"], b"\0", "a", "", 0, None, 1),
+    frames.Reply("b", 1, 1, 2, b"\x90", {}, [], b"", "a", "c", 9, 60_000, 0, []),
+    frames.NoItem("b", 1, 1, 2, 3, 2, None),
+    frames.Report("a", 0, 4, HOP),
+    Subscribe(1, "x = 1", 2.5),
+    frames.Unsubscribe(1),
+    Publish(1, {"x": 1}, [], b"", True),
+    frames.Trace(1, {"x": 1}, [], b"", True, "x = 1", "b"),
+    frames.IfSlow("disconnect"),
+    frames.AskStatus(1),
+    frames.Offer(1, "x = 1", 0.0),
+    frames.Withdraw(1),
+    frames.Pull(1, b"\x90", 5.0, 8, False, True),
+    frames.Answer(1, None),
+    frames.Answer(1, frames.Item({"x": 1}, ["t"], b"\0", 0)),
+    frames.Subscribed(1, True, 5, ["z"]),
+    frames.Unsubscribed(1),
+    frames.Published(1),
+    frames.Traced(1, HOP),
+    frames.TraceEnd(1, ["z"]),
+    frames.Refused(20, 1, "why"),
+    frames.Offered(1, True, 5, ["z"]),
+    frames.Withdrawn(1),
+    frames.Asked(1, 2, b"\x90"),
+    frames.Replied(1, {"x": 1}, ["t"], b"\0", "a", "b", 9, 1, None),
+    frames.NotReplied(1, False, 2, 1, [frames.Step("a", "nobody offers it")]),
+    frames.Deliver([1, 2], "a", 1, 2, {"x": 1}, ["t"], b"p"),
+    frames.Lost(3),
+    frames.Status(
+        1, "a", "cbnet", "psf", 7, 1.5, {"b": 1}, 2, 4, 5, 1, 1, 1, [frames.Peer("b", "router", 1, 2, 3, 4)], {"x": 1}
+    ),
+]
+
+
+def body(data):
+    return len(data).to_bytes(4) + data
+
+
+def raw(*members):
+    return body(msgspec.msgpack.encode(members))
+
+
+def reader(hello=ROUTER):
+    begun = FrameReader()
+    assert list(begun.feed(encode(hello))) == [hello]
+    return begun
+
+
+def test_every_kind_of_frame_is_tried_here():
+    assert {type(frame) for frame in ALL} == set(frames.Frame.__args__)
+
+
+@pytest.mark.parametrize("frame", ALL, ids=lambda frame: type(frame).__name__)
+def test_a_frame_comes_back_as_it_was(frame):
+    assert list(reader().feed(encode(frame))) == ([frame])
+
+
+@pytest.mark.parametrize("frame", ALL, ids=lambda frame: type(frame).__name__)
+def test_a_frame_is_appended_as_it_is_encoded(frame):
+    buffer = bytearray(b"before")
+    encode_onto(frame, buffer)
+    assert buffer == b"before" + encode(frame)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+def test_frames_may_come_in_pieces_of_any_size(size):
+    data = b"".join(map(encode, ALL))
+    fresh = FrameReader()
+    found = [frame for at in range(0, len(data), size) for frame in fresh.feed(data[at : at + size])]
+    assert found == ALL
+
+
+def refusal(data, hello=ROUTER):
+    with pytest.raises(WireError) as raised:
+        list((reader(hello) if hello else FrameReader()).feed(data))
+    return raised.value.reason
+
+
+def test_the_first_frame_must_be_a_hello():
+    assert refusal(encode(Ping(1)), hello=None) == "the first frame is a Ping, not a Hello"
+
+
+@pytest.mark.parametrize(
+    ("hello", "most"), [(None, LONGEST_HELLO), (CLIENT, LONGEST_FROM_CLIENT), (ROUTER, LONGEST_FROM_ROUTER)]
+)
+def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
+    started = reader(hello) if hello else FrameReader()
+    assert list(started.feed(most.to_bytes(4))) == []
+    assert refusal((most + 1).to_bytes(4), hello) == f"a frame of {most + 1:,} bytes; at most {most:,} are allowed"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        body(b""),
+        body(b"\xc1"),
+        body(b"\x91"),  # an array that does not go on
+        body(b"\x92\x02\x01\x01"),  # something behind
+        body(b"\x01"),
+        body(b"\x80"),
+        body(b"\x91" * 1_000),
+        raw(),
+        raw("ping", 1),
+        raw(99, 1),
+        raw(2),
+        raw(2, 1, 1),
+        raw(2, -1),
+        raw(2, 2**63),
+        raw(2, 1.0),
+        raw(2, True),
+        raw(1, 1, 1, "king", "a", "cbnet", 0, ""),
+        raw(1, 1, 1, "router", "", "cbnet", 0, ""),
+        raw(1, 1, 1, "router", "a" * 65, "cbnet", 0, ""),
+        raw(5, "a", 1, 1, 0, {"b": 0}),
+        raw(5, "a", 1, 1, 0, {"": 1}),
+        raw(5, "a", 1, 1, 0, {f"b{n}": 1 for n in range(1_001)}),
+        raw(6, "a", 1, 1, 0, [b""] * (MOST_FILTERS + 1), True),
+        raw(7, "a", 1, 0, 0, [], [], False),
+        raw(8, [["a", 3, 1, 1]]),
+        raw(6, "a", 1, 1, 0, [], True, 0),
+        raw(14, "a", 1, "b", 1, 2, b"", ["c"] * 65, 0, 8, 1, True, None),
+        raw(14, "a", 1, "b", 1, 2, b"", [], 0, 0, 1, True, None),
+        raw(28, 1, b"", 5.0, 65, False, False),
+        raw(28, 1, b"x" * (MOST_REQUEST + 1), 5.0, 8, False, False),
+        raw(29, 1, [{"x": None}, [], b"", None]),
+        raw(20, 1, "x" * (MOST_PREDICATE + 1), 0),
+        raw(20, 1, "x = 1", -1.0),
+        raw(20, 1, "x = 1", float("nan")),
+        raw(22, 1, {"x": None}, [], b"", False),
+        raw(22, 1, {"x": [1]}, [], b"", False),
+        raw(22, 1, {"x": float("nan")}, [], b"", False),
+        raw(22, 1, {"x": float("inf")}, [], b"", False),
+        raw(22, 1, {"x": 2**63}, [], b"", False),
+        raw(22, 1, {1: 1}, [], b"", False),
+        raw(22, 1, {f"x{n}": 1 for n in range(MOST_ATTRIBUTES + 1)}, [], b"", False),
+        raw(22, 1, {}, ["t"] * (MOST_TAGS + 1), b"", False),
+        raw(22, 1, {}, [1], b"", False),
+        raw(22, 1, {}, [], b"x" * (MOST_PAYLOAD + 1), False),
+        raw(22, 1, {}, [], "text", False),
+        raw(10, "a", 1, 2, 256, "a", {}, [], b"", None),
+        body(b"\x92\x04\xa3\xed\xa0\x80"),  # half of a surrogate pair
+    ],
+)
+def test_what_is_no_frame_is_refused(data):
+    assert refusal(data).startswith("not a frame: ")
+
+
+def test_frames_before_a_wrong_one_are_read():
+    feeding = reader().feed(encode(Ping(1)) + encode(Ping(2)) + body(b"\xc1") + encode(Ping(3)))
+    assert [next(feeding), next(feeding)] == [Ping(1), Ping(2)]
+    with pytest.raises(WireError):
+        next(feeding)
+
+
+def test_a_reason_is_never_too_long_for_a_close():
+    error = WireError("x" * 10_000)
+    assert list(reader().feed(encode(Close(error.reason)))) == [Close("x" * 500)]
+
+
+def test_a_packet_that_could_grow_too_long_on_its_way_is_skipped_and_the_link_goes_on():
+    attributes = {f"x{n}": "y" * 40_000 for n in range(70)}
+    long = Packet("a", 1, 2, 3, "a", attributes, [], b"")
+    assert LONGEST_PACKET < len(encode(long)) < LONGEST_FROM_ROUTER
+    started = reader()
+    assert list(started.feed(encode(Ping(1)) + encode(long) + encode(Ping(2)))) == [Ping(1), Ping(2)]
+    assert started.skipped == 1
+
+
+def test_a_long_frame_in_very_many_pieces_is_not_copied_for_each_of_them():
+    data = encode(Publish(1, {}, [], bytes(MOST_PAYLOAD), False))
+    started = reader()
+    found = [frame for at in range(0, len(data), 5) for frame in started.feed(data[at : at + 5])]
+    assert [len(frame.payload) for frame in found] == [MOST_PAYLOAD]  # 100,000 copies of half of it would take 5 s
+
+
+def test_after_a_wrong_frame_nothing_more_is_read():
+    started = reader()
+    for _ in range(3):
+        with pytest.raises(WireError):
+            list(started.feed(body(b"\xc1") + encode(Ping(3))))
+
+
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n"])
+def test_who_speaks_http_is_told_where_that_is_answered(said):
+    with pytest.raises(WireError, match="this is HTTP, which is answered at `http`"):
+        list(FrameReader().feed(said))

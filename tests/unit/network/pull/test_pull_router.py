@@ -1,0 +1,444 @@
+"""Requests go to one holder, the nearest first; replies come back; caches answer on the way."""
+
+import pytest
+from support.networks_live import Alone, Lab, links_of, sent, shut
+
+from cbnet import parse
+from cbnet.network.linkstate.records import Key, Kind
+from cbnet.network.protocol.frames import (
+    Answer,
+    Asked,
+    Change,
+    Item,
+    Links,
+    NoItem,
+    NotReplied,
+    Offer,
+    Offered,
+    Pull,
+    Refused,
+    Replied,
+    Reply,
+    Request,
+    Step,
+    Withdraw,
+    Withdrawn,
+)
+from cbnet.network.protocol.request_codec import as_request, request_to_bytes
+from cbnet.network.pull import holders
+from cbnet.network.security.rights import Rights
+
+A = request_to_bytes(as_request('s = "A"'))
+
+
+def has(*values, payload=b"", keep=None):
+    """Return a handler that has items with these values of `s`."""
+
+    def handler(request):
+        value = request.attributes.get("s")
+        return Item({"s": value, "more": 1}, sorted(request.tags), payload, keep) if value in values else None
+
+    return handler
+
+
+class Pulling(Lab):
+    """A network in memory, with the number of clients that were asked."""
+
+    def offer(self, name, predicate, handler, id=1):
+        self.asked = getattr(self, "asked", [])
+
+        def counted(request):
+            self.asked.append(name)
+            return handler(request)
+
+        self.clients[name].offer(id, predicate, counted, wait=3.0)
+        self.run(1)
+        return self.answers(name, Offered)[-1]
+
+    def request(self, name, text='s = "A"', seconds=2.0, **how):
+        """Return the answer to a request."""
+        self.clients[name].answers.clear()
+        self.clients[name].request(7, text, is_traced=True, **how)
+        self.run(seconds)
+        (answer,) = [a for a in self.clients[name].answers if isinstance(a, Replied | NotReplied)]
+        assert answer.number == 7
+        return answer
+
+    def count(self, what):
+        return sum(self.router(name).counters[what] for name in self.names)
+
+
+CHAIN = "a-b b-c c-d d-e e-f"
+
+
+def test_a_request_reaches_a_holder_five_hops_away_and_its_reply_comes_back():
+    lab = Pulling(CHAIN)
+    assert lab.offer("f", 's ^= "A" and #t', has("A", payload=b"item")) == Offered(1, True, 6, [])
+    reply = lab.request("a", 's = "A" and #t')
+    assert (reply.attributes, reply.tags, reply.payload) == ({"s": "A", "more": 1}, ["t"], b"item")
+    assert (reply.holder, reply.cache, reply.age, reply.asked) == ("f", "", 0, 1)
+    assert [step.router for step in reply.steps] == list("abcdef") + list("edcba")
+    assert (lab.memory.frames["Request"], lab.memory.frames["Reply"]) == (5, 5)
+
+
+def test_an_equal_request_is_answered_by_the_first_cache_on_its_way():
+    lab = Pulling(CHAIN + " c-x")
+    lab.offer("f", "exists s", has("A", payload=b"item"))
+    lab.request("a")
+    again = lab.request("a")
+    assert (again.cache, again.holder, again.payload, again.asked) == ("a", "f", b"item", 0)
+    assert [step.router for step in again.steps] == ["a"]
+    other = lab.request("x", 's = "A"')
+    assert (other.cache, [step.router for step in other.steps]) == ("c", ["x", "c", "x"])
+    assert 0 < other.age < 10_000
+    assert lab.asked == ["f"]
+    assert lab.router("x").cache.get(A).age >= other.age  # it is kept there too, and is as old as it is
+
+
+def test_who_wants_a_fresh_reply_gets_one_and_caches_learn_it():
+    lab = Pulling("a-b b-c")
+    lab.offer("c", "exists s", has("A", payload=b"old"))
+    lab.request("a")
+    lab.offer("c", "exists s", has("A", payload=b"new"))
+    assert lab.request("a").payload == b"old"
+    assert lab.request("a", is_fresh=True).payload == b"new"
+    assert lab.request("a").payload == b"new"
+
+
+def test_a_cache_answers_after_the_holder_is_gone_until_the_reply_is_too_old():
+    lab = Pulling("a-b b-c", cache_age=5.0)
+    lab.offer("c", "exists s", has("A", payload=b"item"))
+    lab.request("a")
+    lab.memory.kill("c")
+    lab.run(1)
+    assert lab.request("a").payload == b"item"
+    assert lab.request("a", is_fresh=True) == NotReplied(7, False, 0, 0, [Step("a", "nobody offers it")])
+    lab.run(3)
+    assert lab.request("a") == NotReplied(7, False, 0, 0, [Step("a", "nobody offers it")])
+
+
+def test_a_reply_that_must_not_be_kept_is_not():
+    lab = Pulling("a-b b-c")
+    lab.offer("c", "exists s", has("A", keep=0))
+    assert [lab.request("a").cache for _ in range(3)] == ["", "", ""]
+    assert [len(lab.router(name).cache) for name in "abc"] == [0, 0, 0]
+
+
+def test_a_network_without_caches_asks_each_time():
+    lab = Pulling("a-b b-c", cache_bytes=0)
+    lab.offer("c", "exists s", has("A"))
+    assert [lab.request("a").cache for _ in range(2)] == ["", ""]
+    assert lab.count("cache misses") == 0
+
+
+def test_the_nearest_holder_is_asked_by_the_length_of_the_way_and_then_by_name():
+    lab = Pulling("a-b:5 a-c:2 c-d:2 a-e:4", cache_bytes=0)
+    for name in "bde":
+        lab.offer(name, "exists s", has("A"))
+    assert lab.request("a").holder == "d"  # as far as e, and before it by name
+    lab.offer("a", "exists s", has("A"))
+    assert lab.request("a").holder == "a"
+
+
+def test_a_holder_without_the_item_is_followed_by_the_nearest_of_the_others():
+    lab = Pulling(CHAIN, cache_bytes=0)
+    lab.offer("c", "exists s", has("B"))
+    lab.offer("d", "exists s", has("B"))
+    lab.offer("f", "exists s", has("A"))
+    reply = lab.request("a")
+    assert (reply.holder, reply.asked, lab.asked) == ("f", 3, ["c", "d", "f"])
+    asked = [step.what.partition(": ")[2] for step in reply.steps if "was asked" in step.what]
+    assert asked == ["it has not got the item", "it has not got the item", "it has the item"]
+
+
+def test_no_more_holders_are_asked_than_was_said():
+    lab = Pulling(CHAIN, cache_bytes=0)
+    for name in "bcdef":
+        lab.offer(name, "exists s", has("A") if name == "f" else has())
+    answer = lab.request("a", max_holders=3)
+    assert (answer.is_late, answer.tried, answer.asked, lab.asked) == (False, 3, 3, ["b", "c", "d"])
+    assert answer.steps[-1].what == "enough holders were asked"
+    assert lab.request("a", max_holders=5).holder == "f"
+
+
+def test_no_holder_has_it():
+    lab = Pulling("a-b b-c")
+    lab.offer("b", "exists s", has())
+    lab.offer("c", "exists s", has())
+    answer = lab.request("a")
+    assert (answer.is_late, answer.tried, answer.asked) == (False, 2, 2)
+
+
+def test_only_offers_that_match_are_asked_and_subscriptions_never():
+    lab = Pulling("a-b b-c")
+    lab.clients["b"].subscribe(1, "exists s")
+    lab.offer("c", 's = "B"', has("A", "B"))
+    assert lab.request("a").tried == 0
+    assert lab.request("a", 's = "B"').holder == "c"
+    assert lab.clients["b"].deliveries == []
+
+
+def test_notifications_go_to_subscriptions_never_to_offers_and_no_cache_stops_them():
+    lab = Pulling("a-b b-c")
+    lab.offer("c", "exists s", has("A"))
+    lab.clients["c"].subscribe(1, 's = "A"')
+    lab.request("a")
+    for number in range(3):
+        lab.clients["a"].publish({"s": "A"}, str(number).encode())
+    lab.run(1)
+    assert lab.payloads("c") == [b"0", b"1", b"2"]
+    assert lab.asked == ["c"]
+
+
+def test_an_offer_that_is_withdrawn_is_not_asked_and_its_id_may_be_used_again():
+    lab = Pulling("a-b b-c", cache_bytes=0)
+    lab.offer("c", "exists s", has("A"))
+    lab.clients["c"].withdraw(1)
+    assert lab.request("a").asked == 0  # not all know of it yet
+    assert lab.request("a").tried == 0
+    lab.offer("c", 's = "A"', has("A"))
+    assert lab.request("a").holder == "c"
+
+
+def test_of_two_clients_the_next_is_asked_if_the_first_has_it_not_or_goes():
+    alone = Alone("a")
+    for link in (1, 2, 3):
+        alone.client_link(link, f"c{link}")
+    for link in (1, 2):
+        alone.say(link, Offer(5, "exists s", 0))
+    (asked,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Asked, link=1)
+    assert (asked.offer, asked.request) == (5, A)
+    done = alone.say(1, Answer(asked.number, None))
+    (asked,) = sent(done, Asked, link=2)
+    assert sent(alone.close(2), NotReplied, link=3) == [NotReplied(9, False, 1, 2, None)]
+    assert len(alone.router._holders) == len(alone.router._requesters) == 0
+
+
+def test_the_client_with_the_fewest_requests_is_asked():
+    alone = Alone("a")
+    for link in (1, 2, 3):
+        alone.client_link(link, f"c{link}")
+    for link in (1, 2):
+        alone.say(link, Offer(5, "exists s", 0))
+    asked = [links_of(alone.say(3, Pull(n, A, 5.0, 8, True, False)), Asked) for n in range(4)]
+    assert asked == [[1], [2], [1], [2]]
+
+
+def test_a_client_that_does_not_answer_in_time_is_followed_by_the_next_and_its_late_answer_dropped():
+    alone = Alone("a", answer=1.0)
+    for link in (1, 2, 3):
+        alone.client_link(link, f"c{link}")
+    for link in (1, 2):
+        alone.say(link, Offer(5, "exists s", 0))
+    (first,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Asked, link=1)
+    assert sent(alone.wait(0.9), Asked) == []
+    (second,) = sent(alone.wait(0.2), Asked, link=2)
+    assert sent(alone.say(1, Answer(first.number, Item({"s": "A"}, [], b"late", None))), Replied) == []
+    assert alone.router.counters["dropped: an answer that nobody waits for"] == 1
+    replied = sent(alone.say(2, Answer(second.number, Item({"s": "A"}, [], b"good", None))), Replied, link=3)
+    assert [(each.payload, each.asked) for each in replied] == [(b"good", 2)]
+
+
+def test_a_request_ends_when_its_time_is_up():
+    alone = Alone("a")
+    alone.client_link(1)
+    alone.client_link(2)
+    alone.say(1, Offer(5, "exists s", 0))
+    alone.say(2, Pull(9, A, 0.5, 8, True, True))
+    assert sent(alone.wait(0.4), NotReplied) == []
+    assert sent(alone.wait(0.2), NotReplied, link=2) == [NotReplied(9, True, 0, 0, [])]
+    assert len(alone.router._holders) == len(alone.router._requesters) == 0
+
+
+def test_of_a_request_that_is_lost_the_first_router_tells_where_it_sent_it():
+    lab = Pulling("a-b b-c")
+    lab.offer("c", "exists s", has("A"))
+    lab.memory.cut("b", "c", noticed_by=[])
+    answer = lab.request("a", timeout=1.0)
+    assert answer == NotReplied(7, True, 0, 0, [Step("a", "sent toward c, the nearest that offers it")])
+
+
+def test_a_reply_that_does_not_match_its_request_is_dropped_where_it_enters_and_the_next_holder_asked():
+    lab = Pulling("a-b b-c", cache_bytes=0)
+    lab.offer("b", "exists s", lambda _: Item({"s": "B"}, [], b"forged", None))
+    lab.offer("c", "exists s", has("A", payload=b"good"))
+    assert lab.request("a").payload == b"good"
+    assert lab.router("b").counters["dropped: a reply that does not match its request"] == 1
+    assert lab.memory.frames["Reply"] == 2
+
+
+def test_a_client_cannot_answer_what_another_is_asked():
+    alone = Alone("a")
+    for link in (1, 2, 3):
+        alone.client_link(link, f"c{link}")
+    alone.say(1, Offer(5, "exists s", 0))
+    (asked,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Asked, link=1)
+    assert alone.say(2, Answer(asked.number, Item({"s": "A"}, [], b"forged", None))) == []
+    assert alone.router.counters["dropped: an answer that nobody waits for"] == 1
+    assert sent(alone.say(1, Answer(asked.number, Item({"s": "A"}, [], b"", None))), Replied, link=3) != []
+
+
+# --- one router between two neighbours
+
+
+def between(**settings):
+    """Return a router with the neighbours b, which offers, and c, and with a client at 3."""
+    alone = Alone("a", **settings)
+    alone.router_link(1, "b")
+    alone.router_link(2, "c")
+    alone.say(1, Links("b", 1, 1, 0, {"a": 1}), Change("b", 1, 1, 0, [b"\x91\x92\xa1s\x09"], [], False, 2))
+    alone.say(2, Links("c", 1, 1, 0, {"a": 1}))
+    alone.client_link(3)
+    alone.wait(0.2)
+    return alone
+
+
+def request(**changes):
+    said = {"to": "b", "hops": 1, "source": "c", "life": 1, "number": 4, "request": A, "tried": [], "asked": 0}
+    return Request(**{**said, "most": 8, "left": 5_000, "is_fresh": False, "steps": None, **changes})
+
+
+def reply(**changes):
+    said = {"to": "c", "hops": 1, "life": 1, "number": 4, "request": A, "attributes": {"s": "A"}, "tags": []}
+    more = {"payload": b"p", "holder": "b", "cache": "", "age": 0, "keep": None, "asked": 1, "steps": None}
+    return Reply(**{**said, **more, **changes})
+
+
+def test_a_router_on_the_way_keeps_nothing_of_a_request():
+    alone = between()
+    assert sent(alone.say(2, request()), Request, link=1) == [request(hops=2)]
+    assert len(alone.router._holders) == len(alone.router._requesters) == 0
+    assert sent(alone.say(1, reply()), Reply, link=2) == [reply(hops=2)]
+
+
+def test_a_request_for_a_router_that_cannot_be_reached_goes_to_another():
+    alone = between()
+    assert sent(alone.say(2, request(to="z", hops=200)), Request, link=1) == [request(hops=1, tried=["z"])]
+    done = alone.say(2, request(to="z", tried=["b"], asked=1))
+    assert sent(done, NoItem, link=2) == [NoItem("c", 1, 1, 4, 2, 1, None)]
+
+
+def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_kept():
+    alone = between()
+    assert alone.say(1, reply(attributes={"s": "B"})) == []
+    assert len(alone.router.cache) == 0
+    assert alone.router.counters["dropped: a reply that does not match its request"] == 1
+
+
+@pytest.mark.parametrize(
+    "changes", [{"life": 99}, {"number": 99}, {"request": request_to_bytes(as_request('t = "A"'))}]
+)
+def test_a_reply_that_nobody_waits_for_is_dropped(changes):
+    alone = between()
+    (asked,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Request, link=1)
+    good = {"to": "a", "life": asked.life, "number": asked.number, "attributes": {"s": "A", "t": "A"}}
+    assert sent(alone.say(1, reply(**{**good, **changes})), Replied) == []
+    assert alone.router.counters["dropped: a reply that nobody waits for"] == 1
+    assert sent(alone.say(1, reply(**good)), Replied, link=3) != []
+    assert sent(alone.say(1, reply(**good)), Replied) == []  # once
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [request(request=b"\xc1"), reply(request=b""), request(request=b"\x91\x93\xa1s\x02\xa1A"),
+     reply(attributes={"s": "A", "#": 1})],
+)  # fmt: skip
+def test_what_is_no_request_or_reply_closes_its_link(frame):
+    alone = between()
+    assert set(shut(alone.say(2, frame))) == {2}
+
+
+def test_what_goes_round_ends():
+    alone = between()
+    assert sent(alone.say(2, request(hops=255))) == []
+    assert sent(alone.say(1, reply(hops=255))) == []
+    assert alone.router.counters["dropped: too many hops"] == 2
+
+
+# --- limits, and what a client gets wrong
+
+
+def test_a_client_may_not_wait_for_too_many_replies_at_once():
+    alone = between()
+    for number in range(1_000):
+        assert sent(alone.say(3, Pull(number, A, 5.0, 8, True, False)), Refused) == []
+    (refused,) = sent(alone.say(3, Pull(1_000, A, 5.0, 8, True, False)), Refused, link=3)
+    assert (refused.frame, refused.number, "1,000" in refused.reason) == (28, 1_000, True)
+    alone.close(3)
+    assert len(alone.router._requesters) == 0
+
+
+def test_a_client_is_not_asked_more_than_it_can_be():
+    alone = Alone("a")
+    alone.client_link(1)
+    alone.say(1, Offer(5, "exists s", 0))
+    for client in (2, 3):
+        alone.client_link(client)
+        for number in range(600):
+            alone.say(client, Pull(number, A, 5.0, 8, True, False))
+    assert len(alone.router._holders) == 1_000
+    assert alone.router.counters["requests without a reply"] == 200
+
+
+def test_all_clients_together_are_not_asked_more_than_a_router_can_keep(monkeypatch):
+    monkeypatch.setattr(holders, "MOST_ASKING", 3)
+    alone = Alone("a")
+    for link in (1, 2, 3):
+        alone.client_link(link)
+    for link in (1, 2):
+        alone.say(link, Offer(5, "exists s", 0))
+    done = [alone.say(3, Pull(number, A, 5.0, 8, True, False)) for number in range(4)]
+    assert [len(sent(each, Asked)) for each in done] == [1, 1, 1, 0]
+    assert sent(done[3], NotReplied, link=3) == [NotReplied(3, False, 1, 0, None)]
+
+
+def test_mistakes_with_offers_are_told():
+    alone = Alone("a")
+    alone.client_link(1)
+    assert [each.frame for each in sent(alone.say(1, Offer(5, "s <", 0)), Refused)] == [26]
+    assert [each.reason for each in sent(alone.say(1, Withdraw(5)), Refused)] == ["there is no offer 5"]
+    assert sent(alone.say(1, Offer(5, "exists s", 0)), Offered) == [Offered(5, False, 1, [])]
+    assert sent(alone.say(1, Withdraw(5)), Withdrawn) == [Withdrawn(5)]
+
+
+def test_rights_say_what_a_client_may_offer_request_and_trace():
+    alone = between()
+    rights = Rights(offer=parse('region = "EU"'), request=parse("exists s"), watch=False)
+    alone.router.links.get(3).rights = rights
+    assert [each.frame for each in sent(alone.say(3, Offer(5, "price > 10", 0)), Refused)] == [26]
+    assert sent(alone.say(3, Offer(5, 'region = "EU" and price > 10', 0)), Offered) != []
+    other = request_to_bytes(as_request('t = "A"'))
+    assert [each.frame for each in sent(alone.say(3, Pull(1, other, 5.0, 8, True, False)), Refused)] == [28]
+    assert [each.frame for each in sent(alone.say(3, Pull(2, A, 5.0, 8, True, True)), Refused)] == [28]
+    assert len(sent(alone.say(3, Pull(3, A, 5.0, 8, True, False)), Request, link=1)) == 1
+    assert alone.router.counters["denied: pull"] == 2
+    assert alone.router.counters["denied: offer"] == 1
+
+
+# --- records of offers
+
+
+def test_who_has_never_offered_has_no_record_of_it_and_offers_and_predicates_stay_apart():
+    lab = Pulling("a-b")
+    assert lab.router("b").database.version(Key("a", Kind.OFFERS)) is None
+    lab.offer("a", "x > 1", has())
+    lab.clients["a"].subscribe(1, "y > 1")
+    lab.run(1)
+    database = lab.router("b").database
+    assert [str(database.filters[kind].predicate("a")) for kind in (Kind.PREDICATE, Kind.OFFERS)] == ["y > 1", "x > 1"]
+
+
+def test_offers_of_an_earlier_life_are_forgotten():
+    lab = Pulling("a-b b-c")
+    lab.offer("c", "exists s", has("A"))
+    lab.memory.kill("c")
+    lab.clients["c"].offers.clear()
+    lab.run(1)
+    lab.memory.start("c")
+    lab.run(3)
+    assert lab.request("a").tried == 0
+
+
+def test_an_offer_that_no_request_can_match_is_confirmed_too():
+    lab = Pulling("a-b")
+    assert lab.offer("a", "x < 0 and x > 0", has()) == Offered(1, True, 2, [])

@@ -1,0 +1,94 @@
+"""What clients are answered."""
+
+import pytest
+from support.networks_live import Alone, sent, shut
+
+from cbnet.network.protocol.frames import Refused, Subscribe, Subscribed, Trace, TraceEnd, Unsubscribe, Unsubscribed
+from cbnet.network.router import clients
+
+
+def alone():
+    new = Alone("a")
+    new.client_link(1)
+    return new
+
+
+@pytest.mark.parametrize(
+    ("predicate", "reason"),
+    [
+        ("x <", "1:4: a value is missing"),
+        ("not x = 1", "there is no negation; write `x != 1`"),
+        (" or ".join(f"x = {n}" for n in range(1_001)), "filters in the normal form: 1,001 is over the limit of 1,000"),
+        ("(" * 200 + "x = 1" + ")" * 200, "nest"),
+        ('#"' + "x" * 20_000 + '"', "a filter of 20,004 bytes; at most 16,384 are allowed"),
+    ],
+)
+def test_a_predicate_that_cannot_be_is_refused_and_the_link_goes_on(predicate, reason):
+    new = alone()
+    done = new.say(1, Subscribe(7, predicate, 0))
+    (refused,) = sent(done)
+    assert (refused.frame, refused.number) == (20, 7)
+    assert reason in refused.reason
+    assert shut(done) == {}
+    assert len(new.router.subscriptions) == 0
+    assert sent(new.say(1, Subscribe(7, "x = 1", 0)), Subscribed) == [Subscribed(7, False, 1, [])]
+
+
+def test_a_refused_change_leaves_the_subscription_as_it_was():
+    new = alone()
+    new.say(1, Subscribe(7, "x = 1", 0), Subscribe(7, "x <", 0))
+    assert [str(predicate) for _, _, predicate in new.router.subscriptions.all()] == ["x = 1"]
+
+
+def test_unsubscribing_is_answered():
+    new = alone()
+    new.say(1, Subscribe(7, "x = 1", 0))
+    assert sent(new.say(1, Unsubscribe(7))) == [Unsubscribed(7)]
+    assert sent(new.say(1, Unsubscribe(7))) == [Refused(21, 7, "there is no subscription 7")]
+
+
+def test_one_client_cannot_touch_the_subscriptions_of_another():
+    new = alone()
+    new.client_link(2)
+    new.say(1, Subscribe(7, "x = 1", 0))
+    assert isinstance(sent(new.say(2, Unsubscribe(7)))[0], Refused)
+    assert len(new.router.subscriptions) == 1
+
+
+def test_there_is_room_for_so_many_subscriptions_and_no_more(monkeypatch):
+    monkeypatch.setattr(clients, "MOST_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr(clients, "MOST_NODE_FILTERS", 3)
+    new = alone()
+    new.say(1, Subscribe(1, "x = 1 or y = 1", 0))
+    (refused,) = sent(new.say(1, Subscribe(2, "z = 1 or z = 2", 0)))
+    assert refused.reason == "filters at a router: 4 is over the limit of 3"
+    new.say(1, Subscribe(2, "z = 1", 0))
+    (refused,) = sent(new.say(1, Subscribe(3, "x = 1", 0)))
+    assert refused.reason == "subscriptions of a client: 3 is over the limit of 2"
+
+
+def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
+    monkeypatch.setattr(clients, "MOST_NODE_BYTES", 12)
+    new = alone()  # a filter such as x = 1 takes 6 bytes
+    assert isinstance(sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or z = 1", 0)))[0], Refused)
+    new.say(1, Subscribe(1, "x = 1", 0), Subscribe(2, "y = 1", 0))
+    (refused,) = sent(new.say(1, Subscribe(3, "z = 1", 0)))
+    assert refused.reason == "bytes of filters at a router: 18 is over the limit of 12"
+    new.say(1, Unsubscribe(2))
+    assert isinstance(sent(new.say(1, Subscribe(3, "z = 1", 0)))[0], Subscribed)
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (Trace(1, {"#": 1}, [], b"", True, "", ""), "reserved"),
+        (Trace(1, {}, [], b"", True, "x <", "a"), "a value is missing"),
+        (Trace(1, {}, [], b"", True, "x = 1", ""), "say both, or neither"),
+        (Trace(1, {}, [], b"", True, "", "a"), "say both, or neither"),
+    ],
+)
+def test_a_trace_that_makes_no_sense_is_refused(trace, reason):
+    new = alone()
+    (refused,) = sent(new.say(1, trace))
+    assert reason in refused.reason
+    assert sent(new.wait(3.0), TraceEnd) == []

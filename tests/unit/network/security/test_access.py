@@ -1,0 +1,143 @@
+"""Who may link to a router, decided by tokens, certificates and names."""
+
+import pytest
+from support.networks_live import Alone, hello, sent, shut
+
+from cbnet import InputError, parse
+from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.frames import Hello, Ping, Pong, Refused
+from cbnet.network.router.router import Router
+from cbnet.network.security.access import Access, Account, accounts
+from cbnet.network.security.rights import EVERYTHING, Denied, Rights
+from cbnet.network.security.tokens import new_token
+
+TICKER = new_token("ticker")
+RIGHTS = Rights(watch=False)
+CLIENTS = Access({"ticker": Account(RIGHTS, TICKER.hash), "card": Account(EVERYTHING)})
+ROUTERS = Access(routers=frozenset({"b"}), has_certificates=True)
+
+
+def client(name="c", token=""):
+    return Hello(1, 1, "client", name, "cbnet", 0, "", token)
+
+
+def denial(access, said, names=None):
+    with pytest.raises(Denied) as raised:
+        access.admitted(said, names)
+    return raised.value.summary
+
+
+def test_anybody_may_link_where_nothing_is_said():
+    assert Access().admitted(client("c", "x.y"), None) == ("c", EVERYTHING)
+    assert Access().admitted(hello("router", "r"), None) == ("r", EVERYTHING)
+
+
+def test_a_client_is_who_its_token_says_whatever_it_calls_itself():
+    assert CLIENTS.admitted(client("card", TICKER.token), frozenset({"card"})) == ("ticker", RIGHTS)
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["ticker.x", "nobody.x", "card.x", new_token("ticker").token, TICKER.token + "x"],
+    ids=["short", "of nobody", "of no token", "another", "longer"],
+)
+def test_all_wrong_tokens_are_refused_in_the_same_words(token):
+    assert denial(CLIENTS, client("ticker", token)) == "unknown token; ask who runs the router for a new one"
+
+
+def test_a_client_without_a_token_is_told_to_have_one():
+    assert denial(CLIENTS, client("ticker")).startswith("a token is needed; say it with --token")
+    assert denial(CLIENTS, client("card")).startswith("a token is needed")  # and shows no certificate
+
+
+def test_a_client_may_show_a_certificate_instead_if_it_has_no_token():
+    assert CLIENTS.admitted(client("card"), frozenset({"card", "x"})) == ("card", EVERYTHING)
+    assert CLIENTS.admitted(client("client-1f"), frozenset({"card", "ticker"})) == ("card", EVERYTHING)
+    assert "no client is known by a certificate for x" in denial(CLIENTS, client("card"), frozenset({"x"}))
+    assert "no client is known by" in denial(CLIENTS, client("ticker"), frozenset({"ticker"}))  # it has a token
+
+
+def test_a_certificate_for_several_clients_is_shown_by_the_one_that_is_said():
+    access, names = Access({"card": Account(EVERYTHING), "disc": Account(RIGHTS)}), frozenset({"card", "disc"})
+    assert access.admitted(client("disc"), names) == ("disc", RIGHTS)
+    assert (
+        denial(access, client("c"), names) == "the certificate is for card, disc; say which of them connects: name=..."
+    )
+
+
+def test_only_routers_of_the_list_may_link_and_with_their_own_names():
+    assert ROUTERS.admitted(hello("router", "b"), frozenset({"b"})) == ("b", EVERYTHING)
+    assert denial(ROUTERS, hello("router", "c"), frozenset({"c"})) == "the router 'c' may not link; add it to `routers`"
+    assert "the certificate of the router 'b' is for c, d" in denial(
+        ROUTERS, hello("router", "b"), frozenset({"c", "d"})
+    )
+    for names in (None, frozenset()):
+        assert "the router 'b' shows no certificate" in denial(ROUTERS, hello("router", "b"), names)
+
+
+# --- at a router
+
+
+def alone(access):
+    new = Alone("a")
+    new.router = Router(Settings("a"), 100, access)
+    return new
+
+
+def test_a_client_that_is_not_let_in_is_told_why_and_the_link_is_closed():
+    new = alone(CLIENTS)
+    done = new.open(1, client("ticker", "ticker.wrong"))
+    reason = "unknown token; ask who runs the router for a new one"
+    assert sent(done, Refused) == [Refused(1, 0, reason)]
+    assert shut(done) == {1: reason}
+    assert sent(new.say(1, Ping(1))) == []
+    assert new.router.counters["denied: client"] == 1
+
+
+def test_a_client_that_is_let_in_has_its_true_name_and_rights_and_its_token_is_forgotten():
+    new = alone(CLIENTS)
+    new.open(1, client("c", TICKER.token))
+    assert sent(new.say(1, Ping(1)), Pong) == [Pong(1)]
+    link = new.router.links.get(1)
+    assert (link.hello.name, link.hello.token, link.rights) == ("ticker", "", RIGHTS)
+
+
+def test_a_router_that_claims_the_name_of_another_is_not_let_in():
+    new = alone(ROUTERS)
+    new.router.opened(1, 0.0, frozenset({"c"}))
+    assert "the certificate of the router 'b' is for c" in shut(new.say(1, hello("router", "b")))[1]
+    new.router.opened(2, 0.0, frozenset({"b"}))
+    assert shut(new.say(2, hello("router", "b"))) == {}
+    assert new.router.links.neighbours() == {"b": 1}
+    assert new.router.counters["denied: router"] == 1
+
+
+def test_a_token_is_in_no_text_about_a_hello():
+    assert TICKER.token not in repr(client("c", TICKER.token))
+
+
+# --- from a file
+
+
+def test_clients_are_read_from_tables():
+    found = accounts({"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}})
+    assert found["ticker"].token == TICKER.hash
+    nothing = parse("false")
+    assert found["ticker"].rights == Rights(parse("x = 1"), nothing, nothing, nothing, False, 4_000, 4_096, 16)
+    assert (found["card"].token, found["card"].rights.watch) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"a": 5}, "clients.a must be a table; begin it with a line [clients.a]"),
+        ({"a": {"tokn": "x"}}, "unknown key 'tokn' in [clients.a]; write token"),
+        ({"a": {"token": "a.secret"}}, "token in [clients.a] is not the hash of a token"),
+        ({"a\n": {}}, "is not the name of a client"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said_and_no_token_is_quoted(said, problem):
+    with pytest.raises(InputError) as raised:
+        accounts(said)
+    assert problem in str(raised.value)
+    assert "secret" not in str(raised.value)

@@ -1,0 +1,245 @@
+"""What clients may do is decided by predicates, and who is denied something is told what is missing."""
+
+import pytest
+from support.networks_live import Alone, sent, shut
+
+from cbnet import InputError, Message, covers, parse
+from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.frames import (
+    AskStatus,
+    Deliver,
+    Hello,
+    Publish,
+    Published,
+    Refused,
+    Status,
+    Subscribe,
+    Subscribed,
+    Trace,
+    TraceEnd,
+    Unsubscribe,
+)
+from cbnet.network.router.router import Router
+from cbnet.network.security.access import Access, Account
+from cbnet.network.security.rights import EVERYTHING, Denied, Rights, rights_of, text_length, within
+from cbnet.network.security.tokens import new_token
+
+EU = parse('region = "EU"')
+
+
+def denial(check, *given):
+    with pytest.raises(Denied) as raised:
+        check(*given)
+    return raised.value.summary
+
+
+def alone(**rights):
+    new = Alone("a")
+    new.client_link(1)
+    new.client_link(2)
+    new.router.links.get(1).rights = Rights(**rights)
+    return new
+
+
+# --- predicates
+
+
+def test_what_is_missing_is_told_with_what_to_write():
+    told = denial(Rights(subscribe=EU).check_subscribe, parse("price > 10"))
+    assert told.startswith('you may subscribe to `region = "EU"` only: `price > 10` also matches others, such as price')
+    assert told.endswith('; write `region = "EU" and price > 10`')
+    Rights(subscribe=EU).check_subscribe(parse('region = "EU" and price > 10'))
+
+
+@pytest.mark.parametrize(
+    ("right", "predicate", "hint"),
+    [
+        ('region = "EU"', 'region = "EU" or #a', 'write `region = "EU" or region = "EU" and #a`'),
+        ('region = "EU" and x > 5', "x > 7", 'write `region = "EU" and x > 7`'),
+        ("#a and #b", "#a", "write `#a and #b`"),
+        ("x = 1 or y = 1", "z = 1", "write `x = 1 and z = 1 or y = 1 and z = 1`"),
+        ('region = "EU"', 'region = "US"', "no message matches both"),
+        ('region = "EU"', "true", 'write `region = "EU"`'),
+    ],
+)
+def test_the_hint_is_the_predicate_within_the_right(right, predicate, hint):
+    assert denial(Rights(subscribe=parse(right)).check_subscribe, parse(predicate)).endswith(hint)
+
+
+def test_what_cannot_be_shown_is_denied_and_that_is_said():
+    told = denial(Rights(subscribe=parse("x < 5 or x >= 5")).check_subscribe, parse("x != 9"))
+    assert "it cannot be shown that `x != 9` stays within that" in told
+
+
+def test_a_large_predicate_is_denied_without_more_words():
+    wide = " or ".join(f"x{n} = 1" for n in range(200))
+    assert "it is not shown that this predicate stays" in denial(Rights(offer=EU).check_offer, parse(wide))
+
+
+def test_nothing_is_allowed_where_nothing_is_named():
+    nothing = rights_of({}, "[clients.a]")
+    assert denial(nothing.check_subscribe, parse("x = 1")) == "you may not subscribe to anything"
+    assert denial(nothing.check_offer, parse("x = 1")) == "you may not offer anything"
+    assert denial(nothing.check_publish, Message({})) == "you may not publish anything"
+    assert denial(nothing.check_request, Message({})) == "you may not request anything"
+    assert "trace" in denial(nothing.check_watch)
+    nothing.check_subscribe(parse("false"))  # it matches nothing
+
+
+def test_everything_is_allowed_to_who_has_all_rights():
+    EVERYTHING.check_subscribe(parse("true"))
+    EVERYTHING.check_publish(Message({}))
+    EVERYTHING.check_watch()
+
+
+def test_within_is_covered_by_the_right():
+    right, predicate = parse('region = "EU" and x > 3 or #all'), parse('x > 1 or y = 2 or region = "EU" and x = 9')
+    both = within(right, predicate)
+    assert covers(right, both)
+    assert covers(predicate, both)
+
+
+# --- messages
+
+
+def test_a_message_must_match_and_what_fails_is_told():
+    rights = Rights(publish=parse('region = "EU" and #public or region = "UK" and #public and kind = 1'))
+    rights.check_publish(Message({"region": "EU"}, ["public"]))
+    assert denial(rights.check_publish, Message({"region": "EU"})).endswith("only: this message fails `#public`")
+    assert denial(rights.check_publish, Message({}, ["public"])).endswith('this message fails `region = "EU"`')
+
+
+# --- how much
+
+
+def test_the_text_of_a_message_is_its_names_texts_and_tags():
+    message = Message({"ab": "cde", "f": 12345, "g": True}, ["hi", "j"])
+    assert text_length(message) == len("ab" + "cde" + "f" + "g" + "hi" + "j")
+    Rights(text=10).check_publish(message)
+    told = denial(Rights(text=9).check_publish, message)
+    assert told.startswith("a message of yours may have 9 characters of text: this one has 10; put")
+    assert "may have 9 characters" in denial(Rights(text=9).check_request, message)
+
+
+def test_a_client_has_so_many_constraints_and_no_more_however_it_says_them():
+    new = alone(constraints=4)
+    new.say(1, Subscribe(1, "x = 1 and y = 1 and #a", 0))
+    (refused,) = sent(new.say(1, Subscribe(2, "x = 1 or true", 0)))
+    assert refused.reason.startswith("you may have 4 constraints in all your subscriptions: these would be 5; ask")
+    assert sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or true or #a", 0)), Subscribed)  # in the place of the first
+    assert sent(new.say(1, Subscribe(2, "x = 1", 0)), Refused)
+    new.say(1, Unsubscribe(1))
+    assert sent(new.say(1, Subscribe(2, "x = 1 and x = 2 and x = 3 and x = 4", 0)), Subscribed)
+    assert sent(new.say(2, Subscribe(1, "a = 1 and b = 1 and c = 1 and d = 1 and e = 1", 0)), Subscribed)  # another
+    assert new.router.counters["denied: subscribe"] == 2
+
+
+# --- from a file
+
+
+def test_the_constraints_of_a_client_are_those_of_all_its_links():
+    made = new_token("ticker")
+    access = Access({"ticker": Account(rights_of({"subscribe": "true", "constraints": 3, "links": 2}, "t"), made.hash)})
+    router = Router(Settings("a"), 7, access)
+    hello = Hello(1, 1, "client", "any", "cbnet", 0, "", made.token)
+    for link in (1, 2):
+        router.opened(link, 0.0)
+        router.received(link, hello, 0.0)
+    assert sent(router.received(1, Subscribe(1, "x = 1 and y = 1", 0), 0.0), Refused) == []
+    assert sent(router.received(2, Subscribe(1, "x = 2", 0), 0.0), Refused) == []
+    (refused,) = sent(router.received(2, Subscribe(2, "x = 3", 0), 0.0), Refused)
+    assert refused.reason.startswith("you may have 3 constraints in all your subscriptions: these would be 4")
+    assert sent(router.received(2, Subscribe(1, "x = 4", 0), 0.0), Refused) == []  # in the place of another
+
+    # a third link is refused; when one goes, there is room again
+    router.opened(3, 0.0)
+    done = router.received(3, hello, 0.0)
+    assert sent(done, Refused)[0].reason == "you may have 2 links at once; ask for more: `links` in your table"
+    assert list(shut(done)) == [3]
+    assert router.counters["denied: client"] == 1
+    router.closed(1, 0.0)
+    router.opened(4, 0.0)
+    assert shut(router.received(4, hello, 0.0)) == {}
+    assert sent(router.received(4, Subscribe(1, "x = 1 and y = 1", 0), 0.0), Refused) == []
+
+
+def test_rights_are_read_from_a_table_which_gives_no_others():
+    said = {"publish": 'region = "EU"', "subscribe": "true", "request": "#a", "watch": True, "constraints": 7}
+    assert rights_of(said, "[clients.a]") == Rights(
+        EU, parse("true"), parse("false"), parse("#a"), watch=True, constraints=7, text=4_096, links=16
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"publsh": "true"}, "unknown key 'publsh' in [clients.a]; write publish"),
+        ({"publish": 5}, "publish in [clients.a] must be a predicate, not 5"),
+        ({"publish": "x <"}, "publish in [clients.a]: 1:4: a value is missing"),
+        ({"watch": "yes"}, "watch in [clients.a] must be true or false"),
+        ({"watch": 1}, "watch in [clients.a] must be true or false"),
+        ({"text": -1}, "text in [clients.a] must be a whole number, not -1"),
+        ({"constraints": True}, "constraints in [clients.a] must be a whole number"),
+        ({"subscribe": " or ".join(f"x = {n}" for n in range(17))}, "17 is over the limit of 16"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(said, problem):
+    with pytest.raises(InputError) as raised:
+        rights_of(said, "[clients.a]")
+    assert problem in str(raised.value)
+
+
+# --- at a router
+
+
+def test_a_router_delivers_only_what_the_rights_allow():
+    new = alone(subscribe=EU)
+    (refused,) = sent(new.say(1, Subscribe(7, "price > 10", 0)))
+    assert isinstance(refused, Refused)
+    assert refused.reason.endswith('write `region = "EU" and price > 10`')
+    assert sent(new.say(1, Subscribe(7, 'region = "EU" and price > 10', 0)), Subscribed)
+    done = new.say(
+        2, Publish(1, {"price": 11}, [], b"", True), Publish(2, {"price": 11, "region": "EU"}, [], b"", True)
+    )
+    assert [frame.attributes for frame in sent(done, Deliver)] == [{"price": 11, "region": "EU"}]
+    assert new.router.counters["denied: subscribe"] == 1
+
+
+def test_a_denied_change_leaves_the_subscription_as_it_was():
+    new = alone(subscribe=EU)
+    new.say(1, Subscribe(7, 'region = "EU"', 0), Subscribe(7, "true", 0))
+    assert [str(predicate) for _, _, predicate in new.router.subscriptions.all()] == ['region = "EU"']
+
+
+def test_a_forbidden_message_goes_nowhere_and_is_refused_even_if_no_answer_was_wanted():
+    new = alone(publish=EU)
+    new.say(2, Subscribe(1, "true", 0))
+    done = new.say(1, Publish(5, {"region": "US"}, [], b"", False))
+    assert sent(done, Deliver) == []
+    assert sent(done, Refused, 1)[0].reason.endswith('this message fails `region = "EU"`')
+    assert sent(new.say(1, Publish(6, {"region": "EU"}, [], b"", True)), Published) == [Published(6)]
+    assert new.router.counters["denied: publish"] == 1
+
+
+def test_denials_are_logged_but_not_all_of_very_many(caplog):
+    new = alone(publish=EU)
+    for number in range(101):
+        new.say(1, Publish(number, {}, [], b"", False))
+    told = [(record.getMessage(), record.members["client"], record.members["frame"]) for record in caplog.records]
+    assert told == [("not allowed", "c", "Publish")] * 3  # the first, the tenth, the hundredth
+    assert new.router.counters["denied: publish"] == 101
+
+
+def test_a_trace_needs_the_right_to_watch_and_to_publish():
+    trace = Trace(1, {"region": "US"}, [], b"", True, "", "")
+    assert "you may not trace" in sent(alone(watch=False).say(1, trace))[0].reason
+    assert 'fails `region = "EU"`' in sent(alone(publish=EU).say(1, trace))[0].reason
+    assert sent(alone(publish=parse("true")).say(1, trace), TraceEnd)
+
+
+def test_who_may_not_watch_is_told_nothing_of_others():
+    asked = (Publish(1, {}, [], b"", False), AskStatus(1))
+    (seen,) = sent(alone().say(1, *asked), Status)
+    assert (len(seen.peers), seen.counters["published"]) == (2, 1)
+    (hidden,) = sent(alone(watch=False).say(1, *asked), Status)
+    assert (hidden.peers, hidden.counters, hidden.router) == ([], {}, "a")

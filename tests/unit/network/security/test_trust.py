@@ -1,0 +1,120 @@
+"""A router that others can reach does not run without knowing who they are, unless it is told so in words."""
+
+import tomllib
+
+import pytest
+from support.certificates import Authority
+
+from cbnet import InputError
+from cbnet.network.security.tokens import new_token
+from cbnet.network.security.trust import INSECURE
+from cbnet.network.service.configuration import configuration
+
+BEYOND = 'name = "a"\nlisten = "0.0.0.0:4001"\n'
+TLS = 'certificate = "ca-a.pem"\nauthority = "ca.pem"\n'
+ROUTERS = 'routers = ["b"]\n'
+CLIENTS = f'[clients.ticker]\ntoken = "{new_token("ticker").hash}"\nsubscribe = "x = 1"\n'
+
+
+@pytest.fixture
+def file(tmp_path):
+    Authority(tmp_path, "ca").issue("a")
+
+    def write(text):
+        path = tmp_path / "router.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("", ["TLS", "[clients.NAME]", "routers"]),
+        (TLS, ["[clients.NAME]", "routers"]),
+        (TLS + ROUTERS, ["[clients.NAME]"]),
+        (TLS + CLIENTS, ["routers"]),
+        (ROUTERS + CLIENTS, ["TLS"]),
+    ],
+)
+def test_what_is_missing_beyond_loopback_is_said(file, said, missing):
+    with pytest.raises(InputError) as raised:
+        configuration(file(BEYOND + said), {}, {})
+    problem = raised.value.problem
+    assert problem.startswith("0.0.0.0:4001 can be reached from other machines, and there is no word of")
+    assert [each for each in ("TLS", "[clients.NAME]", "routers") if each in problem] == missing
+    assert f'insecure = "{INSECURE}"' in raised.value.hint
+
+
+def test_a_router_that_knows_who_is_who_may_be_reached(file):
+    found = configuration(file(BEYOND + TLS + ROUTERS + '[neighbours]\nc = "10.0.0.3:4001"\n' + CLIENTS), {}, {})
+    assert found.security.access.routers == {"b", "c"}  # who is dialled may dial too
+    assert found.security.access.has_certificates
+    assert str(found.security.access.clients["ticker"].rights.subscribe) == "x = 1"
+    assert found.security.tls.authority == str(file("").parent / "ca.pem")  # beside the file
+
+
+def test_the_words_let_it_be_reached_by_anybody(file):
+    found = configuration(file(BEYOND + f'insecure = "{INSECURE}"'), {}, {})
+    assert (found.security.access.clients, found.security.tls) == (None, None)
+    for words in ("yes", "true", INSECURE.upper()):
+        with pytest.raises(InputError, match="can be reached from other machines"):
+            configuration(file(BEYOND + f'insecure = "{words}"'), {}, {})
+
+
+def test_who_knows_its_clients_lets_nobody_else_say_to_be_a_router(file):
+    found = configuration(file('name = "a"\n[neighbours]\nb = "127.0.0.1:2"\n' + CLIENTS), {}, {})
+    assert found.security.access.routers == {"b"}
+
+
+def test_over_loopback_nothing_is_needed():
+    assert configuration(None, {}, {"name": "a", "listen": "[::1]:4001"}).security.access.clients is None
+
+
+def test_no_clients_and_no_routers_are_not_the_same_as_nothing_said(file):
+    found = configuration(file(BEYOND + TLS + "routers = []\n[clients]\n"), {}, {})
+    assert (found.security.access.clients, found.security.access.routers) == ({}, frozenset())
+
+
+def test_what_is_printed_says_the_same_when_it_is_read(file):
+    found = configuration(file('name = "a"\n' + TLS + ROUTERS + CLIENTS), {}, {})
+    printed = "\n".join(found.lines())
+    assert tomllib.loads(printed)["clients"]["ticker"]["subscribe"] == "x = 1"
+    again = configuration(file(printed), {}, {})
+    assert again.security == found.security
+    without = "\n".join(configuration(None, {}, {"name": "a"}).lines())
+    assert "# routers: nothing is said, and so all may link" in without
+    assert "clients" not in tomllib.loads(without)
+
+
+def test_lists_may_be_said_in_the_environment_and_clients_may_not():
+    found = configuration(None, {"CBNET_ROUTERS": "b, c", "CBNET_ROUTER": "x", "CBNET_TOKEN": "x.y"}, {"name": "a"})
+    assert found.security.access.routers == {"b", "c"}
+    with pytest.raises(InputError, match="clients are told of in the file only"):
+        configuration(None, {}, {"name": "a", "clients": "x=1"})
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ('key = "k.pem"', "key without a certificate"),
+        ('authority = "ca.pem"', "authority without a certificate"),
+        ('certificate = "ca-a.pem"', "a certificate without an authority"),
+        ("client_certificates = true", "client_certificates without TLS"),
+        ('certificate = "none.pem"\nauthority = "ca.pem"', "none.pem: cannot read: No such file"),
+        ('certificate = "ca-a.pem"\nauthority = "none.pem"', "none.pem: cannot read: No such file"),
+        ('certificate = "ca.pem"\nauthority = "ca.pem"', "ca.pem: this is not a certificate, with its key, in PEM"),
+        ('certificate = "router.toml"\nauthority = "ca.pem"', "router.toml: this is not a certificate"),
+        (
+            'certificate = "ca-a.pem"\nauthority = "router.toml"',
+            "router.toml: this is not the certificate of an authority",
+        ),
+        ("routers = 5", "routers must be a list of names"),
+        ("clients = 5", "clients must be a table"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(file, said, problem):
+    with pytest.raises(InputError) as raised:
+        configuration(file('name = "a"\n' + said), {}, {})
+    assert problem in str(raised.value)

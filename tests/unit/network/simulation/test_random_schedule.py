@@ -1,0 +1,57 @@
+"""A trial has teeth: it finds out a network in which something does not work."""
+
+import pytest
+
+from cbnet.network.announce.announcement import Announced
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.link.links import OpenLinks
+from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.origin import _Own
+from cbnet.network.simulation.random_schedule import Trial
+from cbnet.routing import SCHEMES
+
+
+def first_bad():
+    for seed in range(60):
+        verdict = Trial(seed, SCHEMES[seed % len(SCHEMES)]).run(25)
+        if not verdict.is_good:
+            return verdict
+    return None
+
+
+def forgets_what_was_covered(self, gone):
+    for filter in gone:
+        self._coverer.pop(filter, None)
+        if filter in self._covered:
+            self._withdraw(filter)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "broken"),
+    [
+        (Flooding, "greet", lambda *_: None),  # no summary after a new connection
+        (Flooding, "_pass_on", lambda *_: None),
+        (OpenLinks, "watch", lambda *_: None),  # half-open links are never noticed
+        (_Own, "met", lambda *_: False),  # nothing is learnt of earlier lives
+        (Announced, "_displace", forgets_what_was_covered),
+    ],
+)
+def test_what_does_not_work_is_noticed(monkeypatch, part, name, broken):
+    monkeypatch.setattr(part, name, broken)
+    verdict = first_bad()
+    assert verdict.missed or verdict.packets
+
+
+def test_what_comes_twice_is_noticed(monkeypatch):
+    matched = Subscriptions.matched
+    monkeypatch.setattr(Subscriptions, "matched", lambda *a: {link: ids * 2 for link, ids in matched(*a).items()})
+    verdict = first_bad()
+    assert verdict.twice
+    assert not verdict.missed
+
+
+def test_what_nobody_asked_for_is_noticed(monkeypatch):
+    monkeypatch.setattr(
+        Subscriptions, "matched", lambda self, _: {link: list(by_id) for link, by_id in self._of.items() if by_id}
+    )
+    assert first_bad().spurious

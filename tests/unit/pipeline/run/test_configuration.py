@@ -1,0 +1,124 @@
+import re
+
+import pytest
+
+from cbnet.errors import FileError, InputError
+from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.template import FIRST
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(text):
+        path = tmp_path / "run.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def mistakes(path):
+    with pytest.raises(FileError) as raised:
+        read_config(path)
+    return [(error.line, error.problem, error.hint) for error in raised.value.errors]
+
+
+def test_nothing_said_is_the_paper_in_small(config, tmp_path):
+    found = read_config(config(""))
+    assert found.out == str(tmp_path / "run")
+    assert [(name, app.share, app.role) for name, app in found.applications.items()] == [
+        ("web", 0.5, "subscription"),
+        ("blog", 0.0724, "subscription"),
+        ("video", 0.0349, "offer"),
+        ("social", 0.2, "subscription"),
+    ]  # [2014 §4.2.2]
+    assert not found.has_traces
+    assert found.folded is None
+
+
+def test_the_first_configuration_is_whole_and_its_comments_are_too(config):
+    found = read_config(config(FIRST))
+    assert found.applications["web"].descriptors == 66.5
+    above, _, more = FIRST.partition("# --- More results")
+    every = read_config(config(above + re.sub("^# ", "", more, flags=re.MULTILINE).partition("\n")[2]))
+    for section in ("all_routers", "folded", "curves", "tables", "live"):
+        assert getattr(every, section) is not None
+
+
+def test_paths_begin_at_the_file(config, tmp_path):
+    text = """
+        out = "results"
+        [network]
+        graph = "g.txt"
+        users = "/data/users.csv"
+        [sources.b]
+        preset = "bookmarks"
+        path = ["b/*.gz", "hdfs://host/b"]
+    """
+    found = read_config(config(text))
+    assert found.out == str(tmp_path / "results")
+    assert (found.network.graph, found.network.users) == (str(tmp_path / "g.txt"), "/data/users.csv")
+    assert found.sources["b"].paths == [str(tmp_path / "b/*.gz"), "hdfs://host/b"]
+    assert read_config(config(text), out="there").out == "there"
+    assert read_config(config('[network]\ngraph = "ring:12"')).network.graph == "ring:12"
+
+
+def test_all_mistakes_are_told_together_with_their_lines(config):
+    path = config(
+        'sead = 1\n'  # 1
+        '[network]\n'
+        'graph = 7\n'
+        'rooters = 3\n'
+        '[population]\n'
+        'clusters = -5\n'  # 6
+        '[sources.b]\n'
+        'preset = "bookmark"\n'
+        'path = "b.tsv"\n'
+        '[applications.web]\n'  # 10
+        'read = "c"\n'
+        '[applications.news]\n'
+        '[folded]\n'
+        'k = [1, 99]\n'
+    )  # fmt: skip
+    assert mistakes(path) == [
+        (1, "unknown key 'sead'", "did you mean 'seed'?"),
+        (3, "graph: expected a string, got a whole number", None),
+        (4, "unknown key 'rooters' in [network]", "did you mean 'routers'?"),
+        (5, "clusters = -5: give 0 or more", None),
+        (7, "source: there is no preset 'bookmark'", "did you mean 'bookmarks'?"),
+        (11, "there is no source 'c'", "write a section [sources.c]"),
+        (12, "'news' is no kind of application", "write one of web, blog, video, social as its kind, or as its name"),
+        (13, "k lists numbers of trees from 1 to 63", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("[sources.b]\npath = 'b'\nsepparator = ','", 3, "unknown key 'sepparator' in [sources.b]"),
+        ("[sources]\nb = 3", 2, "this must be a section"),
+        ("applications = 3", 1, "this must hold sections"),
+        ("[applications.web]\nshare = 1.5", 1, "share is from 0 to 1, descriptors 0 or more, sets 1 or more"),
+        ("[applications.web]\nsets = 'all'", 2, "sets: invalid enum value 'all'"),
+        ("[applications.web]\nfollowers = 'f'", 1, "followers belong to an application of the kind 'social' that reads a source"),
+        ("[sources.f]\npreset = 'followers'\npath = 'f'\n[applications.web]\nread = 'f'", 5, "source 'f' has the format 'follows'"),
+        ("[curves]\nties = ['largest']", 2, "ties: invalid enum value 'largest'"),
+        ("[topics]\ntopics = 1", 1, "topics: topics is too small: 1"),
+        ("[cleaning]\nlanguage = 'klingon'", 1, "cleaning: there are no stems for 'klingon'"),
+        ("out = 'hdfs://host/run'\n[live]", 2, "its files are written by the driver alone"),
+    ],
+)  # fmt: skip
+def test_a_mistake_says_where_and_what(config, text, line, problem):
+    ((found_line, found, _),) = mistakes(config(text))
+    assert (found_line, found.lower()) == (line, problem.lower())
+
+
+def test_what_is_no_toml_is_refused_with_its_place(config, tmp_path):
+    with pytest.raises(InputError, match="not TOML") as raised:
+        read_config(config("out = run"))
+    assert (raised.value.line, raised.value.column) == (1, 7)
+    with pytest.raises(InputError, match="cannot read"):
+        read_config(tmp_path / "none.toml")
+    (tmp_path / "run.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_config(tmp_path / "run.toml")

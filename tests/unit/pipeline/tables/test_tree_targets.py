@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from support.descriptor_reference import reference_behind
+
+from cbnet.errors import InputError
+from cbnet.pipeline.tables.tree_targets import NOWHERE, Interfaces, Targets, neighbour_of_nodes
+from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees, topology
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return [*shortest_path_trees(topology("powerlaw:40", seed=2), [0, 7, 30])]
+
+
+def test_each_node_is_behind_one_neighbour_of_a_router(trees):
+    for tree in trees:
+        for router in range(40):
+            found = neighbour_of_nodes(tree, router)
+            assert found[router] == NOWHERE
+            for neighbour in {*found.tolist()} - {NOWHERE}:
+                behind = {*np.flatnonzero(found == neighbour).tolist()}
+                assert behind == reference_behind(tree, router, neighbour)
+
+
+def test_a_node_that_is_not_reached_is_nowhere():
+    graph = Graph.from_edges([(0, 1), (2, 3)])
+    tree = shortest_path_tree(graph, 0)
+    assert neighbour_of_nodes(tree, 1).tolist() == [0, NOWHERE, NOWHERE, NOWHERE]
+
+
+def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
+    routers = [7, 0, 12]
+    interfaces = Interfaces.of(trees, routers)
+    for place, router in enumerate(routers):
+        for number, tree in enumerate(trees):
+            groups = interfaces.of_nodes[place, number]
+            known = groups != NOWHERE
+            assert (interfaces.routers[groups[known]] == router).all()
+            assert (np.where(known, interfaces.neighbours[groups], NOWHERE) == neighbour_of_nodes(tree, router)).all()
+    pairs = [*zip(interfaces.routers.tolist(), interfaces.neighbours.tolist(), strict=True)]
+    assert len({*pairs}) == len(pairs)
+
+
+def test_targets_have_a_bit_for_each_tree(trees):
+    interfaces = Interfaces.of(trees, [7, 0])
+    targets = interfaces.targets()
+    for node in range(40):
+        own = slice(targets.offsets[node], targets.offsets[node + 1])
+        found = dict(zip(targets.groups[own].tolist(), targets.masks[own].tolist(), strict=True))
+        expected = {}
+        for place in range(2):
+            for number in range(3):
+                group = int(interfaces.of_nodes[place, number, node])
+                if group != NOWHERE:
+                    expected[group] = expected.get(group, 0) | 1 << number
+        assert found == expected
+
+
+def test_sums_are_over_the_nodes_behind(trees):
+    interfaces = Interfaces.of(trees, [7, 0])
+    values = np.arange(40) ** 2
+    for number, tree in enumerate(trees):
+        sums = interfaces.sums(values, number).tolist()
+        for router, neighbour, found in zip(interfaces.routers, interfaces.neighbours, sums, strict=True):
+            is_on_tree = tree.parents[neighbour] == router or tree.parents[router] == neighbour
+            behind = reference_behind(tree, router, neighbour) if is_on_tree else ()
+            assert found == sum(node**2 for node in behind)
+
+
+def test_nodes_may_be_groups_of_their_own():
+    targets = Targets.themselves(3)
+    assert (targets.offsets.tolist(), targets.groups.tolist(), targets.masks.tolist()) == (
+        [0, 1, 2, 3],
+        [0, 1, 2],
+        [1] * 3,
+    )
+
+
+@pytest.mark.parametrize("routers", [[1, 1], [40], [-1]])
+def test_routers_must_be_distinct_and_in_the_tree(trees, routers):
+    with pytest.raises(InputError):
+        Interfaces.of(trees, routers)
+
+
+def test_there_is_a_limit_of_trees(trees):
+    with pytest.raises(InputError, match="64 trees: give from 1 to 63"):
+        Interfaces.of(trees[:1] * 64, [0])

@@ -1,0 +1,34 @@
+from support.networks import RING, TWELVE, Named
+
+from cbnet.routing import Totals, scheme, sweep
+from cbnet.routing.schemes.drp import Drp
+from cbnet.routing.schemes.pif import FStar
+from cbnet.routing.schemes.unicast import OneTree
+
+
+def test_totals_are_sums_over_the_deliveries():
+    ring = Named(RING)
+    traffic = [(ring.id(1), ring.message(2, 4)), (ring.id(1), ring.message(2, 4)), (ring.id(2), ring.message())]
+    totals = sweep(scheme("pif")(ring.network), traffic)
+    assert totals == Totals(
+        messages=3, delivered=4, missed=0, spurious=2, duplicates=0, packets=6, header_bytes=6, stretch_sum=4.0
+    )
+    assert totals.stretch_mean == 1.0
+
+
+def test_the_largest_stretch_of_all_is_kept():
+    fixture = Named(TWELVE)
+    along_one_tree = Drp(fixture.network, OneTree(fixture.network))
+    messages = [(fixture.id(12), fixture.message(8)), (fixture.id(7), fixture.message(8))]
+    totals = sweep(along_one_tree, messages)
+    assert (totals.stretch_max, totals.stretch_mean) == (5 / 3, (5 / 3 + 1) / 2)
+
+
+def test_without_deliveries_there_is_no_stretch():
+    assert sweep(scheme("psf")(Named(RING).network), []).stretch_mean == 1.0
+
+
+def test_loops_are_counted():
+    fixture = Named(TWELVE)
+    totals = sweep(FStar(fixture.network), [(fixture.id(6), fixture.message(7, 10))], limit=50)
+    assert (totals.cut, totals.packets) == (1, 50)

@@ -1,0 +1,78 @@
+from cbnet.topology import Graph, topology
+from cbnet.topology.graph.edges import Edges, Relation
+from cbnet.topology.survey.summary import summarise
+
+
+def test_a_star_with_a_tail_by_hand(graph):
+    #  1   2
+    #   \ /
+    #    0 - 3 - 4
+    said = summarise(graph("0-1 0-2 0-3 3-4"))
+    assert (said["nodes"], said["edges"], said["repeated"], said["bridges"]) == (5, 4, 0, 4)
+    assert (said["weights"], said["classes"]) == (None, None)
+    assert said["degrees"] == {
+        "smallest": 1, "median": 1, "mean": 1.6, "largest": 3,
+        "counts": [{"from": 1, "to": 1, "nodes": 3}, {"from": 2, "to": 2, "nodes": 1}, {"from": 3, "to": 3, "nodes": 1}],
+    }  # fmt: skip
+    # 4 pairs at 1, 4 at 2 (1-2, 1-3, 2-3, 0-4), 2 at 3, both ways: (4 + 8 + 6) / 10
+    assert said["distances"] == {
+        "sources": 5, "exact": True, "mean": 1.8, "longest": 3,
+        "counts": [{"from": 1, "to": 1, "pairs": 8}, {"from": 2, "to": 2, "pairs": 8}, {"from": 3, "to": 3, "pairs": 4}],
+    }  # fmt: skip
+    assert said["components"] == {"count": 1, "sizes": [5]}
+    # of the 6 pairs of others 5 lead through 0 (all but 3-4), and 3 through 3
+    assert [(row["node"], row["betweenness"]) for row in said["central"][:3]] == [(0, 0.833333), (3, 0.5), (1, 0)]
+
+
+def test_degrees_are_counted_in_bins_that_double():
+    said = summarise(topology("tree:41,arity=40"))["degrees"]["counts"]
+    assert said == [{"from": 1, "to": 1, "nodes": 40}, {"from": 33, "to": 40, "nodes": 1}]
+    alone = summarise(Graph.from_edges([(1, 2)], names=[3]))["degrees"]["counts"]
+    assert alone == [{"from": 0, "to": 0, "nodes": 1}, {"from": 1, "to": 1, "nodes": 2}]
+
+
+def test_lengths_are_in_the_unit_of_the_weights(graph):
+    said = summarise(graph("0-1:0.5 1-2:2"))
+    assert said["weights"] == {"smallest": 0.5, "mean": 1.25, "largest": 2}
+    # 0.5, 2 and 2.5, as 5, 20 and 25 tenths: 26 numbers in 12 rows make rows of three
+    assert said["distances"]["longest"] == 2.5
+    assert said["distances"]["counts"] == [
+        {"from": 0.3, "to": 0.5, "pairs": 2}, {"from": 1.8, "to": 2.0, "pairs": 2}, {"from": 2.4, "to": 2.5, "pairs": 2},
+    ]  # fmt: skip
+
+
+def test_small_means_keep_four_digits(graph):
+    said = summarise(graph("0-1:0.00000012341 1-2:0.00000012343"))
+    assert said["weights"] == {"smallest": 0.00000012341, "mean": 0.0000001234, "largest": 0.00000012343}
+    # 12341, 12343 and 24684 units of 10**-11: 49368 / 3 = 16456
+    assert said["distances"]["mean"] == 0.0000001646
+
+
+def test_many_distances_make_few_rows():
+    said = summarise(topology("ring:3000"), sources=10)["distances"]
+    assert (said["sources"], said["exact"], said["longest"]) == (10, False, 1500)
+    assert len(said["counts"]) <= 12
+    assert sum(row["pairs"] for row in said["counts"]) == 10 * 2999
+    assert (said["counts"][0]["from"], said["counts"][-1]["to"]) == (1, 1500)
+
+
+def test_components_and_classes_are_counted():
+    edges = Edges()
+    for customer in range(2, 8):
+        edges.add(1, customer, relation=Relation.CUSTOMER)
+    edges.add(10, 11, relation=Relation.PEER)
+    said = summarise(Graph.from_said(edges))
+    assert said["components"] == {"count": 2, "sizes": [7, 2]}
+    assert said["classes"] == {"Tier-1": 0, "Large": 0, "Small": 1, "Stub": 8}
+    assert said["central"][0]["class"] == "Small"
+
+
+def test_every_measurement_is_tracked(twelve):
+    tracked = []
+
+    def track(sources, description):
+        tracked.append((description, len(sources)))
+        return sources
+
+    summarise(twelve, sources=3, track=track)
+    assert tracked == [("distances", 3), ("betweenness", 3)]
