@@ -1,21 +1,24 @@
 # `make demo` and `make test` do all of their own set-up; a second run starts in seconds.
 PYTHON ?= python3
 BIN := .venv/bin
+# Quiet twice: pip's warnings are about its own configuration, and errors still show.
+PIP := $(BIN)/pip --disable-pip-version-check install -qq
+SOURCES := pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
 
 .PHONY: demo test check build clean
-demo: .venv/installed
+demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 	@$(BIN)/cbnet demo
 
-test: .venv/installed
+test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-check: .venv/installed
+check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-build: .venv/installed
+build: .venv/dev
 	rm -rf dist
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
@@ -24,11 +27,25 @@ clean:
 	rm -f src/cbnet/_kernels/*.c src/cbnet/_kernels/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The package is installed in place: edits to Python files are live, a changed kernel is compiled anew.
-.venv/installed: pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo \
 	  "cbnet needs Python 3.11 or newer, and $(PYTHON) is older: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "Setting up .venv: a few minutes the first time ..." >&2
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,dev]'
+	@echo "Setting up .venv, which takes a few minutes the first time" >&2
+	@$(PYTHON) -m venv .venv
+
+# The package is installed in place: edits to Python files are live, a changed kernel is compiled again.
+.venv/demo: .venv/bin/python $(SOURCES)
+	@$(call step,Installing cbnet and what the demo needs (PySpark and Java are 600 MB),$(PIP) --editable '.[network,spark]')
 	@touch $@
+
+.venv/dev: .venv/demo
+	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[all,dev]')
+	@touch $@
+
+# $(call step,TEXT,COMMAND): print the text, a dot every two seconds while the command runs, and how long it took.
+define step
+printf '  %s ' '$(1)' >&2; start=$$(date +%s); \
+$(2) & job=$$!; \
+while kill -0 $$job 2>/dev/null; do printf . >&2; sleep 2; done; \
+wait $$job || exit 1; echo " $$(( $$(date +%s) - start )) s" >&2
+endef
