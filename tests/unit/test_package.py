@@ -29,6 +29,10 @@ def test_importing_cbnet_loads_no_heavy_module():
     assert not _loaded_after("import cbnet") & heavy
 
 
+def test_network_client_loads_no_heavy_module():
+    assert not _loaded_after("from cbnet import connect") & {"numpy", "pyarrow", "scipy", "uvicorn"}
+
+
 def test_help_is_instant():
     best = float("inf")
     for _ in range(3):

@@ -23,12 +23,12 @@ from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Co
 from cbnet.network.client.client_link import ClientLink, Question
 from cbnet.network.client.publish_frames import MessageLike, publish_bytes, trace_bytes
 from cbnet.network.errors import NotConfirmed, Refused, TooSlow
-from cbnet.network.link.links import HIGH, LOW
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT, Address, address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, tag_of
 from cbnet.network.protocol.names import check_name
 from cbnet.network.protocol.request_codec import RequestLike
+from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context
 from cbnet.network.security.tokens import checked_token
 
@@ -83,7 +83,16 @@ class AsyncClient:
         addresses = _addresses(routers)
         context = None if tls is None else client_context(tls)
         shown = "" if token is None else _shown(token, addresses, tls)
-        hello = Hello(LOW, HIGH, "client", name or f"client-{secrets.token_hex(3)}", network, 0, "", shown)
+        hello = Hello(
+            low=MIN_VERSION,
+            high=MAX_VERSION,
+            role="client",
+            name=name or f"client-{secrets.token_hex(3)}",
+            network=network,
+            life=0,
+            scheme="",
+            token=shown,
+        )
         check_name("client", hello.name)
         check_name("network", network)
         self.lost = 0  # messages that a router dropped because they were read too slowly

@@ -16,7 +16,6 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.errors import NotConnected, NotTrusted, Refused
-from cbnet.network.link.links import HELLO
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, tag_of
@@ -230,7 +229,7 @@ class ClientLink:
                     self._admitted(connection)
             case Hello():
                 self._greeted(connection, frame)
-            case frames.Refused() if frame.frame == HELLO:
+            case frames.Refused() if frame.frame == tag_of(Hello):
                 self._refusal = Refused(f"{self.router} does not let this client in: {frame.reason}")
             case frames.Close():
                 self._told_to_end(connection, frame.reason)

@@ -15,27 +15,15 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from cbnet.network.link.context import Local
+from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT
 from cbnet.network.protocol.frames import Hello, Ping, Refused, tag_of
-from cbnet.network.protocol.wire import WireError
+from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, WireError
 from cbnet.network.security.access import ANYBODY, Access
 from cbnet.network.security.rights import EVERYTHING, Denied, Rights
 
-LOW, HIGH = 1, 1  # the versions of the protocol that are understood here
 HELLO = tag_of(Hello)
 _MOST_PARALLEL = 4
-
-
-@dataclass
-class Traffic:
-    """What went over a connection, as far as its transport counts it."""
-
-    received: int = 0  # bytes
-    sent: int = 0  # bytes
-    waiting: int = 0  # bytes that the other side has not taken yet
-    dropped: int = 0  # messages, because it read too slowly
-    messages_received: int = 0
-    messages_sent: int = 0
 
 
 @dataclass
@@ -47,7 +35,7 @@ class Link:
     pinged: float  # when it was last asked whether it is there
     hello: Hello | None = None  # what the other side said of itself
     is_dropped_for: bool = True  # whether messages are dropped if it reads too slowly; else it is disconnected
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: LinkTraffic = field(default_factory=LinkTraffic)
     names: frozenset[str] | None = None  # in the certificate of the other side; None: it is not known by TLS
     rights: Rights = EVERYTHING  # of a client
     denied: int = 0  # what it asked for and may not
@@ -76,7 +64,15 @@ class OpenLinks:
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
         self._by_account: dict[str, list[int]] = {}
         settings = local.settings
-        self._own = Hello(LOW, HIGH, "router", settings.name, settings.network, local.life, settings.routing)
+        self._own = Hello(
+            low=MIN_VERSION,
+            high=MAX_VERSION,
+            role="router",
+            name=settings.name,
+            network=settings.network,
+            life=local.life,
+            scheme=settings.routing,
+        )
         self._pings = 0
         self.changes = 0  # of who the neighbours are, and how far
         self.is_leaving = False
@@ -155,8 +151,9 @@ class OpenLinks:
 
     def _check(self, hello: Hello) -> None:
         own = self._own
-        if hello.low > HIGH or hello.high < LOW:
-            raise WireError(f"no common version: {hello.low} to {hello.high} there, {LOW} to {HIGH} here")
+        if hello.low > MAX_VERSION or hello.high < MIN_VERSION:
+            here = f"{MIN_VERSION} to {MAX_VERSION}"
+            raise WireError(f"no common version: {hello.low} to {hello.high} there, {here} here")
         if hello.network != own.network:
             raise WireError(f"this is the network {own.network!r}, not {hello.network!r}")
         if hello.role == "router" and hello.name == own.name:

@@ -9,7 +9,6 @@ from hashlib import sha256
 from cbnet.errors import InputError
 from cbnet.network.protocol.fields import MOST_WEIGHT
 from cbnet.network.protocol.names import check_name
-from cbnet.routing import SCHEMES
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,8 @@ class Settings:
         others = [("router", name) for name in (*self.weights, *self.roots)]
         for what, name in (("router", self.name), ("network", self.network), *others):
             check_name(what, name)
+        from cbnet.routing import SCHEMES  # imports NumPy, which clients do not need
+
         if self.scheme not in SCHEMES:
             raise InputError(f"unknown scheme {self.scheme!r}", hint="use one of " + ", ".join(SCHEMES))
         for neighbour, weight in self.weights.items():

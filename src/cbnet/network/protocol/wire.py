@@ -23,6 +23,7 @@ from cbnet.errors import CbnetError
 from cbnet.network.protocol.fields import MOST_REASON
 from cbnet.network.protocol.frames import Frame, Hello, Packet, Reply
 
+MIN_VERSION, MAX_VERSION = 1, 1  # protocol versions that this implementation speaks
 LENGTH_BYTES = 4
 LONGEST_HELLO = 1 << 11
 LONGEST_FROM_CLIENT = 1 << 20

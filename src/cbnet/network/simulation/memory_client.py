@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from cbnet.language.message import Message
 from cbnet.language.values import Value
-from cbnet.network.link.links import HIGH, LOW
 from cbnet.network.protocol.frames import (
     Answer,
     Asked,
@@ -26,6 +25,7 @@ from cbnet.network.protocol.frames import (
     Withdraw,
 )
 from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
+from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.simulation.memory_network import REDIAL, TICK, End, Memory
 
 Handler = Callable[[Message], Item | None]
@@ -154,7 +154,7 @@ class MemoryClient:
         """Say who this is, and what it wants."""
         self._end = end
         self._heard = self._memory.now
-        self.send(Hello(LOW, HIGH, "client", self.name, self._host.settings.network, 0, ""))
+        self.send(Hello(MIN_VERSION, MAX_VERSION, "client", self.name, self._host.settings.network, 0, ""))
         for id, predicate in self.subscriptions.items():
             self.send(Subscribe(id, predicate, 0))
         for id, (predicate, _) in self.offers.items():

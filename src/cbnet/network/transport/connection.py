@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol, cast
 
-from cbnet.network.link.links import Traffic
+from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.frames import (
     Answer,
     Ask,
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
     """One end of a TCP connection."""
 
     def __init__(self, party: Party, waiting: Waiting) -> None:
-        self.traffic = Traffic()
+        self.traffic = LinkTraffic()
         self.waiting = waiting
         self.is_paused = False  # whether the other side does not read
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()

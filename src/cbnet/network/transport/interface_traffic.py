@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cbnet.network.link.links import Link, Traffic
+from cbnet.network.link.links import Link
+from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MOST_NEIGHBOURS
 
 OTHERS = "others"  # neighbours beyond the first so many names
@@ -26,25 +27,25 @@ class Interfaces:
     """Sums over all links that a router ever had."""
 
     def __init__(self) -> None:
-        self._gone: dict[Interface, Traffic] = {}
+        self._gone: dict[Interface, LinkTraffic] = {}
 
     def gone(self, link: Link) -> None:
         """Take a link that is gone into the sums."""
         _add(self._gone, link)
 
-    def all(self, links: Iterable[Link]) -> dict[Interface, Traffic]:
+    def all(self, links: Iterable[Link]) -> dict[Interface, LinkTraffic]:
         """Return the sums, with the links that are open; what waits is of these alone."""
-        sums = {interface: _sum(Traffic(), traffic) for interface, traffic in self._gone.items()}
+        sums = {interface: _sum(LinkTraffic(), traffic) for interface, traffic in self._gone.items()}
         for link in links:
             _add(sums, link).waiting += link.traffic.waiting
         return sums
 
 
-def _add(sums: dict[Interface, Traffic], link: Link) -> Traffic:
+def _add(sums: dict[Interface, LinkTraffic], link: Link) -> LinkTraffic:
     interface = _interface(link)
     if interface not in sums and len(sums) > MOST_NEIGHBOURS:
         interface = Interface(interface.role, OTHERS)
-    return _sum(sums.setdefault(interface, Traffic()), link.traffic)
+    return _sum(sums.setdefault(interface, LinkTraffic()), link.traffic)
 
 
 def _interface(link: Link) -> Interface:
@@ -53,7 +54,7 @@ def _interface(link: Link) -> Interface:
     return Interface("router", link.hello.name) if link.is_router else Interface("client", "clients")
 
 
-def _sum(into: Traffic, more: Traffic) -> Traffic:
+def _sum(into: LinkTraffic, more: LinkTraffic) -> LinkTraffic:
     into.received += more.received
     into.sent += more.sent
     into.dropped += more.dropped

@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 from cbnet.errors import InputError
 from cbnet.network.errors import NotTrusted
 from cbnet.network.link.actions import Action, Send
-from cbnet.network.link.links import Link, Traffic
+from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
+from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.linkstate.flooding import MOST_NODE_BYTES
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
@@ -264,7 +265,7 @@ class TcpRouter:
         """Whether it takes connections."""
         return self._server is not None and self._server.is_serving()
 
-    def interfaces(self) -> dict[Interface, Traffic]:
+    def interfaces(self) -> dict[Interface, LinkTraffic]:
         """Return what went over each interface since the start."""
         return self._interfaces.all(self._links.values())
 
