@@ -165,10 +165,10 @@ def _cell(row: dict[str, Any], key: str) -> str:
 
 
 def _yield_blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    from cbnet.pipeline.derive.derivation_counts import Yield, side_by_side
+    from cbnet.pipeline.derive.derivation_counts import DerivationCounts, side_by_side
 
     for name, found in _yields(outcomes):
-        text = side_by_side(Yield(**found))
+        text = side_by_side(DerivationCounts(**found))
         yield text if name == found["app"] else f"{name}, as\n{text}"
 
 

@@ -1,4 +1,4 @@
-"""Blogs: what do authors subscribe to? The topics that they write about more than twice [2014 §4.2.1].
+"""Subscriptions of blog authors: the topics of more than two of their posts [2014 §4.2.1].
 
 post ─► its topics of more than 20 %     author ─► topics of more than two posts ─► 10 tags of each
 """
@@ -6,10 +6,10 @@ post ─► its topics of more than 20 %     author ─► topics of more than t
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Observation, Window
-from pyspark.sql import functions as F  # noqa: N812, the name that Spark's own documents use
+from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 
-from cbnet.pipeline.derive.derivation import Derived
-from cbnet.pipeline.derive.derivation_counts import Yield
+from cbnet.pipeline.derive.derivation import Derivation
+from cbnet.pipeline.derive.derivation_counts import DerivationCounts
 from cbnet.pipeline.derive.topics import TopicModel, Topics, find_topics
 
 _COUNTS = ("read", "users_read", "kept", "derived", "users", "tags")
@@ -17,22 +17,22 @@ _COUNTS = ("read", "users_read", "kept", "derived", "users", "tags")
 
 def blog_subscriptions(
     documents: DataFrame, authors: DataFrame | None = None, model: TopicModel | None = None
-) -> Derived:
+) -> Derivation:
     """Derive a subscription from each topic that an author is interested in.
 
-    Documents (DOCUMENTS) say who wrote them, or `authors` (PAIRS) does; one of several authors is a post of each. The
-    topics are learned here; the rest waits for an action.
+    The user of a document (DOCUMENTS) is its author, unless `authors` (PAIRS) names others; a document of several
+    authors is a post of each. The topics are learned here; the rest is computed by an action.
     """
     model = model or TopicModel()
     return subscriptions_to_topics(find_topics(documents, model), authors, model.posts)
 
 
-def subscriptions_to_topics(topics: Topics, authors: DataFrame | None, posts: int) -> Derived:
-    """Derive the subscriptions of authors, or of the documents' own users, who have more than `posts` on a topic."""
+def subscriptions_to_topics(topics: Topics, authors: DataFrame | None, posts: int) -> Derivation:
+    """Derive a subscription for each topic of more than `posts` posts of an author (default: the document's user)."""
     written = topics.documents
     if authors is not None:
         written = authors.select("user", "item").join(written.drop("user"), "item")
-    # A number for each post lives only inside this query; its value does not matter, and no two are equal.
+    # A unique number for each post, used inside this query only.
     posted = written.select("user", "topics", F.monotonically_increasing_id().alias("post"))
     each = posted.select("user", "post", F.explode_outer("topics").alias("topic"))
     by_topic = Window.partitionBy("user", "topic")
@@ -58,11 +58,11 @@ def subscriptions_to_topics(topics: Topics, authors: DataFrame | None, posts: in
     )
     role = [F.lit("blog").alias("app"), F.lit("subscription").alias("role")]
     descriptors = observed.where("of_topic and active").select(*role, "user", "tags")
-    return Derived(descriptors, Yield("blog", "posts", "subscriptions"), [(observation, _COUNTS)])
+    return Derivation(descriptors, DerivationCounts("blog", "posts", "subscriptions"), [(observation, _COUNTS)])
 
 
 def _is_first(*keys: str) -> Column:
-    """Return whether a row is the first of these keys; the active ones go before the others."""
+    """Return whether a row is the first of its key, active rows before others."""
     within = Window.partitionBy(*keys).orderBy(F.desc("active"), "topic", "post")
     return F.row_number().over(within) == 1
 

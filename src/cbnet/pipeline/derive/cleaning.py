@@ -1,7 +1,7 @@
-"""Cleaning: when do two users who write different tags mean the same one? [2014 §4.2.1]
+"""Normalisation of tags: Unicode form, case, stop words, stems [2014 §4.2.1].
 
-The paper applies "a simple language-based summarization using stemming", and drops duplicate tags. Each step here is a
-switch: `Running`, `running` and `runs` become `run`.
+The paper applies "a simple language-based summarization using stemming", and drops duplicate tags. Each step can be
+switched off. `Running`, `running` and `runs` become `run`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import pyarrow as pa
 from cbnet.errors import InputError
 from cbnet.pipeline.spark.list_columns import lengths_of, rows_of, sorted_sets
 
-_REMEMBERED = 2**18  # tags whose stem a worker keeps in mind: stemming takes longer than anything else here
+_CACHED_STEMS = 2**18  # per worker: stemming is the slowest step
 
 
 class Cleaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is done to tags, in this order; a tag of which nothing is left is dropped."""
+    """Steps of cleaning, in this order; a tag that becomes empty is dropped."""
 
     unicode: bool = True  # NFKC: full-width letters, ligatures and composed accents in one form
-    case: bool = True  # folded: Straße and STRASSE are one
-    stop: tuple[str, ...] = ()  # tags that say nothing, dropped; folded like the others, not stemmed
-    stem: bool = True  # each word of a tag to its stem, by Snowball's rules for the language
+    case: bool = True  # case-folded: Straße equals STRASSE
+    stop: tuple[str, ...] = ()  # tags to drop; folded like the others, not stemmed
+    stem: bool = True  # replace each word by its Snowball stem
     language: str = "english"
-    duplicates: bool = True  # equal sets of one user are one; equal tags of one set always are
+    duplicates: bool = True  # drop equal sets of a user; equal tags of a set are always dropped
 
     def check(self) -> None:
-        """Check that there are rules for the language."""
+        """Raise an error if there is no stemmer for the language."""
         if self.stem:
             _stemmer(self.language)
 
@@ -40,7 +40,7 @@ NO_CLEANING = Cleaning(unicode=False, case=False, stem=False, duplicates=False)
 
 
 def clean_tag(tag: str, cleaning: Cleaning) -> str:
-    """Return a tag as it is to be compared; empty if it says nothing."""
+    """Return the clean form of a tag; empty if the tag is to be dropped."""
     tag = _folded(tag, cleaning)
     if tag in _stops(cleaning):
         return ""
@@ -48,7 +48,7 @@ def clean_tag(tag: str, cleaning: Cleaning) -> str:
 
 
 def clean_lists(lists: pa.Array, cleaning: Cleaning) -> pa.Array:
-    """Return lists of tags as sets of clean tags, sorted by code point."""
+    """Convert lists of tags to sets of clean tags, sorted by code point."""
     coded = lists.flatten().dictionary_encode()
     cleaned = [clean_tag(tag, cleaning) or None for tag in coded.dictionary.to_pylist()]
     tags = pa.array(cleaned, pa.string()).take(coded.indices)
@@ -56,12 +56,12 @@ def clean_lists(lists: pa.Array, cleaning: Cleaning) -> pa.Array:
 
 
 def clean_batches(batches: Iterable[pa.RecordBatch], cleaning: Cleaning) -> Iterator[pa.RecordBatch]:
-    """Return batches of user, item and tags with clean tags, and `given`: how many tags there were before."""
+    """Clean the tags of batches of user, item and tags; add `raw_tags`, their number before cleaning."""
     for batch in batches:
         user, item, lists = batch.columns
-        given = pa.array(lengths_of(lists).astype(np.int32))
-        columns = [user, item, clean_lists(lists, cleaning), given]
-        yield pa.RecordBatch.from_arrays(columns, ["user", "item", "tags", "given"])
+        raw_tags = pa.array(lengths_of(lists).astype(np.int32))
+        columns = [user, item, clean_lists(lists, cleaning), raw_tags]
+        yield pa.RecordBatch.from_arrays(columns, ["user", "item", "tags", "raw_tags"])
 
 
 def _folded(tag: str, cleaning: Cleaning) -> str:
@@ -69,7 +69,7 @@ def _folded(tag: str, cleaning: Cleaning) -> str:
         tag = normalize("NFKC", tag)
     if cleaning.case:
         tag = tag.casefold()
-        tag = normalize("NFKC", tag) if cleaning.unicode else tag  # folding may take a form apart again
+        tag = normalize("NFKC", tag) if cleaning.unicode else tag  # case folding may break the normal form
     return " ".join(tag.split())
 
 
@@ -78,7 +78,7 @@ def _stops(cleaning: Cleaning) -> frozenset[str]:
     return frozenset(_folded(tag, cleaning) for tag in cleaning.stop)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED_STEMS)
 def _stemmed(tag: str, language: str) -> str:
     stem = _stemmer(language)
     return " ".join(stem(word) for word in tag.split(" "))
@@ -92,5 +92,5 @@ def _stemmer(language: str) -> Callable[[str], str]:
         stem: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
     except KeyError:
         known = ", ".join(sorted(snowballstemmer.algorithms()))
-        raise InputError(f"cleaning: there are no stems for {language!r}", hint=f"there are for {known}") from None
+        raise InputError(f"cleaning: no stemmer for language {language!r}", hint=f"known languages: {known}") from None
     return stem

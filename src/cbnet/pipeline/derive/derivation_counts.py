@@ -1,4 +1,4 @@
-"""Yields: what did a derivation read, keep and derive, beside what the paper's did? [2014 §4.2.1]"""
+"""Counts of a derivation, beside those of the paper [2014 §4.2.1]."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Yield:
-    """The counts of one derivation; the paper's are not all told."""
+class DerivationCounts:
+    """The counts of one derivation; None where the paper does not give one."""
 
     app: str
-    unit: str  # what was read: bookmarks, posts …
-    product: str  # what came of it: subscriptions or offers
+    unit: str  # of input: bookmarks, posts …
+    product: str  # subscriptions or offers
     read: int | None = None
     users_read: int | None = None
     tags_read: int | None = None
-    kept: int | None = None  # of the units read, those from which something was derived
+    kept: int | None = None  # units from which something was derived
     derived: int | None = None
     users: int | None = None  # that have at least one descriptor
     tags: int | None = None  # of all derived descriptors together
@@ -38,33 +38,33 @@ class Yield:
         ]
 
 
-# What §4.2.1 tells; "about 132 million" stands as it is written there.
+# The numbers of §4.2.1; its "about 132 million" is taken as exact.
 PAPER = {
-    "web": Yield(
+    "web": DerivationCounts(
         "web", "bookmarks", "subscriptions",
         read=132_000_000, users_read=950_000, tags_read=420_000_000, derived=123_248_896, users=922_651,
     ),
-    "blog": Yield(
+    "blog": DerivationCounts(
         "blog", "posts", "subscriptions",
         read=3_215_171, users_read=100_649, kept=178_189, users=59_185,
     ),
-    "video": Yield("video", "videos", "offers", read=10_351, users_read=782),
-    "social": Yield("social", "tweets", "subscriptions", read=16_000_000, derived=446_370, users=349_753),
+    "video": DerivationCounts("video", "videos", "offers", read=10_351, users_read=782),
+    "social": DerivationCounts("social", "tweets", "subscriptions", read=16_000_000, derived=446_370, users=349_753),
 }  # fmt: skip
 
 
-def side_by_side(ours: Yield, paper: Yield | None = None) -> str:
-    """Return a table of two yields: ours and the paper's for the same application."""
+def side_by_side(ours: DerivationCounts, paper: DerivationCounts | None = None) -> str:
+    """Return a text table of our counts and the paper's for the same application."""
     paper = paper or PAPER[ours.app]
     table = [(f"{ours.app}: {ours.unit} to {ours.product}", "here", "[2014]")]
     for (name, here), (_, there) in zip(ours.rows(), paper.rows(), strict=True):
         if here is not None or there is not None:
-            table.append((name, _shown(name, here), _shown(name, there)))
+            table.append((name, _format(name, here), _format(name, there)))
     widths = [max(len(row[column]) for row in table) for column in range(3)]
     return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in table)
 
 
-def _shown(name: str, number: float | None) -> str:
+def _format(name: str, number: float | None) -> str:
     if number is None:
         return "–"
     if "share" in name:

@@ -1,12 +1,12 @@
-"""Grown traces: what would users say, where no trace is given?
+"""Synthetic traces, for applications without a trace.
 
-A set begins with a tag; each further one is, with probability `together`, a tag of an earlier set that holds the first,
-else any. "Any" tag is new with a probability that falls as tags become many, or one of those drawn before, the
-popular more often [Pitman and Yor 1997]: the vocabulary grows like (tags drawn)^growth, with a Zipf popularity. Some
-sets are said again as they are.
+A set begins with a tag; each further tag is, with probability `together`, one of an earlier set that holds the first,
+else any tag. "Any" tag is new with a probability that falls as tags become many, or one of those drawn before,
+in proportion to their counts [Pitman and Yor 1997]: the vocabulary grows like (tags drawn)^growth, with a Zipf
+popularity. Some sets repeat an earlier one.
 
-The shapes stand for those of the paper's traces [2014 §4.2.1]: sizes are its means where it gives them (3.18 tags a
-bookmark, 10 a topic), else those of public traces of the same kind, as the other numbers are.
+Sizes are the paper's means where it gives them (3.18 tags per bookmark, 10 per topic) [2014 §4.2.1]; all other numbers
+are those of public traces of the same kind.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from dataclasses import dataclass
 from cbnet.errors import InputError
 from cbnet.pipeline.tables.tag_sets import TagSets
 
-_CONCENTRATION = 50  # new tags are likely until so many were drawn
-_LONGEST = 30
+_CONCENTRATION = 50  # drawn tags until which new ones are likely
+_MAX_TAGS = 30  # of a set
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How the users of an application describe things."""
+    """Statistics of the tag sets of an application."""
 
-    tags: float  # in a set, on average
-    growth: float  # of the vocabulary
-    together: float  # of the tags after the first, how many come from a set with the first
-    again: float  # of all sets, how many were said before
-    topics: int = 0  # if not 0: sets are these many, of exactly `tags` tags
+    tags: float  # per set, on average
+    growth: float  # exponent of the vocabulary
+    together: float  # share of further tags that come from a set with the first
+    repeated: float  # share of sets equal to an earlier one
+    topics: int = 0  # if not 0: sets are copies of this many topics of exactly `tags` tags
 
 
 SHAPES = {
-    "web": Shape(tags=3.18, growth=0.55, together=0.7, again=0.2),
-    "blog": Shape(tags=10, growth=0.5, together=0.5, again=0.0, topics=400),
-    "video": Shape(tags=9, growth=0.7, together=0.6, again=0.02),
-    "social": Shape(tags=1.53, growth=0.57, together=0.6, again=0.4),
+    "web": Shape(tags=3.18, growth=0.55, together=0.7, repeated=0.2),
+    "blog": Shape(tags=10, growth=0.5, together=0.5, repeated=0.0, topics=400),
+    "video": Shape(tags=9, growth=0.7, together=0.6, repeated=0.02),
+    "social": Shape(tags=1.53, growth=0.57, together=0.6, repeated=0.4),
 }
 
 
-def grown_trace(app: str, count: int, seed: int = 0) -> TagSets:
-    """Return so many sets as users of an application might say; tags are numbered by falling frequency."""
+def synthetic_trace(app: str, count: int, seed: int = 0) -> TagSets:
+    """Return `count` synthetic sets of an application; tags are numbered by falling frequency."""
     if app not in SHAPES:
-        raise InputError(f"there is no application {app!r}", hint="write one of " + ", ".join(SHAPES))
+        raise InputError(f"unknown application {app!r}", hint="use one of " + ", ".join(SHAPES))
     shape = SHAPES[app]
     rng = random.Random(f"{app} {seed}")
     if shape.topics:
@@ -56,16 +56,16 @@ def grown_trace(app: str, count: int, seed: int = 0) -> TagSets:
 
 
 def _size(rng: random.Random, mean: float) -> int:
-    """Return a geometric size: 1 and, as long as a coin of the right weight says so, one more."""
+    """Return a geometrically distributed size with this mean, from 1 to the limit."""
     size = 1
-    while size < _LONGEST and rng.random() < 1 - 1 / mean:
+    while size < _MAX_TAGS and rng.random() < 1 - 1 / mean:
         size += 1
     return size
 
 
 def _grow(shape: Shape, count: int, size: Callable[[], int], rng: random.Random) -> list[list[int]]:
     sets: list[list[int]] = []
-    drawn: list[int] = []  # every tag as often as it was drawn
+    drawn: list[int] = []  # every tag once for each draw
     holding: list[list[int]] = []  # for each tag, the sets that hold it
 
     def any_tag() -> int:
@@ -80,8 +80,8 @@ def _grow(shape: Shape, count: int, size: Callable[[], int], rng: random.Random)
 
     def new_set() -> list[int]:
         tags = [any_tag()]
-        wanted, tries = size(), _LONGEST * _LONGEST  # a tag may have few others near it
-        while len(tags) < wanted and tries:
+        target, tries = size(), _MAX_TAGS * _MAX_TAGS  # a tag may co-occur with few others
+        while len(tags) < target and tries:
             tries -= 1
             is_near = holding[tags[0]] and rng.random() < shape.together
             tag = near_tag(tags[0]) if is_near else any_tag()
@@ -90,7 +90,7 @@ def _grow(shape: Shape, count: int, size: Callable[[], int], rng: random.Random)
         return tags
 
     while len(sets) < count:
-        tags = rng.choice(sets) if sets and rng.random() < shape.again else new_set()
+        tags = rng.choice(sets) if sets and rng.random() < shape.repeated else new_set()
         for tag in tags:
             holding[tag].append(len(sets))
         sets.append(tags)

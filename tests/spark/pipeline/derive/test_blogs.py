@@ -5,7 +5,7 @@ import pytest
 
 from cbnet.pipeline.derive.blogs import blog_subscriptions, subscriptions_to_topics
 from cbnet.pipeline.derive.cleaning import Cleaning
-from cbnet.pipeline.derive.derivation_counts import Yield
+from cbnet.pipeline.derive.derivation_counts import DerivationCounts
 from cbnet.pipeline.derive.documents import documents_of_counts, documents_of_posts
 from cbnet.pipeline.derive.topics import TopicModel, Topics
 from cbnet.pipeline.schemas import COUNTS, PAIRS, POSTS
@@ -34,7 +34,7 @@ def oracle(written, posts):
     rows = sorted(
         ("blog", "subscription", user, tuple(TAGS[topic])) for user, topics in interests.items() for topic in topics
     )
-    counts = Yield(
+    counts = DerivationCounts(
         "blog",
         "posts",
         "subscriptions",

@@ -3,11 +3,10 @@ import random
 import pytest
 
 from cbnet.errors import CbnetError
-from cbnet.pipeline.derive import derivation as derived
+from cbnet.pipeline.derive import derivation
+from cbnet.pipeline.derive.applications import video_offers, web_subscriptions
 from cbnet.pipeline.derive.cleaning import NO_CLEANING, Cleaning, clean_tag
-from cbnet.pipeline.derive.derivation_counts import Yield
-from cbnet.pipeline.derive.video import video_offers
-from cbnet.pipeline.derive.web import web_subscriptions
+from cbnet.pipeline.derive.derivation_counts import DerivationCounts
 from cbnet.pipeline.schemas import DESCRIPTORS, TAGGED
 
 
@@ -27,7 +26,7 @@ def oracle(rows, cleaning, app, role, told):
     sets = [(user, tuple(sorted({clean_tag(tag, cleaning) for tag in tags} - {""}))) for user, _, tags in rows]
     kept = [(user, tags) for user, tags in sets if tags]
     found = sorted(set(kept) if cleaning.duplicates else kept)
-    counts = Yield(
+    counts = DerivationCounts(
         *told,
         read=len(rows),
         users_read=len({user for user, _, _ in rows}),
@@ -63,7 +62,7 @@ def test_what_is_not_asked_for_is_not_cleaned(frame, cleaning):
 
 def test_nothing_gives_nothing(frame):
     rows, counts = collected(video_offers(frame([], TAGGED, 1)))
-    assert (rows, counts) == ([], Yield("video", "videos", "offers", 0, 0, 0, 0, 0, 0, 0))
+    assert (rows, counts) == ([], DerivationCounts("video", "videos", "offers", 0, 0, 0, 0, 0, 0, 0))
 
 
 def test_a_user_without_a_name_is_one_user(frame):
@@ -73,6 +72,6 @@ def test_a_user_without_a_name_is_one_user(frame):
 
 
 def test_counts_before_an_action_are_an_error_not_an_endless_wait(frame, monkeypatch):
-    monkeypatch.setattr(derived, "_LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(derivation, "_MAX_WAIT", 0.1)
     with pytest.raises(CbnetError, match="after the descriptors have been computed"):
         video_offers(frame([], TAGGED)).counts()

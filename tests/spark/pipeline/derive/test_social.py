@@ -4,7 +4,7 @@ from collections import defaultdict
 import pytest
 
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_tag
-from cbnet.pipeline.derive.derivation_counts import Yield
+from cbnet.pipeline.derive.derivation_counts import DerivationCounts
 from cbnet.pipeline.derive.social import social_subscriptions
 from cbnet.pipeline.schemas import FOLLOWS, TAGGED
 
@@ -37,7 +37,7 @@ def oracle(tweets, follows, cleaning):
     found = {(user, tuple(sorted(of_link[link]))) for user, link, _ in counting}
     if follows is not None:
         found = {(follower, tags) for follower, author in follows for user, tags in found if user == author}
-    counts = Yield(
+    counts = DerivationCounts(
         "social",
         "tweets",
         "subscriptions",

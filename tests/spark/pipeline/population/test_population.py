@@ -7,7 +7,7 @@ import pytest
 from cbnet.errors import InputError
 from cbnet.pipeline.population.model import Model, fit
 from cbnet.pipeline.population.population import APPLICATIONS, Application, cluster_sets, population
-from cbnet.pipeline.population.synthetic_trace import grown_trace
+from cbnet.pipeline.population.synthetic_trace import synthetic_trace
 from cbnet.pipeline.tables.tag_sets import TagSets
 
 SMALL = (
@@ -18,7 +18,7 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def models():
-    return {"web": fit(grown_trace("web", 2000)), "video": Model(TagSets.of([[1, 2], [3], [2, 5]]), 0.0, 9)}
+    return {"web": fit(synthetic_trace("web", 2000)), "video": Model(TagSets.of([[1, 2], [3], [2, 5]]), 0.0, 9)}
 
 
 def plain(models, first, applications, seed):

@@ -8,13 +8,13 @@ from cbnet.pipeline.population.model import Model, distinct_share, fit
 from cbnet.pipeline.population.model_fit import compare, look
 from cbnet.pipeline.population.synthetic_job import synthetic_sets
 from cbnet.pipeline.population.synthetic_sets import synthetic_rows
-from cbnet.pipeline.population.synthetic_trace import grown_trace
+from cbnet.pipeline.population.synthetic_trace import synthetic_trace
 from cbnet.pipeline.tables.tag_sets import TagSets
 
 
 @pytest.fixture(scope="module")
 def web():
-    return fit(grown_trace("web", 20_000))
+    return fit(synthetic_trace("web", 20_000))
 
 
 def test_a_row_is_the_same_wherever_it_is_made(web):
@@ -39,12 +39,12 @@ def test_sets_are_rising_and_not_empty(web):
 @pytest.mark.parametrize("app", ["web", "blog", "video", "social"])
 def test_synthetic_sets_look_like_their_trace(app):
     # the measure of the issue: within 10 % at the trace's own size
-    for row in compare(fit(grown_trace(app, 20_000))):
+    for row in compare(fit(synthetic_trace(app, 20_000))):
         assert abs(row["difference"]) < 0.1, row
 
 
 def test_independent_tags_do_not_look_like_the_trace():
-    sets = grown_trace("social", 20_000)
+    sets = synthetic_trace("social", 20_000)
     shuffled = np.random.default_rng(0).permutation(sets.tags)
     independent = TagSets.of({*tags} for tags in TagSets(sets.offsets, shuffled).to_lists())
     assert look(independent).distinct > 1.3 * look(sets).distinct
@@ -83,7 +83,7 @@ def test_tags_of_the_steepest_vocabulary_fit_in_32_bits():
 
 
 def test_fitting_meets_the_share_of_distinct_sets():
-    sets = grown_trace("social", 5000)
+    sets = synthetic_trace("social", 5000)
     model = fit(sets)
     made = distinct_share(synthetic_rows(model, 0, np.arange(5000)))
     assert made == pytest.approx(distinct_share(sets), rel=0.03)

@@ -24,7 +24,7 @@ def test_a_model_holds_the_sets_of_its_application(frame):
 
 def test_a_large_trace_is_thinned_evenly(frame):
     found = [
-        models_of_traces(frame(ROWS, SETS, partitions), ["web"], 10, most=100)["web"].sets.to_lists()
+        models_of_traces(frame(ROWS, SETS, partitions), ["web"], 10, max_sets=100)["web"].sets.to_lists()
         for partitions in (1, 7)
     ]
     assert found[0] == found[1]
@@ -34,7 +34,7 @@ def test_a_large_trace_is_thinned_evenly(frame):
 
 
 def test_an_application_without_sets_is_refused(frame):
-    with pytest.raises(InputError, match="there are no sets of the application 'blog'"):
+    with pytest.raises(InputError, match="application 'blog' has no tag sets"):
         models_of_traces(frame(ROWS, SETS), ["web", "blog"], 10)
 
 

@@ -232,7 +232,7 @@ def test_from_traces_to_table_1(spark, tmp_path):
 def test_an_empty_trace_is_named(spark, tmp_path):
     (tmp_path / "b.tsv").write_text("user\titem\ttags\n")
     text = "[network]\ngraph = 'ring:6'\n[sources.b]\npreset = 'bookmarks'\npath = 'b.tsv'\n[applications.web]\nread = 'b'\n"
-    with pytest.raises(InputError, match="there are no sets of the application 'web'"):
+    with pytest.raises(InputError, match="application 'web' has no tag sets"):
         new_stages(said(tmp_path, text), spark)
 
 

@@ -52,7 +52,7 @@ def test_stems_are_those_of_snowball_word_by_word():
 
 
 def test_an_unknown_language_is_refused_before_work_begins():
-    with pytest.raises(InputError, match=r"no stems for 'klingon'.*english"):
+    with pytest.raises(InputError, match=r"no stemmer for language 'klingon'.*english"):
         Cleaning(language="klingon").check()
     Cleaning(language="klingon", stem=False).check()
 
@@ -88,10 +88,10 @@ def test_a_batch_tells_how_many_tags_were_given():
     batch = pa.RecordBatch.from_pydict({"user": ["u", "v"], "item": [None, "i"], "tags": [["a", "A", "b"], []]})
     [cleaned] = clean_batches([batch], Cleaning())
     assert cleaned.to_pylist() == [
-        {"user": "u", "item": None, "tags": ["a", "b"], "given": 3},
-        {"user": "v", "item": "i", "tags": [], "given": 0},
+        {"user": "u", "item": None, "tags": ["a", "b"], "raw_tags": 3},
+        {"user": "v", "item": "i", "tags": [], "raw_tags": 0},
     ]
-    assert cleaned.schema.field("given").type == pa.int32()
+    assert cleaned.schema.field("raw_tags").type == pa.int32()
 
 
 def test_a_section_of_a_configuration_fills_it():

@@ -1,4 +1,4 @@
-from cbnet.pipeline.derive.derivation_counts import PAPER, Yield, side_by_side
+from cbnet.pipeline.derive.derivation_counts import PAPER, DerivationCounts, side_by_side
 from cbnet.pipeline.schemas import APPS
 
 
@@ -16,7 +16,9 @@ def test_the_papers_ratios_are_those_of_its_text():
 
 
 def test_two_yields_stand_side_by_side():
-    ours = Yield("video", "videos", "offers", read=4, users_read=2, tags_read=10, kept=3, derived=3, users=2, tags=6)
+    ours = DerivationCounts(
+        "video", "videos", "offers", read=4, users_read=2, tags_read=10, kept=3, derived=3, users=2, tags=6
+    )
     assert side_by_side(ours).splitlines() == [
         "video: videos to offers     here  [2014]",
         "videos read                    4  10,351",
@@ -34,5 +36,7 @@ def test_two_yields_stand_side_by_side():
 
 
 def test_of_nothing_there_are_no_ratios():
-    nothing = Yield("video", "videos", "offers", read=0, users_read=0, tags_read=0, kept=0, derived=0, users=0, tags=0)
+    nothing = DerivationCounts(
+        "video", "videos", "offers", read=0, users_read=0, tags_read=0, kept=0, derived=0, users=0, tags=0
+    )
     assert [number for _, number in nothing.rows() if number is not None] == [0] * 5

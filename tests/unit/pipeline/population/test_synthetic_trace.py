@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.pipeline.population.synthetic_trace import SHAPES, grown_trace
+from cbnet.pipeline.population.synthetic_trace import SHAPES, synthetic_trace
 
 
 @pytest.mark.parametrize("app", SHAPES)
 def test_a_trace_is_the_same_for_the_same_seed(app):
-    one, same, other = grown_trace(app, 500, 3), grown_trace(app, 500, 3), grown_trace(app, 500, 4)
+    one, same, other = synthetic_trace(app, 500, 3), synthetic_trace(app, 500, 3), synthetic_trace(app, 500, 4)
     assert one.to_lists() == same.to_lists() != other.to_lists()
 
 
 @pytest.mark.parametrize("app", SHAPES)
 def test_sets_have_the_size_of_their_application(app):
-    sets = grown_trace(app, 5000)
+    sets = synthetic_trace(app, 5000)
     assert len(sets) == 5000
     assert sets.sizes.min() >= 1
     assert sets.sizes.mean() == pytest.approx(SHAPES[app].tags, rel=0.1)
@@ -21,23 +21,23 @@ def test_sets_have_the_size_of_their_application(app):
 
 
 def test_tags_are_numbered_by_falling_frequency():
-    counts = np.bincount(grown_trace("web", 5000).tags)
+    counts = np.bincount(synthetic_trace("web", 5000).tags)
     assert (counts > 0).all()
     assert (np.diff(counts) <= 0).all()
 
 
 def test_blogs_have_few_topics_of_ten_tags():
     # [2014 §4.2.1]: 400 topics, 10 tags each
-    sets = grown_trace("blog", 5000)
+    sets = synthetic_trace("blog", 5000)
     assert set(sets.sizes.tolist()) == {10}
     assert len({tuple(tags) for tags in sets.to_lists()}) <= 400
 
 
 def test_the_vocabulary_grows_slower_than_the_trace():
-    small, large = (len(np.unique(grown_trace("web", count).tags)) for count in (2000, 8000))
+    small, large = (len(np.unique(synthetic_trace("web", count).tags)) for count in (2000, 8000))
     assert small < large < 4 * small
 
 
 def test_an_unknown_application_is_refused():
-    with pytest.raises(InputError, match="there is no application 'mail'"):
-        grown_trace("mail", 10)
+    with pytest.raises(InputError, match="unknown application 'mail'"):
+        synthetic_trace("mail", 10)

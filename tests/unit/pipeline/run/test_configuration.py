@@ -104,7 +104,7 @@ def test_all_mistakes_are_told_together_with_their_lines(config):
         ("[sources.f]\npreset = 'followers'\npath = 'f'\n[applications.web]\nread = 'f'", 5, "source 'f' has the format 'follows'"),
         ("[curves]\nties = ['largest']", 2, "ties: invalid enum value 'largest'"),
         ("[topics]\ntopics = 1", 1, "topics: topics is too small: 1"),
-        ("[cleaning]\nlanguage = 'klingon'", 1, "cleaning: there are no stems for 'klingon'"),
+        ("[cleaning]\nlanguage = 'klingon'", 1, "cleaning: no stemmer for language 'klingon'"),
         ("out = 'hdfs://host/run'\n[live]", 2, "its files are written by the driver alone"),
     ],
 )  # fmt: skip

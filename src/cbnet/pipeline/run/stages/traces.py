@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial, reduce
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
-from cbnet.pipeline.derive.blogs import blog_subscriptions
-from cbnet.pipeline.derive.derivation import Derived
-from cbnet.pipeline.derive.documents import documents_of_counts, documents_of_posts
-from cbnet.pipeline.derive.social import social_subscriptions
-from cbnet.pipeline.derive.video import video_offers
-from cbnet.pipeline.derive.web import web_subscriptions
+from cbnet.pipeline.derive.applications import derive
 from cbnet.pipeline.ingest.readers import Reading, read
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.population.synthetic_trace import grown_trace
+from cbnet.pipeline.population.trace_models import SYNTHETIC_SETS, synthetic_descriptors
 from cbnet.pipeline.run.configuration import Application, Config
 from cbnet.pipeline.run.stage import Output, Stage, Workplace
-from cbnet.pipeline.schemas import DESCRIPTORS, arrow_schema
+from cbnet.pipeline.schemas import DESCRIPTORS
 from cbnet.pipeline.spark.filesystem import delete
 from cbnet.pipeline.spark.results import Facts, spark_path
 from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
-
-_GROWN = 20_000  # sets of a trace that is made up
 
 
 def trace_stages(config: Config) -> Iterator[Stage]:
@@ -86,8 +78,8 @@ def _checked(place: Workplace, reading: Reading, folder: str) -> Facts:
 
 def _descriptor_stage(name: str, app: Application, config: Config) -> Stage:
     if not app.read:
-        parameters = {"kind": app.kind, "sets": _GROWN, "seed": config.seed}
-        return Stage(f"descriptors/{name}", partial(_grow, name=name, app=app), parameters)
+        parameters = {"kind": app.kind, "sets": SYNTHETIC_SETS, "seed": config.seed}
+        return Stage(f"descriptors/{name}", partial(_synthesize, name=name, app=app), parameters)
     cleaning = msgspec.to_builtins(config.cleaning)
     topics = {"topics": msgspec.to_builtins(config.topics)} if app.kind == "blog" else {}
     needs = tuple(f"sources/{source}" for source in _sources(app))
@@ -96,51 +88,23 @@ def _descriptor_stage(name: str, app: Application, config: Config) -> Stage:
 
 
 def _derive(place: Workplace, name: str, app: Application) -> Output:
-    derived = _DERIVATIONS[app.kind](place, app)
-    named = derived.descriptors.withColumn("app", F.lit(name)).select(*DESCRIPTORS.names)
-    return Output(named, lambda: {"yield": asdict(derived.counts())})
+    def source(name: str) -> DataFrame | None:
+        return place.frame(f"sources/{name}") if name else None
+
+    derivation = derive(
+        app.kind,
+        [place.frame(f"sources/{name}") for name in app.read],
+        authors=source(app.authors),
+        follows=source(app.followers),
+        cleaning=place.config.cleaning,
+        topics=place.config.topics,
+    )
+    named = derivation.descriptors.withColumn("app", F.lit(name)).select(*DESCRIPTORS.names)
+    return Output(named, lambda: {"yield": asdict(derivation.counts())})
 
 
-def _web(place: Workplace, app: Application) -> Derived:
-    return web_subscriptions(_read(place, app), place.config.cleaning)
-
-
-def _video(place: Workplace, app: Application) -> Derived:
-    return video_offers(_read(place, app), place.config.cleaning)
-
-
-def _social(place: Workplace, app: Application) -> Derived:
-    follows = place.frame(f"sources/{app.followers}") if app.followers else None
-    return social_subscriptions(_read(place, app), follows, place.config.cleaning)
-
-
-def _blog(place: Workplace, app: Application) -> Derived:
-    make = {"posts": documents_of_posts, "wordcounts": documents_of_counts}
-    documents = [
-        make[place.config.sources[name].format](place.frame(f"sources/{name}"), place.config.cleaning)
-        for name in app.read
-    ]
-    authors = place.frame(f"sources/{app.authors}") if app.authors else None
-    return blog_subscriptions(reduce(DataFrame.unionByName, documents), authors, place.config.topics)
-
-
-_DERIVATIONS: dict[str, Callable[[Workplace, Application], Derived]] = {
-    "web": _web, "blog": _blog, "video": _video, "social": _social,
-}  # fmt: skip
-
-
-def _read(place: Workplace, app: Application) -> DataFrame:
-    return reduce(DataFrame.unionByName, [place.frame(f"sources/{name}") for name in app.read])
-
-
-def _grow(place: Workplace, name: str, app: Application) -> Output:
-    """Make up the descriptors of an application that has no trace, while others have."""
-    sets = grown_trace(app.kind, _GROWN, place.config.seed)
-    tags = [sorted(f"{name} {tag}" for tag in row) for row in sets.to_lists()]
-    columns = [[name] * len(tags), [app.role] * len(tags), [None] * len(tags), tags]
-    schema = arrow_schema(DESCRIPTORS)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return Output(place.spark.createDataFrame(pa.table(arrays, schema)))
+def _synthesize(place: Workplace, name: str, app: Application) -> Output:
+    return Output(synthetic_descriptors(place.spark, name, app.kind, app.role, place.config.seed))
 
 
 def _number(place: Workplace, expected: dict[str, float]) -> Output:
