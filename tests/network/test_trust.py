@@ -112,7 +112,7 @@ def test_a_client_does_not_trust_a_router_and_both_say_why(play, ours, theirs, c
         async with router(secured(shown)) as a:
             with pytest.raises(NotTrusted) as raised:
                 await connect_async(str(a.address), tls=Tls(trusts.file), token=TICKER.token)
-            assert await until(lambda: a.router.counters["denied: TLS"])
+            assert await until(lambda: a.router.counters["denied.tls"])
             return str(raised.value)
 
     told = play(story())
@@ -155,7 +155,7 @@ def test_tokens_and_certificates_let_clients_in_and_nothing_else_does(play, ours
             assert "a does not let this client in: a token is needed" in await outcome(a, tls=tls)
             assert "unknown token" in await outcome(a, tls=tls, token=new_token("ticker").token)
             assert "no client is known by a certificate for b" in await outcome(a, tls=ours.tls("b"), name="card")
-            return a.router.counters["denied: client"]
+            return a.router.counters["denied.client"]
 
     assert play(story()) == 3
     assert any("unknown token" in reason for reason in logged(caplog))

@@ -35,7 +35,7 @@ def test_the_schedules_are_not_idle():
     assert happened == {"subscribe", "unsubscribe", "cut", "repair", "kill", "start", "jump"}
     assert sum(verdict.delivered for verdict in verdicts) > 1_000
     routers = [host.router for trial in trials for host in trial.memory.hosts.values()]
-    for what in ("records expired", "records baseless", "records of an earlier life", "links closed for a reason"):
+    for what in ("records_expired", "records_without_base", "records_superseded", "links_failed"):
         assert any(router.counters[what] for router in routers), what
 
 

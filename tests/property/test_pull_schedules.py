@@ -222,7 +222,7 @@ def test_the_schedules_are_not_idle():
         schedule.run(25)
     routers = [host.router for schedule in schedules for host in schedule.memory.hosts.values()]
     for what in (
-        "requests", "replies", "requests without a reply", "requests answered", "cache hits", "cache evictions", "cache expired",
-        "holders that did not answer in time", "dropped: a reply that does not match its request",
+        "requests", "replies", "requests_unanswered", "requests_answered", "cache_hits", "cache_evictions", "cache_expired",
+        "holders_timed_out", "dropped.reply_mismatch",
     ):  # fmt: skip
         assert any(router.counters[what] for router in routers), what

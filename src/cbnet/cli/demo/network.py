@@ -89,6 +89,7 @@ def run_small_network(folder: Path, report: Report = lambda _: None, *, count: i
     from cbnet.matching.reference import match
     from cbnet.network import Processes, statuses
     from cbnet.network.client.rehearsal import rehearse
+    from cbnet.network.link.counters import Event
     from cbnet.network.service.network_file import read_folder
 
     plan = read_folder(folder)
@@ -106,7 +107,7 @@ def run_small_network(folder: Path, report: Report = lambda _: None, *, count: i
         report(f"publishing {len(published)} messages")
         received = rehearse(network.addresses, published, sum(map(len, wanted)))
         found = statuses(network.addresses)
-    used = sum(status.counters.get("matched by the first table", 0) for status in found.values())
+    used = sum(status.counters.get(Event.INITIAL_TABLE_MATCHES, 0) for status in found.values())
     filters = sum(map(len, predicates.values()))
     verdict, shown = judged(wanted, received), published[number][1]
     return NetworkStory(plan, filters, seconds, network.remarks, published, verdict, used, shown, way)

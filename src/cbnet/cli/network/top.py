@@ -153,11 +153,13 @@ def _sums(rows: Sequence[RouterRates]) -> str:
 
 def _reasons(rows: Sequence[RouterRates]) -> list[str]:
     """Return what was dropped for which reason, and where."""
+    from cbnet.network.link.counters import drop_text
+
     where: dict[str, dict[str, int]] = {}
     for row in rows:
         for reason, count in (row.dropped or {}).items():
             where.setdefault(reason, {})[row.router] = count
     return [
-        f"{sum(counts.values()):,} {reason} (most at {max(counts, key=lambda name: counts[name])})"
+        f"{sum(counts.values()):,} {drop_text(reason)} (most at {max(counts, key=lambda name: counts[name])})"
         for reason, counts in sorted(where.items())
     ]

@@ -26,6 +26,7 @@ from cbnet.language.message import Message
 from cbnet.matching import Table
 from cbnet.network.announce.initial_predicates import Loaded
 from cbnet.network.announce.live_interests import LiveInterests
+from cbnet.network.link.counters import Event
 from cbnet.network.protocol.content import Content
 from cbnet.routing.header import Header
 from cbnet.routing.multitree.multitree import MultiTree, MultiTreeRouter, NotificationHeader
@@ -121,6 +122,6 @@ class FirstTableRouter(MultiTreeRouter):
         """Return the neighbours that match."""
         if type(header) is not NotificationHeader or header.tree or not self._interests.are_first:
             return super().fwd(header, message)
-        self._counters["matched by the first table"] += 1
+        self._counters[Event.INITIAL_TABLE_MATCHES] += 1
         members = message.members if isinstance(message, Content) else message
         return [w for w in self._first.match(members) if w != header.last_hop]

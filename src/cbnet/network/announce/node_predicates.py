@@ -33,8 +33,7 @@ class NodePredicates:
         self.slots: Slots[str] = Slots()
         self._written: dict[str, dict[bytes, None]] = {}
         self.count = 0  # filters of all nodes
-        self.changes = 0  # of any of them
-        self.changes = 0  # of filters, since the start
+        self.changes = 0  # filters added or removed since the start
         if loaded is not None:
             self._load(loaded)
 
@@ -66,7 +65,6 @@ class NodePredicates:
 
     def change(self, node: str, added: Written, removed: Written) -> None:
         """Add filters to the predicate of a node, and remove others."""
-        self.changes += 1
         own = self._written.setdefault(node, {})
         slot = self.slots.take(node)
         self.changes += len(added) + len(removed)

@@ -16,6 +16,7 @@ from typing import Any
 
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable
+from cbnet.network.link.counters import Event
 
 _ONE_IN = 64
 BOUNDS_NS = tuple(step * 10**power for power in range(3, 8) for step in (1, 2, 5))  # 1 µs to 50 ms
@@ -53,4 +54,4 @@ class TimedTable(LiveTable[int]):
     def times(self) -> Counter[str]:
         """Return how often it was asked, how many of the answers were timed, and how long these took."""
         asked = self._timed * _ONE_IN + self._untimed
-        return Counter({"matches": asked, "matches timed": self._timed, "matches timed, ns": self._ns})
+        return Counter({Event.MATCHES: asked, Event.MATCHES_TIMED: self._timed, Event.MATCHES_TIMED_NS: self._ns})

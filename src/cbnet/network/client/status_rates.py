@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cbnet.network.link.counters import Event, drops
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Status
 
-_DROPPED = "dropped: "
-_IN = ("published", "packets received")
-_OUT = ("delivered", "packets sent")
+_IN = (Event.PUBLISHED, Event.PACKETS_RECEIVED)
+_OUT = (Event.DELIVERED, Event.PACKETS_SENT)
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,13 @@ def rates(name: str, address: Address, before: Status | None, now: Status | None
         filters=now.filters,
         in_per_s=_per_second(before, now, _IN),
         out_per_s=_per_second(before, now, _OUT),
-        published=counters.get("published", 0),
-        matched=counters.get("matched", 0),
-        delivered=counters.get("delivered", 0),
+        published=counters.get(Event.PUBLISHED, 0),
+        matched=counters.get(Event.MATCHED, 0),
+        delivered=counters.get(Event.DELIVERED, 0),
         loaded=now.loaded,
-        delivered_to_loaded=counters.get("delivered to the loaded predicate", 0),
+        delivered_to_loaded=counters.get(Event.DELIVERED_LOADED, 0),
         waiting=sum(peer.waiting for peer in now.peers),
-        dropped={
-            reason.removeprefix(_DROPPED): count
-            for reason, count in counters.items()
-            if reason.startswith(_DROPPED) and count
-        },
+        dropped={reason: count for reason, count in drops(counters).items() if count},
     )
 
 

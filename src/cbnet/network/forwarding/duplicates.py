@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cbnet.network.link.counters import DropReason
+
 WINDOW = 1 << 13
 _MASK = (1 << WINDOW) - 1
 _MOST_SOURCES = 20_000  # lives of routers; then the one that came first is forgotten
@@ -30,7 +32,7 @@ class Duplicates:
     def __init__(self) -> None:
         self._sources: dict[tuple[str, int], _Source] = {}
 
-    def refusal(self, source: str, life: int, number: int) -> str | None:
+    def refusal(self, source: str, life: int, number: int) -> DropReason | None:
         """Return why a packet must not go on, or None, and remember that it came."""
         known = self._sources.get((source, life))
         if known is None:
@@ -42,9 +44,9 @@ class Duplicates:
             known.highest = number
             return None
         if -ahead >= WINDOW:
-            return "overtaken by too many others"
+            return DropReason.OVERTAKEN
         if known.seen >> -ahead & 1:
-            return "duplicate"
+            return DropReason.DUPLICATE
         known.seen |= 1 << -ahead
         return None
 

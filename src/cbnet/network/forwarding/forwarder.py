@@ -18,6 +18,7 @@ from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.forwarding.trace_steps import Hops, Step, supposing
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.linkstate.unicast import Unicast
 from cbnet.network.linkstate.view import View, Views
@@ -32,7 +33,7 @@ class Sent(NamedTuple):
     """Which neighbours a packet went to, and why not to others."""
 
     neighbours: Sequence[int]
-    dropped: str
+    dropped: DropReason | None
 
 
 class Forwarder:
@@ -65,14 +66,14 @@ class Forwarder:
         me, life = self._local.name, self._local.life
         self._numbers += 1
         self._duplicates.refusal(me, life, self._numbers)  # it may come back
-        self._local.counters["published"] += 1
+        self._local.counters[Event.PUBLISHED] += 1
         packet = Packet(me, life, self._numbers, 0, me, frame.attributes, frame.tags, frame.payload, mark)
         if mark is None:
             self._deliver(packet, self._subscriptions.matched(content))
             self._send_on(view, packet, view.router.init(content), content, came_from="")
         else:
             with supposing(view, mark, content):
-                self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped="")
+                self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped=None)
 
     def enter(self, frame: Deliver) -> None:
         """Send a message of another domain on its way in this one, as what it was there."""
@@ -80,7 +81,7 @@ class Forwarder:
             return
         content = Content(frame)
         view = self._views()
-        self._local.counters["entered from another domain"] += 1
+        self._local.counters[Event.DOMAIN_ENTERED] += 1
         packet = Packet(
             self._local.name, frame.life, frame.number, 0, self._local.name, frame.attributes, frame.tags,
             frame.payload, origin=frame.source,
@@ -102,11 +103,11 @@ class Forwarder:
             raise WireError(f"a packet: {error.summary}") from None
         view = self._views()
         header = view.headers.read(packet.header)
-        self._local.counters["packets received"] += 1
+        self._local.counters[Event.PACKETS_RECEIVED] += 1
         refusal = self._duplicates.refusal(packet.origin or packet.source, packet.life, packet.number)
         if packet.mark is not None:
             with supposing(view, packet.mark, content):
-                self._traced(view, packet, packet.mark, header, content, neighbour, refusal or "")
+                self._traced(view, packet, packet.mark, header, content, neighbour, refusal)
         elif refusal is None:
             self._deliver(packet, self._subscriptions.matched(content))
             self._send_on(view, packet, header, content, neighbour)
@@ -116,12 +117,12 @@ class Forwarder:
     def _deliver(self, packet: Packet, matched: dict[int, list[int]]) -> None:
         """Send a message to the clients with these subscriptions."""
         if matched:
-            self._local.counters["matched"] += 1
+            self._local.counters[Event.MATCHED] += 1
         for link, ids in matched.items():
             if link == LOADED:
-                self._local.counters["delivered to the loaded predicate"] += 1
+                self._local.counters[Event.DELIVERED_LOADED] += 1
                 continue
-            self._local.counters["handed over to other domains" if link == BEYOND else "delivered"] += len(ids)
+            self._local.counters[Event.DOMAIN_LEFT if link == BEYOND else Event.DELIVERED] += len(ids)
             for first in range(0, len(ids), MOST_ENTRIES):
                 frame = Deliver(
                     ids[first : first + MOST_ENTRIES],
@@ -136,13 +137,13 @@ class Forwarder:
         if earlier and packet.mark is None:
             return self._send_all_ways([view, *earlier], packet, header, content, came_from)
         if len(view) == 1:  # a router alone
-            return Sent((), "")
+            return Sent((), None)
         if header is None:
-            return self._dropped("the header names no router that can be reached")
+            return self._dropped(DropReason.HEADER_UNREACHABLE)
         router, headers = view.router, view.headers
         to = router.fwd(header, content)
         if to and packet.hops >= MOST_HOPS:
-            return self._dropped("too many hops")
+            return self._dropped(DropReason.TOO_MANY_HOPS)
         sent: list[int] = []
         for w in to:
             link = self._links.to(view.names[w])
@@ -154,8 +155,8 @@ class Forwarder:
             )  # fmt: skip
             self._local.outbox.send(link, frame)
             sent.append(w)
-        self._local.counters["packets sent"] += len(sent)
-        return Sent(sent, "") if len(sent) == len(to) else self._dropped("the link is gone", sent)
+        self._local.counters[Event.PACKETS_SENT] += len(sent)
+        return Sent(sent, None) if len(sent) == len(to) else self._dropped(DropReason.LINK_CLOSED, sent)
 
     def _send_all_ways(
         self, views: list[View], packet: Packet, header: Header | None, content: Content, came_from: str
@@ -173,17 +174,17 @@ class Forwarder:
         frame = replace(packet, hops=packet.hops + 1, header=view.headers.lasting(written, packet.source, me))
         known = [(each, read) for each in views if (read := each.headers.read(written)) is not None]
         if not known:
-            return self._dropped("the header names no router that can be reached")
+            return self._dropped(DropReason.HEADER_UNREACHABLE)
         ways = {each.names[w]: None for each, read in known for w in each.router.fwd(read, content)}
         ways.pop(came_from, None)
         if ways and packet.hops >= MOST_HOPS:
-            return self._dropped("too many hops")
+            return self._dropped(DropReason.TOO_MANY_HOPS)
         links = [link for name in ways if (link := self._links.to(name)) is not None]
         self._local.outbox.send_all(links, frame)
-        self._local.counters["packets sent"] += len(links)
-        return Sent((), "")
+        self._local.counters[Event.PACKETS_SENT] += len(links)
+        return Sent((), None)
 
-    def _dropped(self, reason: str, sent: Sequence[int] = ()) -> Sent:
+    def _dropped(self, reason: DropReason, sent: Sequence[int] = ()) -> Sent:
         self._local.drop(reason)
         return Sent(sent, reason)
 
@@ -195,16 +196,16 @@ class Forwarder:
         header: Header | None,
         content: Content,
         came_from: str,
-        dropped: str,
+        dropped: DropReason | None,
     ) -> None:
         """Deliver a packet and send it on, unless it is dropped; report what was done."""
         matched = self._subscriptions.matched(content)
         sent = Sent((), dropped)
-        if not dropped:
+        if dropped is None:
             if not mark.is_dry:
                 self._deliver(packet, matched)
             sent = self._send_on(view, packet, header, content, came_from)
-        way = None if dropped else header
+        way = header if dropped is None else None
         hop = self._hops.hop(Step(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched))
         report = Report(packet.source, 0, mark.number, hop)
         if packet.source == self._local.name:

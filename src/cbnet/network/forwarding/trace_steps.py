@@ -19,6 +19,7 @@ from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
 from cbnet.network.announce.node_predicates import NodePredicates
 from cbnet.network.announce.subscriptions import BEYOND, LOADED, Subscriptions
+from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.linkstate.view import View
 from cbnet.network.protocol.content import Content
@@ -40,7 +41,7 @@ class Step(NamedTuple):
     content: Content
     came_from: str
     sent: Sequence[int]
-    dropped: str
+    dropped: DropReason | None
     matched: dict[int, list[int]]  # subscriptions here, by link
 
 
@@ -63,7 +64,7 @@ class Hops:
             self._name,
             step.came_from,
             step.packet.hops,
-            step.dropped,
+            "" if step.dropped is None else step.dropped.text,
             [] if step.header is None else self._branches(step),
             delivered,
             missed,

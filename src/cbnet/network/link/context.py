@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cbnet.network.link.actions import Outbox
 from cbnet.network.link.clock import Clock
+from cbnet.network.link.counters import DropReason
 from cbnet.network.link.settings import Settings
 
 
@@ -34,6 +35,6 @@ class Local:
         """The time."""
         return self.clock.now
 
-    def drop(self, reason: str) -> None:
+    def drop(self, reason: DropReason) -> None:
         """Count something that does not go on."""
-        self.counters[f"dropped: {reason}"] += 1
+        self.counters[reason.key] += 1

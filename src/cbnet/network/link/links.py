@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import Denial
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT
 from cbnet.network.protocol.frames import Hello, Ping, Refused, tag_of
@@ -143,7 +144,7 @@ class OpenLinks:
             name, link.rights = self._access.admitted(hello, link.names)
             link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
-            self._local.counters[f"denied: {hello.role}"] += 1
+            self._local.counters[Denial(hello.role).key] += 1
             if hello.role == "client":
                 self._local.outbox.send(link.id, Refused(HELLO, 0, error.summary[:MOST_REASON]))
             raise WireError(error.summary) from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.origin import Awaited
 from cbnet.network.linkstate.records import Key, Kind, Version
@@ -113,9 +114,11 @@ class Confirmations:
             self._answer(each)
 
     def _answer(self, each: _Waiting) -> None:
-        how = "unconfirmed" if each.missing else "confirmed"
-        self._local.counters[how] += 1
-        self._local.counters[f"{how}, ms"] += round(1000 * (self._local.now - each.since))
+        count, total = (
+            (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if each.missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
+        )
+        self._local.counters[count] += 1
+        self._local.counters[total] += round(1000 * (self._local.now - each.since))
         view = self._views()
         away = {router for router in self._database.routers() if router not in view.ids}
         have = len(view.ids.keys() - each.missing)

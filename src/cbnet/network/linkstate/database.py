@@ -12,6 +12,7 @@ from enum import Enum
 
 from cbnet.network.announce.initial_predicates import Loaded
 from cbnet.network.announce.node_predicates import NodePredicates, Written
+from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.records import FIRST, Key, Kind, Record, Version, entry_of
 from cbnet.network.protocol.fields import MOST_ROUTERS
 from cbnet.network.protocol.frames import Entry
@@ -20,9 +21,9 @@ from cbnet.network.protocol.frames import Entry
 class Outcome(Enum):
     """What became of a record that was to be installed."""
 
-    INSTALLED = "installed"
-    REFUSED = "refused"  # stale, a duplicate, too old, or one router too many
-    BASELESS = "baseless"  # a change from a version that is not here
+    INSTALLED = Event.RECORDS_INSTALLED
+    REFUSED = Event.RECORDS_STALE  # stale, a duplicate, expired, or beyond the limit of routers
+    BASELESS = Event.RECORDS_WITHOUT_BASE  # a change to a version that is not in the database
 
 
 class Database:

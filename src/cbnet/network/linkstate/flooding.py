@@ -191,7 +191,7 @@ class Flooding:
         return parts
 
     def _is_installed(self, outcome: Outcome, key: Key, version: Version) -> bool:
-        self._local.counters[f"records {outcome.value}"] += 1
+        self._local.counters[outcome.value] += 1
         if outcome is Outcome.INSTALLED:
             self._wanted.have(key, version)
         return outcome is Outcome.INSTALLED

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cbnet.language.filter import Filter
 from cbnet.network.announce.announcement import Announced
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import Event
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
@@ -121,7 +122,7 @@ class Origin:
     def met(self, key: Key, version: Version) -> None:
         """Take note of a record of this router that came from elsewhere."""
         if self._own[key.kind].met(version):
-            self._local.counters["records of an earlier life"] += 1
+            self._local.counters[Event.RECORDS_SUPERSEDED] += 1
 
     def make(self) -> None:
         """Make the records that are due, and flood them."""

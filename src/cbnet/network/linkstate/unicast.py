@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.linkstate.view import Views
 from cbnet.network.protocol.fields import MOST_HOPS
@@ -26,7 +27,7 @@ class Unicast:
     def pass_on(self, frame: Addressed) -> None:
         """Send a frame that came and is for another router."""
         if frame.hops >= MOST_HOPS:
-            self._local.drop("too many hops")
+            self._local.drop(DropReason.TOO_MANY_HOPS)
         else:
             self.send(replace(frame, hops=frame.hops + 1))
 
@@ -42,6 +43,6 @@ class Unicast:
         """Send a frame toward the router that it is for."""
         link = self._link(frame.to)
         if link is None:
-            self._local.drop("no way to a router")
+            self._local.drop(DropReason.NO_ROUTE)
         else:
             self._local.outbox.send(link, frame)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from cbnet.errors import InputError
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Answer, Asked, Item, Reply, Request
@@ -69,7 +70,7 @@ class Holders:
         """Take what a client says that it has."""
         asking = self._asking.get(frame.number)
         if asking is None or asking.link != link:
-            self._local.drop("an answer that nobody waits for")
+            self._local.drop(DropReason.UNEXPECTED_ANSWER)
             return
         self._end(frame.number)
         if frame.item is None:
@@ -80,10 +81,10 @@ class Holders:
         except InputError as error:
             raise WireError(f"an answer: {error.summary}") from None
         if is_right:
-            self._local.counters["requests answered"] += 1
+            self._local.counters[Event.REQUESTS_ANSWERED] += 1
             self.on_reply(self._reply(asking, frame.item))
         else:
-            self._local.drop("a reply that does not match its request")
+            self._local.drop(DropReason.REPLY_MISMATCH)
             self._next(asking, "its reply does not match the request")
 
     def check(self) -> None:
@@ -92,7 +93,7 @@ class Holders:
         for number, asking in list(self._asking.items()):
             if now >= asking.deadline and self._asking.pop(number, None) is not None:
                 self._busy[asking.link] -= 1
-                self._local.counters["holders that did not answer in time"] += 1
+                self._local.counters[Event.HOLDERS_TIMED_OUT] += 1
                 self._next(asking, "it has not answered in time")
 
     def closed(self, link: int) -> None:
@@ -125,7 +126,7 @@ class Holders:
         if tried.left:
             self._ask_next(told, asking.asked)
         else:
-            self._local.drop("a request that nobody waits for any longer")
+            self._local.drop(DropReason.REQUEST_EXPIRED)
 
     def _reply(self, asking: _Asking, item: Item) -> Reply:
         request = asking.request

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from cbnet.errors import InputError
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import DropReason
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.unicast import Unicast
 from cbnet.network.linkstate.view import Views
@@ -80,7 +81,7 @@ class Pulls:
         if is_right:
             self._take_reply(stepped(frame, self._local.name, CAME_BACK))
         else:
-            self._local.drop("a reply that does not match its request")
+            self._local.drop(DropReason.REPLY_MISMATCH)
 
     def no_item(self, _: int, frame: NoItem) -> None:
         """Take from a neighbour that there is no reply."""

@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Reply
 
 ENTRY_BYTES = 400  # that a reply takes beside its own: 270 to 400 were measured
@@ -51,12 +52,12 @@ class ReplyCache:
         kept = self._kept.get(request)
         if kept is not None and kept.until <= self._local.clock.elapsed:
             self._forget(request)
-            self._local.counters["cache expired"] += 1
+            self._local.counters[Event.CACHE_EXPIRED] += 1
             kept = None
         if kept is None:
-            self._local.counters["cache misses"] += 1
+            self._local.counters[Event.CACHE_MISSES] += 1
             return None
-        self._local.counters["cache hits"] += 1
+        self._local.counters[Event.CACHE_HITS] += 1
         self._kept.move_to_end(request)
         return replace(_decode(kept.written), age=round((self._local.clock.elapsed - kept.born) * 1000))
 
@@ -77,7 +78,7 @@ class ReplyCache:
             self.size += _size(reply.request, kept)
             while self.size > self._most:
                 self._forget(next(iter(self._kept)))
-                self._local.counters["cache evictions"] += 1
+                self._local.counters[Event.CACHE_EVICTIONS] += 1
 
     def _lasting(self, reply: Reply) -> float:
         return self._longest if reply.keep is None else min(self._longest, reply.keep / 1000)

@@ -11,6 +11,7 @@ from typing import Final
 
 from cbnet.errors import LimitError
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.fields import Steps
 from cbnet.network.protocol.frames import NoItem, NotReplied, Pull, Replied, Reply, Request
 
@@ -52,7 +53,7 @@ class Requesters:
         steps: Steps = [] if frame.is_traced else None
         self._waiting[self._numbers] = _Waiting(link, frame.number, frame.request, deadline, steps)
         self._of[link] = self._of.get(link, 0) + 1
-        self._local.counters["requests"] += 1
+        self._local.counters[Event.REQUESTS] += 1
         me, left = self._local.name, round(frame.timeout * 1000)
         return Request(
             me, 0, me, self._local.life, self._numbers, frame.request, [], 0, frame.max_holders, left, frame.is_fresh,
@@ -68,10 +69,10 @@ class Requesters:
         """Give a reply to the client that waits for it."""
         waiting = self._waiting.get(frame.number)
         if waiting is None or frame.life != self._local.life or frame.request != waiting.request:
-            self._local.drop("a reply that nobody waits for")
+            self._local.drop(DropReason.UNEXPECTED_REPLY)
             return
         self._end(frame.number)
-        self._local.counters["replies"] += 1
+        self._local.counters[Event.REPLIES] += 1
         answer = Replied(
             waiting.number, frame.attributes, frame.tags, frame.payload, frame.holder, frame.cache, frame.age,
             frame.asked, frame.steps,
@@ -81,16 +82,16 @@ class Requesters:
     def no_item(self, frame: NoItem) -> None:
         """Tell a client that there is no reply."""
         if frame.number not in self._waiting or frame.life != self._local.life:
-            self._local.drop("a reply that nobody waits for")
+            self._local.drop(DropReason.UNEXPECTED_REPLY)
             return
-        self._local.counters["requests without a reply"] += 1
+        self._local.counters[Event.REQUESTS_UNANSWERED] += 1
         self._tell(frame.number, is_late=False, tried=frame.tried, asked=frame.asked, steps=frame.steps)
 
     def check(self) -> None:
         """Tell the clients whose time is up."""
         now = self._local.now
         for number in [number for number, each in self._waiting.items() if now >= each.deadline]:
-            self._local.counters["requests that were not answered in time"] += 1
+            self._local.counters[Event.REQUESTS_TIMED_OUT] += 1
             self._tell(number, is_late=True, tried=0, asked=0, steps=self._waiting[number].steps)
 
     def closed(self, link: int) -> None:

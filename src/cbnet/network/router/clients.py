@@ -6,6 +6,8 @@ A mistake of a client, such as a predicate with a wrong sign, is answered with `
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import Final
 
 from cbnet.errors import InputError, LimitError
 from cbnet.language.limits import Limits
@@ -15,6 +17,7 @@ from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.linkstate.confirmations import TAKEN, Confirmations
 from cbnet.network.linkstate.flooding import MOST_NODE_BYTES, MOST_NODE_FILTERS
@@ -47,6 +50,13 @@ from cbnet.network.security.rights import EVERYTHING, Denied, Rights
 LIMITS = Limits(length=MOST_PREDICATE, filters=1_000, constraints=10_000)  # of one predicate
 MOST_CONSTRAINTS = 256  # of one filter: a message has no more attributes
 MOST_SUBSCRIPTIONS = 100_000  # of one client; as many offers
+_DENIALS: Final[Mapping[type[Frame], Denial]] = {
+    Subscribe: Denial.SUBSCRIBE,
+    Publish: Denial.PUBLISH,
+    Offer: Denial.OFFER,
+    Pull: Denial.REQUEST,
+    Trace: Denial.TRACE,
+}
 
 
 class Clients:
@@ -209,16 +219,16 @@ class Clients:
         return predicate
 
     def _refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
-        self._local.counters["refused"] += 1
+        self._local.counters[Event.REFUSED] += 1
         if isinstance(error, Denied):
-            self._denied(link, type(frame).__name__, error)
+            self._denied(link, _DENIALS[type(frame)], error)
         self._local.outbox.send(link, Refused(tag_of(type(frame)), number, error.summary[:MOST_REASON]))
 
-    def _denied(self, link: int, what: str, error: Denied) -> None:
+    def _denied(self, link: int, what: Denial, error: Denied) -> None:
         """Count what a client may not do; of very many, log the first, the tenth, the hundredth …"""
-        self._local.counters[f"denied: {what.lower()}"] += 1
+        self._local.counters[what.key] += 1
         known = self._links.get(link)
         if known is not None:
             known.denied += 1
             if str(known.denied).strip("0") == "1":
-                log(logging.WARNING, "not allowed", client=self._links.name(link), frame=what, reason=error.summary)
+                log(logging.WARNING, "not allowed", client=self._links.name(link), operation=what, reason=error.summary)

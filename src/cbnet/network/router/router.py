@@ -29,6 +29,7 @@ from cbnet.network.forwarding.trace_steps import Hops
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.actions import Action
 from cbnet.network.link.context import Local
+from cbnet.network.link.counters import Event
 from cbnet.network.link.links import Link, OpenLinks
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.confirmations import Confirmations
@@ -232,7 +233,7 @@ class Router:
         """Do what is due."""
         self._local.clock.tell(now)
         self.links.watch()
-        self._local.counters["records expired"] += len(self.database.expire(self._local.now))
+        self._local.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._local.now))
         self._traces.check()
         self._holders.check()
         self._requesters.check()
@@ -287,7 +288,7 @@ class Router:
             self._local.outbox.send(link, status_of(self, self._local, frame.number, is_whole=known.rights.watch))
 
     def _shut(self, link: int, reason: str) -> None:
-        self._local.counters["links closed for a reason"] += 1
+        self._local.counters[Event.LINKS_FAILED] += 1
         self.links.shut(link, reason)
 
     def _forget(self, link: int) -> None:

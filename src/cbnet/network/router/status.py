@@ -35,7 +35,7 @@ def status_of(router: Router, local: Local, number: int, *, is_whole: bool = Tru
         len(router.subscriptions),
         sum(peer.role == "client" for peer in peers),
         sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MOST_PEERS] if is_whole else [],
-        dict(sorted(counters.items())[:MOST_COUNTERS]) if is_whole else {},
+        {str(key): count for key, count in sorted(counters.items())[:MOST_COUNTERS]} if is_whole else {},
         router.subscriptions.loaded_count,
         len(router.offers),
         router.cache.size,

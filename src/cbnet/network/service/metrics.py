@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from cbnet import __version__
 from cbnet.errors import CbnetError
 from cbnet.network.announce.timed_table import BOUNDS_NS, TimedTable
+from cbnet.network.link.counters import Event, denials, drops, events
 from cbnet.network.transport.tcp_router import TcpRouter
 
 try:
@@ -30,9 +31,12 @@ except ImportError:
     raise CbnetError("metrics need prometheus-client: pip install 'cbnet[network]'") from None
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_DROPPED, _DENIED = "dropped: ", "denied: "
-_CACHE = {"cache hits": "hit", "cache misses": "miss"}
-_TOLD_ELSEWHERE = {"confirmed", "confirmed, ms", "unconfirmed", "unconfirmed, ms", *_CACHE}
+_CACHE = {Event.CACHE_HITS: "hit", Event.CACHE_MISSES: "miss"}
+_CONFIRMATIONS = {
+    "confirmed": (Event.CONFIRMED, Event.CONFIRMED_MS),
+    "unconfirmed": (Event.UNCONFIRMED, Event.UNCONFIRMED_MS),
+}
+_IN_OTHER_METRICS = {*_CACHE, *(event for pair in _CONFIRMATIONS.values() for event in pair)}
 
 
 def exposition(router: TcpRouter) -> bytes:
@@ -100,10 +104,10 @@ class RouterCollector(Collector):
         )
         for name, table in tables.items():
             times, within = table.times(), table.within
-            asked.add_metric([name], times["matches"])
+            asked.add_metric([name], times[Event.MATCHES])
             bounds = [f"{bound / 1e9:g}" for bound in BOUNDS_NS] + ["+Inf"]
             buckets = [(bound, float(sum(within[: place + 1]))) for place, bound in enumerate(bounds)]
-            took.add_metric([name], buckets, sum_value=times["matches timed, ns"] / 1e9)
+            took.add_metric([name], buckets, sum_value=times[Event.MATCHES_TIMED_NS] / 1e9)
         yield asked
         yield took
 
@@ -123,20 +127,18 @@ class RouterCollector(Collector):
                                 len(router.view))  # fmt: skip
 
     def _counted(self) -> Iterator[Metric]:
-        dropped = CounterMetricFamily("cbnet_dropped", "Messages and packets that did not go on.", labels=["reason"])
-        denied = CounterMetricFamily("cbnet_denied", "What somebody asked for and may not.", labels=["reason"])
+        dropped = CounterMetricFamily("cbnet_dropped", "Messages and packets dropped, by reason.", labels=["reason"])
+        denied = CounterMetricFamily("cbnet_denied", "Operations denied, by operation.", labels=["reason"])
         cache = CounterMetricFamily("cbnet_cache_requests", "Requests at the cache of replies.", labels=["result"])
-        events = CounterMetricFamily("cbnet_events", "What else happened, in words.", labels=["event"])
-        for name, count in sorted(self._router.counters.items()):
-            if name.startswith(_DROPPED):
-                dropped.add_metric([name.removeprefix(_DROPPED)], count)
-            elif name.startswith(_DENIED):
-                denied.add_metric([name.removeprefix(_DENIED)], count)
-            elif name not in _TOLD_ELSEWHERE:
-                events.add_metric([name], count)
-        for name, result in _CACHE.items():
-            cache.add_metric([result], self._router.counters[name])
-        yield from (dropped, denied, cache, events)
+        others = CounterMetricFamily("cbnet_events", "Other events.", labels=["event"])
+        counters = self._router.counters
+        other = {name: count for name, count in events(counters).items() if name not in _IN_OTHER_METRICS}
+        for metric, counts in ((dropped, drops(counters)), (denied, denials(counters)), (others, other)):
+            for identifier, count in sorted(counts.items()):
+                metric.add_metric([identifier], count)
+        for event, result in _CACHE.items():
+            cache.add_metric([result], counters[event])
+        yield from (dropped, denied, cache, others)
 
     def _convergence(self) -> Iterator[Metric]:
         router, counters = self._router, self._router.counters
@@ -150,8 +152,8 @@ class RouterCollector(Collector):
             "cbnet_confirmation_seconds", "Time from a subscription to its being known, or to giving up.",
             labels=["result"],
         )  # fmt: skip
-        for result in ("confirmed", "unconfirmed"):
-            known.add_metric([result], count_value=counters[result], sum_value=counters[f"{result}, ms"] / 1000)
+        for result, (count, total_ms) in _CONFIRMATIONS.items():
+            known.add_metric([result], count_value=counters[count], sum_value=counters[total_ms] / 1000)
         yield known
 
     def _tables(self) -> dict[str, TimedTable]:

@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from cbnet.network.link.counters import DropReason, denials, drops
 from cbnet.network.link.links import Link
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
@@ -23,7 +24,6 @@ from cbnet.network.transport.connection import Connection
 
 _BETWEEN = 10.0  # seconds between two sums
 _LOOK = 1.0  # seconds between two looks at the network: while it starts, each finds another one
-_DROPPED, _DENIED = "dropped: ", "denied: "
 
 
 @dataclass
@@ -121,16 +121,14 @@ class Journal:
     def _sum_up(self) -> None:
         counters = Counter(self._router.counters)
         new, self._told = counters - self._told, counters
-        for counter, count in sorted(new.items()):
-            if counter.startswith(_DROPPED):
-                reason = counter.removeprefix(_DROPPED)
-                usual = reason == "duplicate"  # they come with every change of the topology
-                self._log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
-            elif counter.startswith(_DENIED):
-                self._log(logging.WARNING, "denied", reason=counter.removeprefix(_DENIED), count=count)
-        records = {name.removeprefix("records "): new[name] for name in sorted(new) if name.startswith("records ")}
+        for reason, count in sorted(denials(new).items()):
+            self._log(logging.WARNING, "denied", reason=reason, count=count)
+        for reason, count in sorted(drops(new).items()):
+            usual = reason == DropReason.DUPLICATE  # every change of the topology causes some
+            self._log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
+        records = {name.removeprefix("records_"): new[name] for name in sorted(new) if name.startswith("records_")}
         if records:
-            self._log(logging.INFO, "records", **{name.replace(" ", "_"): count for name, count in records.items()},
+            self._log(logging.INFO, "records", **records,
                       known=len(self._router.database), filters=self._router.database.predicates.count)  # fmt: skip
 
     def _log(self, level: int, event: str, **members: Any) -> None:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from cbnet.errors import InputError
 from cbnet.network.errors import NotTrusted
 from cbnet.network.link.actions import Action, Send
+from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
 from cbnet.network.link.traffic import LinkTraffic
@@ -175,7 +176,7 @@ class TcpRouter:
         if frames and isinstance(frames[-1], Close):
             self.journal.said(number, frames[-1].reason)
         self.perform(self.router.received_all(number, frames, self._now))
-        self.router.counters["dropped: a packet that is too long"] += connection.taken_skipped()
+        self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.taken_skipped()
         link = self.router.links.get(number)
         if link is None:
             return False
@@ -206,14 +207,14 @@ class TcpRouter:
     def dropped(self, connection: Connection, count: int) -> None:
         """Count what was dropped, to tell a client of it later."""
         if self._link(connection).is_router:
-            self.router.counters["dropped: a neighbour reads too slowly"] += count
+            self.router.counters[DropReason.NEIGHBOUR_QUEUE_FULL.key] += count
         else:
-            self.router.counters["dropped: a client reads too slowly"] += count
+            self.router.counters[DropReason.CLIENT_QUEUE_FULL.key] += count
             self._untold[connection] = self._untold.get(connection, 0) + count
 
     def overflowed(self, connection: Connection) -> None:
         """Close a connection for which too much waits."""
-        self.router.counters["links closed for reading too slowly"] += 1
+        self.router.counters[Event.LINKS_TOO_SLOW] += 1
         self.perform(self.router.failed(self._ids[connection], "you read too slowly", self._now))
 
     def relieved(self, connection: Connection) -> None:
@@ -298,7 +299,7 @@ class TcpRouter:
         return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE}
 
     def _not_trusted(self, why: str) -> None:
-        self.router.counters["denied: TLS"] += 1
+        self.router.counters[Denial.TLS.key] += 1
         log(logging.WARNING, "not trusted", reason=why)
 
     def _connection(self) -> Connection:

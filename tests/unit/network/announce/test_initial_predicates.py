@@ -37,7 +37,7 @@ class LoadedLab:
     def counted(self):
         """Return how many messages came to the loaded predicate of each node."""
         counters = {name: self.memory.router(name).counters for name in self.names}
-        return {name: each["delivered to the loaded predicate"] for name, each in counters.items()}
+        return {name: each["delivered_loaded"] for name, each in counters.items()}
 
     def check(self, messages):
         """Publish messages, all at another router, and check what every node gets by brute force."""

@@ -88,6 +88,21 @@ def test_a_damaged_table_is_told_of(given, table):
         first_table(path.with_name("none.cbt"), SETTINGS, given)
 
 
+def test_renewed_record_keeps_the_compiled_table(given, table):
+    memory = Memory(1)
+    first = first_table(table(), SETTINGS, given)
+    for name in NAMES:
+        begun = Beginning(given, first if name == "b" else None, 5)
+        memory.add(Settings(name, scheme="multitree", roots=("a",), refresh=2.0), begun)
+    for pair in EDGES:
+        memory.lay(*pair)
+    client = MemoryClient(memory, "client", "b")
+    memory.run(10)  # every router has renewed its records several times
+    client.publish({}, b"", ["jazz"])
+    memory.run(1)
+    assert memory.router("b").counters["initial_table_matches"] == 1
+
+
 MESSAGES = [["jazz"], ["news"], ["art", "vinyl"], ["jazz", "vinyl"], ["nothing"], ["today", "news"], ["jazz", "live"]]
 
 
@@ -103,18 +118,18 @@ def test_messages_go_by_the_first_table_until_something_changes(given, table):
     memory.run(3)
 
     def used():
-        return memory.router("b").counters["matched by the first table"]
+        return memory.router("b").counters["initial_table_matches"]
 
     def publish():
         """Publish all messages at all routers, check who gets them, return how many b matched by its table."""
-        before = {name: memory.router(name).counters["delivered to the loaded predicate"] for name in NAMES}
+        before = {name: memory.router(name).counters["delivered_loaded"] for name in NAMES}
         began = used()
         for client in clients.values():
             for tags in MESSAGES:
                 client.publish({}, b"", tags)
         memory.run(2)
         for name, text in WANTS.items():
-            after = memory.router(name).counters["delivered to the loaded predicate"]
+            after = memory.router(name).counters["delivered_loaded"]
             expected = len(NAMES) * sum(parse(text).matches({"#": tags}) for tags in MESSAGES)
             assert after - before[name] == expected
         return used() - began

@@ -20,13 +20,13 @@ def test_it_answers_as_a_live_table_does_whether_timed_or_not():
 
 def test_every_match_is_counted_and_one_in_many_timed():
     table = filled()
-    assert table.times() == {"matches": 0, "matches timed": 0, "matches timed, ns": 0}
+    assert table.times() == {"matches": 0, "matches_timed": 0, "matches_timed_ns": 0}
     for asked in range(1, 3 * timed._ONE_IN + 2):
         table.match({"x": asked})
         assert table.times()["matches"] == asked
     times = table.times()
-    assert times["matches timed"] == 3
-    assert 0 < times["matches timed, ns"] < 10**9
+    assert times["matches_timed"] == 3
+    assert 0 < times["matches_timed_ns"] < 10**9
 
 
 def test_those_that_are_timed_are_counted_by_how_long_they_took(monkeypatch):

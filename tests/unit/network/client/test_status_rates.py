@@ -8,8 +8,9 @@ WHERE = Address("127.0.0.1", 4001)
 
 
 def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
-    named = {name.replace("_", " "): count for name, count in counters.items()}
-    return Status(1, "a", "cbnet", "psf", life, uptime, {"b": 1, "c": 2}, 3, 6, 40, 4, 5, clients, list(peers), named)
+    return Status(
+        1, "a", "cbnet", "psf", life, uptime, {"b": 1, "c": 2}, 3, 6, 40, 4, 5, clients, list(peers), counters
+    )
 
 
 def test_rates_are_what_grew_over_the_routers_own_time():
@@ -34,7 +35,7 @@ def test_who_asks_does_not_count_as_a_client():
 
 
 def test_what_was_dropped_is_told_by_reason():
-    now = status(published=3, **{"dropped: duplicate": 2, "dropped: too many hops": 0})
+    now = status(published=3, **{"dropped.duplicate": 2, "dropped.too_many_hops": 0})
     assert rates("a", WHERE, None, now).dropped == {"duplicate": 2}
 
 

@@ -146,5 +146,5 @@ def test_what_is_for_another_router_is_passed_on_by_the_next_hop_until_it_has_co
     assert sent(done, link=2) == [Seen("c", 4, "b", 1, 1, 1)]
     assert alone.say(1, Seen("c", 255, "b", 1, 1, 1)) == []
     assert alone.say(1, Seen("nobody", 1, "b", 1, 1, 1)) == []
-    assert alone.router.counters["dropped: too many hops"] == 1
-    assert alone.router.counters["dropped: no way to a router"] == 1
+    assert alone.router.counters["dropped.too_many_hops"] == 1
+    assert alone.router.counters["dropped.no_route"] == 1

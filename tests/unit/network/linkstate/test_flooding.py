@@ -67,7 +67,7 @@ def test_links_that_are_new_are_passed_on_to_the_others_once():
     frame = Links("x", 1, 5, 0, {"b": 1})
     assert links_of(alone.say(1, frame), Links) == [2, 3]
     assert links_of(alone.say(2, frame), Links) == []
-    assert alone.router.counters["records refused"] == 1
+    assert alone.router.counters["records_stale"] == 1
 
 
 def test_a_change_is_passed_on():

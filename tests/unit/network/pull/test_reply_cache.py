@@ -50,7 +50,7 @@ class Cache:
 
     @property
     def counts(self):
-        return tuple(self.local.counters[f"cache {what}"] for what in ("hits", "misses", "evictions", "expired"))
+        return tuple(self.local.counters[f"cache_{what}"] for what in ("hits", "misses", "evictions", "expired"))
 
 
 def test_a_reply_is_kept_with_its_age():

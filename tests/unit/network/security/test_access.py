@@ -91,7 +91,7 @@ def test_a_client_that_is_not_let_in_is_told_why_and_the_link_is_closed():
     assert sent(done, Refused) == [Refused(1, 0, reason)]
     assert shut(done) == {1: reason}
     assert sent(new.say(1, Ping(1))) == []
-    assert new.router.counters["denied: client"] == 1
+    assert new.router.counters["denied.client"] == 1
 
 
 def test_a_client_that_is_let_in_has_its_true_name_and_rights_and_its_token_is_forgotten():
@@ -109,7 +109,7 @@ def test_a_router_that_claims_the_name_of_another_is_not_let_in():
     new.router.opened(2, 0.0, frozenset({"b"}))
     assert shut(new.say(2, hello("router", "b"))) == {}
     assert new.router.links.neighbours() == {"b": 1}
-    assert new.router.counters["denied: router"] == 1
+    assert new.router.counters["denied.router"] == 1
 
 
 def test_a_token_is_in_no_text_about_a_hello():

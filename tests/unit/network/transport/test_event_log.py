@@ -23,19 +23,19 @@ def test_what_is_dropped_is_told_in_sums(alone, caplog):
     journal = Journal(alone.router)
     journal.check(0.0)
     told(caplog)
-    alone.router.counters["dropped: too many hops"] += 5_000
-    alone.router.counters["dropped: duplicate"] += 3
+    alone.router.counters["dropped.too_many_hops"] += 5_000
+    alone.router.counters["dropped.duplicate"] += 3
     journal.check(9.9)
     assert told(caplog) == []
     journal.check(10.0)
     assert told(caplog) == [
         ("dropped", "INFO", {"reason": "duplicate", "count": 3}),
-        ("dropped", "WARNING", {"reason": "too many hops", "count": 5_000}),
+        ("dropped", "WARNING", {"reason": "too_many_hops", "count": 5_000}),
     ]
-    alone.router.counters["dropped: too many hops"] += 1
+    alone.router.counters["dropped.too_many_hops"] += 1
     alone.router.counters["published"] += 1
     journal.check(20.0)
-    assert told(caplog) == [("dropped", "WARNING", {"reason": "too many hops", "count": 1})]
+    assert told(caplog) == [("dropped", "WARNING", {"reason": "too_many_hops", "count": 1})]
     journal.check(30.0)
     assert told(caplog) == []
 
@@ -45,7 +45,7 @@ def test_what_was_denied_is_told_in_sums_by_the_words_of_the_metrics(alone, capl
     journal = Journal(alone.router)
     journal.check(0.0)
     told(caplog)
-    alone.router.counters.update({"denied: publish": 2, "refused": 3})  # one was a mistake, and nothing to worry about
+    alone.router.counters.update({"denied.publish": 2, "refused": 3})  # one was a mistake, and nothing to worry about
     journal.check(10.0)
     assert told(caplog) == [("denied", "WARNING", {"reason": "publish", "count": 2})]
 

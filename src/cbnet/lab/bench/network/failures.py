@@ -27,6 +27,7 @@ from cbnet.lab.bench.network.throughput import counters_of
 from cbnet.lab.bench.network.traffic import wanted
 from cbnet.network import Processes
 from cbnet.network.client.load_clients import Order
+from cbnet.network.link.counters import drops
 from cbnet.topology import Graph, bridges, topology
 
 if TYPE_CHECKING:
@@ -146,9 +147,7 @@ def _outcome(
     sent = _sent(order, came)
     failed, mended = happened
     under_way = failed - _longest(came, failed)
-    dropped = {
-        name.removeprefix("dropped: "): n for name, n in counters.items() if name.startswith("dropped") and n > 0
-    }
+    dropped = {reason: count for reason, count in drops(counters).items() if count > 0}
     return FailureOutcome(
         plan, kind, victim, order.rate, order.count, verdict(order, right, came),
         _missed(missing, sent, 0, under_way, failed), _missed(missing, sent, under_way, mended, failed),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cbnet.network.link.counters import Event, drops
+
 if TYPE_CHECKING:
     from cbnet.lab.bench.network.delivery_check import Verdict
     from cbnet.lab.bench.network.load_processes import Came
@@ -65,7 +67,7 @@ class RunResult:
     @property
     def changes(self) -> int:
         """Records that routers installed meanwhile: links or predicates have changed, and nothing is promised then."""
-        return self.counters.get("records installed", 0)
+        return self.counters.get(Event.RECORDS_INSTALLED, 0)
 
     @property
     def messages_per_s(self) -> float:
@@ -80,11 +82,7 @@ class RunResult:
     @property
     def dropped(self) -> dict[str, int]:
         """What routers dropped, by reason."""
-        return {
-            name.removeprefix("dropped: "): count
-            for name, count in self.counters.items()
-            if name.startswith("dropped: ") and count
-        }
+        return {reason: count for reason, count in drops(self.counters).items() if count}
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""

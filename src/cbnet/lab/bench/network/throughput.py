@@ -19,6 +19,7 @@ from cbnet.lab.bench.network.run_result import Cpu, Matching, RunResult, latency
 from cbnet.lab.bench.network.traffic import Traffic, Wanted, keyed, mixed, wanted
 from cbnet.network import Processes, statuses
 from cbnet.network.client.load_clients import Order
+from cbnet.network.link.counters import Event
 from cbnet.topology import topology
 
 if TYPE_CHECKING:
@@ -175,11 +176,11 @@ def counters_of(network: Processes) -> Counter[str]:
 
 def matching_of(counters: Counter[str]) -> Matching | None:
     """Return how long routers have matched; they time some of their matches, and the rest are taken for alike."""
-    timed = counters["matches timed"]
+    timed = counters[Event.MATCHES_TIMED]
     if not timed:
         return None
-    matches = counters["matches"]
-    return Matching(matches, counters["matches timed, ns"] / 1e9 * matches / timed)
+    matches = counters[Event.MATCHES]
+    return Matching(matches, counters[Event.MATCHES_TIMED_NS] / 1e9 * matches / timed)
 
 
 def wrong_runs(runs: Iterable[tuple[str, RunResult]]) -> list[str]:

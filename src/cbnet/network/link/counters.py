@@ -1,0 +1,138 @@
+"""Counters of a router: identifiers, and the text that people read for each.
+
+A router has one `Counter[str]`. Its keys are events (`published`), drops by reason (`dropped.duplicate`) and denials by
+cause (`denied.subscribe`); status frames carry them as they are. Logs, metrics and commands use the identifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Event(StrEnum):
+    """Something that a router counts and that is neither a drop nor a denial."""
+
+    PUBLISHED = "published"
+    MATCHED = "matched"
+    DELIVERED = "delivered"
+    DELIVERED_LOADED = "delivered_loaded"
+    PACKETS_RECEIVED = "packets_received"
+    PACKETS_SENT = "packets_sent"
+    DOMAIN_ENTERED = "domain_entered"
+    DOMAIN_LEFT = "domain_left"
+    MATCHES = "matches"
+    MATCHES_TIMED = "matches_timed"
+    MATCHES_TIMED_NS = "matches_timed_ns"
+    INITIAL_TABLE_MATCHES = "initial_table_matches"
+    REFUSED = "refused"
+    LINKS_FAILED = "links_failed"
+    LINKS_TOO_SLOW = "links_too_slow"
+    RECORDS_INSTALLED = "records_installed"
+    RECORDS_STALE = "records_stale"
+    RECORDS_WITHOUT_BASE = "records_without_base"
+    RECORDS_EXPIRED = "records_expired"
+    RECORDS_SUPERSEDED = "records_superseded"
+    CONFIRMED = "confirmed"
+    CONFIRMED_MS = "confirmed_ms"
+    UNCONFIRMED = "unconfirmed"
+    UNCONFIRMED_MS = "unconfirmed_ms"
+    REQUESTS = "requests"
+    REQUESTS_ANSWERED = "requests_answered"
+    REQUESTS_UNANSWERED = "requests_unanswered"
+    REQUESTS_TIMED_OUT = "requests_timed_out"
+    HOLDERS_TIMED_OUT = "holders_timed_out"
+    REPLIES = "replies"
+    CACHE_HITS = "cache_hits"
+    CACHE_MISSES = "cache_misses"
+    CACHE_EVICTIONS = "cache_evictions"
+    CACHE_EXPIRED = "cache_expired"
+
+
+class DropReason(StrEnum):
+    """Why a packet, a request or a reply is not forwarded."""
+
+    DUPLICATE = "duplicate"
+    OVERTAKEN = "overtaken"
+    TOO_MANY_HOPS = "too_many_hops"
+    HEADER_UNREACHABLE = "header_unreachable"
+    LINK_CLOSED = "link_closed"
+    NO_ROUTE = "no_route"
+    PACKET_TOO_LONG = "packet_too_long"
+    NEIGHBOUR_QUEUE_FULL = "neighbour_queue_full"
+    CLIENT_QUEUE_FULL = "client_queue_full"
+    UNEXPECTED_ANSWER = "unexpected_answer"
+    UNEXPECTED_REPLY = "unexpected_reply"
+    REPLY_MISMATCH = "reply_mismatch"
+    REQUEST_EXPIRED = "request_expired"
+
+    @property
+    def key(self) -> str:
+        """The key of its counter."""
+        return f"dropped.{self}"
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return drop_text(self)
+
+
+class Denial(StrEnum):
+    """What a peer is not allowed to do."""
+
+    CLIENT = "client"
+    ROUTER = "router"
+    TLS = "tls"
+    SUBSCRIBE = "subscribe"
+    PUBLISH = "publish"
+    OFFER = "offer"
+    REQUEST = "request"
+    TRACE = "trace"
+
+    @property
+    def key(self) -> str:
+        """The key of its counter."""
+        return f"denied.{self}"
+
+
+# The text of drop reasons; an identifier that is missing here, of a newer router, is its own text.
+_DROP_TEXTS: Final[Mapping[str, str]] = {
+    DropReason.DUPLICATE: "duplicate",
+    DropReason.OVERTAKEN: "overtaken by too many later packets",
+    DropReason.TOO_MANY_HOPS: "too many hops",
+    DropReason.HEADER_UNREACHABLE: "no router in the header is reachable",
+    DropReason.LINK_CLOSED: "link closed",
+    DropReason.NO_ROUTE: "no route to the destination router",
+    DropReason.PACKET_TOO_LONG: "packet too long",
+    DropReason.NEIGHBOUR_QUEUE_FULL: "send queue of a neighbour full",
+    DropReason.CLIENT_QUEUE_FULL: "send queue of a client full",
+    DropReason.UNEXPECTED_ANSWER: "answer to no open request",
+    DropReason.UNEXPECTED_REPLY: "reply to no open request",
+    DropReason.REPLY_MISMATCH: "reply does not match its request",
+    DropReason.REQUEST_EXPIRED: "request expired at a holder",
+}
+
+
+def drop_text(reason: str) -> str:
+    """Return the text of a drop reason, given its identifier."""
+    return _DROP_TEXTS.get(reason, reason.replace("_", " "))
+
+
+def drops(counters: Mapping[str, int]) -> dict[str, int]:
+    """Return how many drops there were, by the identifiers of their reasons."""
+    return _with_prefix(counters, "dropped.")
+
+
+def denials(counters: Mapping[str, int]) -> dict[str, int]:
+    """Return how many denials there were, by the identifiers of their causes."""
+    return _with_prefix(counters, "denied.")
+
+
+def events(counters: Mapping[str, int]) -> dict[str, int]:
+    """Return the other counters."""
+    return {str(key): count for key, count in counters.items() if "." not in key}
+
+
+def _with_prefix(counters: Mapping[str, int], prefix: str) -> dict[str, int]:
+    return {key.removeprefix(prefix): count for key, count in counters.items() if key.startswith(prefix)}
