@@ -14,7 +14,7 @@ from cbnet.routing.domains.summary import SUMMARIES, summary
 from cbnet.routing.multitree.commit import COMMITS
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import shortest_path_tree
-from cbnet.topology.trees.domains import checked_domains, grow_domains
+from cbnet.topology.trees.domains import grow_domains, validate_domains
 
 
 @st.composite
@@ -220,6 +220,6 @@ def test_grown_domains_hang_together_around_distinct_centres(graph, data):
     count = data.draw(st.integers(1, len(graph)))
     domains = grow_domains(graph, count)
     assert sorted(set(domains.tolist())) == list(range(count))
-    checked = checked_domains(graph, domains.tolist())
+    checked = validate_domains(graph, domains.tolist())
     assert all(len(set(checked[domains == number].tolist())) == 1 for number in range(count))
     assert domains[int(np.argmax(graph.degrees))] == 0

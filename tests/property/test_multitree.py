@@ -118,7 +118,7 @@ def test_the_fib_is_the_union_of_what_is_registered_behind_each_neighbour(built)
                     (built.offers.predicates, MessageKind.REQUEST),
                 ):
                     union = Predicate(each for x in sorted(side & own.keys()) for each in own[x].filters)
-                    kept = fib[w].asked_by(kind) if w in fib else Predicate()
+                    kept = fib[w].predicate_for(kind) if w in fib else Predicate()
                     assert len(kept) == len(reduce(union))
                     assert all(kept.matches(message) == union.matches(message) for message in UNIVERSE)
 
@@ -197,7 +197,7 @@ def test_lengths_and_joins_are_those_of_the_ways(graph, data):
         expected = [sum(graph.weight(*pair) for pair in pairwise(each)) for each in ways]
         assert lengths_on_tree(tree, u, everybody).tolist() == expected
         for x, each in enumerate(ways):
-            first, second = sorted((int(tree.places[u]), int(tree.places[x])))
+            first, second = sorted((int(tree.positions[u]), int(tree.positions[x])))
             (place,) = joins.places(np.array([first]), np.array([second]))
             assert tree.preorder[place] == min(each, key=lambda node: tree.hops[node])
 
@@ -263,7 +263,7 @@ def test_one_folded_table_forwards_as_the_tables_of_all_trees(built):
         for tree in range(len(built.trees)):
             fib = router.fib(tree)
             for kind in MessageKind:
-                said = {w: registered.asked_by(kind) for w, registered in fib.items()}
+                said = {w: registered.predicate_for(kind) for w, registered in fib.items()}
                 for message in UNIVERSE:
                     assert sorted(folded.match(tree, message, kind)) == reference.match(said, message)
 

@@ -93,16 +93,16 @@ def test_the_kernel_decides_between_single_constraints_on_words(wide, narrow):
 
 @given(st.lists(filters(close_names, close_values, close_tags), max_size=12), st.data())
 def test_what_a_few_do_not_need_more_do_not_need(said, data):
-    from cbnet.language.relations.filter_encoding import Rows
+    from cbnet.language.relations.filter_encoding import FilterRows
     from cbnet.language.relations.reduction import _Coder
 
     said = list(Predicate(said).filters)
     counts = sorted(data.draw(st.sets(st.integers(0, len(said)))))
     coder = _Coder()
-    rows = Rows(*coder.rows(said), coder.shapes, "full")
+    rows = FilterRows(*coder.rows(said), coder.shapes, "full")
     for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):
         alone = _Coder()
-        assert needed == Rows(*alone.rows(said[:count]), alone.shapes, "full").needed()
+        assert needed == FilterRows(*alone.rows(said[:count]), alone.shapes, "full").needed()
 
 
 @both_rules

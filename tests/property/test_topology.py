@@ -28,7 +28,7 @@ from cbnet.topology import (
     shortest_path_trees,
     topology,
 )
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 from cbnet.topology.readers.as_relations import read_as_relations
 from cbnet.topology.readers.edge_list import read_edge_list
 from cbnet.topology.readers.graph_files import read_graph
@@ -99,7 +99,7 @@ def test_below_a_node_the_tree_of_the_root_follows_the_tree_of_the_node(graph):
 def test_preorder_sizes_children_and_descendants_agree(graph):
     for tree in trees(graph):
         assert sorted(tree.preorder.tolist()) == np.flatnonzero(tree.parents != UNREACHED).tolist()
-        assert (tree.preorder[tree.places[tree.preorder]] == tree.preorder).all()
+        assert (tree.preorder[tree.positions[tree.preorder]] == tree.preorder).all()
         for u in tree.preorder.tolist():
             below = [x for x in tree.preorder.tolist() if u in tree.path(x)]
             assert tree.descendants(u).tolist() == below
@@ -109,7 +109,7 @@ def test_preorder_sizes_children_and_descendants_agree(graph):
             assert [tree.child_toward(u, x) for x in below[1:]] == [tree.path(x)[tree.hops[u] + 1] for x in below[1:]]
         outside = tree.parents == UNREACHED
         assert (tree.sizes[outside] == 0).all()
-        assert (tree.places[outside] == -1).all()
+        assert (tree.positions[outside] == -1).all()
         assert (tree.hops[outside] == -1).all()
         assert tree.parents[tree.root] == ROOT
 
@@ -153,9 +153,9 @@ def test_edge_lists_are_read_as_they_are_written(edges):
     except InputError:
         return
     for separator in (" ", ", "):
-        read = Edges("e.txt")
+        read = EdgeSet("e.txt")
         read_edge_list("".join(separator.join(map(str, edge)) + "\n" for edge in said), read)
-        graph = Graph.from_said(read)
+        graph = Graph.from_edge_set(read)
         assert graph.names == expected.names
         assert (graph.scale, [*graph.edges()]) == (expected.scale, [*expected.edges()])
 
@@ -170,10 +170,10 @@ any_content = st.lists(pieces | st.text(max_size=4)).map("".join)
 @pytest.mark.parametrize("read", [read_edge_list, read_as_relations, read_graphml])
 @given(text=any_content)
 def test_no_text_breaks_a_reader(read, text):
-    edges = Edges("file")
+    edges = EdgeSet("file")
     try:
         read(text, edges)
-        graph = Graph.from_said(edges)
+        graph = Graph.from_edge_set(edges)
     except InputError:
         return
     assert len(graph.targets) == graph.offsets[-1] == 2 * graph.edge_count

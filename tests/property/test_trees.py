@@ -28,7 +28,7 @@ from cbnet.topology import (
     tied_trees,
     topology,
 )
-from cbnet.topology.survey.survey import surveyed_stretch
+from cbnet.topology.survey.survey import survey_stretch
 from cbnet.topology.trees.ties import random_tree
 
 fewer = settings(max_examples=100)  # each holds hundreds of paths
@@ -155,7 +155,7 @@ def test_random_trees_are_those_of_the_reference_and_hold_shortest_paths(graph, 
 def test_stretch_over_sources_is_that_of_all_pairs(forest):
     graph, trees = forest
     sources = range(len(graph))
-    [found] = surveyed_stretch(graph, trees, [len(trees)], sources)
+    [found] = survey_stretch(graph, trees, [len(trees)], sources)
     rows = [np.array([reference_extra_lengths(graph, tree, source) for tree in parents(trees)]) for source in sources]
     totals = [int(row[:, x].sum()) for s, row in enumerate(rows) for x in sources if x != s]
     largest = [int(row[:, x].max()) for s, row in enumerate(rows) for x in sources if x != s]

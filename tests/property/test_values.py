@@ -22,12 +22,12 @@ from support.strategies import (
 from cbnet.language import Constraint, Message
 from cbnet.language.relations.number_range import LARGEST, predecessor, successor
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import INT_MAX, INT_MIN, kind
+from cbnet.language.values import INT_MAX, INT_MIN, value_type
 
 
 def same(left, right):
     """The meaning of equality, said with exact fractions."""
-    if kind(left) is not kind(right):
+    if value_type(left) is not value_type(right):
         return False
     return Fraction(left) == Fraction(right) if not isinstance(left, (str, bool)) else left == right
 
@@ -45,7 +45,7 @@ def test_values_are_the_same_in_messages_constraints_and_sets_when_they_are_equa
     assert (Constraint("x", "=", left) == Constraint("x", "=", right)) == expected
     assert len({Message({"x": left}), Message({"x": right})}) == (1 if expected else 2)
     assert Constraint("x", "=", left).accepts(right) == expected
-    assert Constraint("x", "!=", left).accepts(right) == (kind(left) is kind(right) and not expected)
+    assert Constraint("x", "!=", left).accepts(right) == (value_type(left) is value_type(right) and not expected)
 
 
 @given(any_messages | any_predicates | constraints() | filters())

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from cbnet.language import Constraint, Filter, Message, Op, Predicate
 from cbnet.language.constraint import takes
 from cbnet.language.relations.number_range import predecessor, successor
-from cbnet.language.values import INT_MAX, INT_MIN, Kind, kind
+from cbnet.language.values import INT_MAX, INT_MIN, ValueType, value_type
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 any_numbers = st.integers(INT_MIN, INT_MAX) | st.floats(allow_nan=False, allow_infinity=False)
@@ -23,7 +23,7 @@ close_tags = st.frozensets(st.sampled_from("pq"), max_size=2)
 @st.composite
 def constraints(draw, names=close_names, values=close_values):
     value = draw(values)
-    op = draw(st.sampled_from([op for op in Op if op is Op.EXISTS or takes(op, kind(value))]))
+    op = draw(st.sampled_from([op for op in Op if op is Op.EXISTS or takes(op, value_type(value))]))
     return Constraint(draw(names), op, None if op is Op.EXISTS else value)
 
 
@@ -43,9 +43,9 @@ any_messages = st.builds(
 
 def near(value):
     """Return values at and around a constant, where a wrong operator would show."""
-    if kind(value) is Kind.BOOL:
+    if value_type(value) is ValueType.BOOL:
         return [True, False]
-    if kind(value) is Kind.NUMBER:
+    if value_type(value) is ValueType.NUMBER:
         return [n for n in (predecessor(value), value, successor(value), -value) if n is not None and _fits(n)]
     return [
         value,

@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Any
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.notation import print_name, print_value
-from cbnet.language.value_object import Keyed
-from cbnet.language.values import Kind, Value, canonical, checked_name, checked_value, kind, sort_key
+from cbnet.language.notation import format_name, format_value
+from cbnet.language.value_object import ValueObject
+from cbnet.language.values import Value, ValueType, canonical, sort_key, validate_name, validate_value, value_type
 
 
 class Op(Enum):
@@ -61,14 +61,14 @@ _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
 }
 
 
-def takes(op: Op, kind: Kind) -> bool:
+def takes(op: Op, kind: ValueType) -> bool:
     """Return whether the operator compares values of this kind."""
     if op in _PATTERNS:
-        return kind is Kind.STRING
-    return kind is not Kind.BOOL or op not in _ORDERING
+        return kind is ValueType.STRING
+    return kind is not ValueType.BOOL or op not in _ORDERING
 
 
-class Constraint(Keyed):
+class Constraint(ValueObject):
     """An immutable test of one attribute, as in `price < 500` or `exists price`."""
 
     __slots__ = ("kind", "name", "op", "value")
@@ -76,12 +76,12 @@ class Constraint(Keyed):
     name: str
     op: Op
     value: Value | None  # None for `exists`, and only there
-    kind: Kind | None
+    kind: ValueType | None
 
     def __init__(self, name: str, op: Op | str, value: Value | None = None) -> None:
-        self._set(name=checked_name(name), op=_checked_op(op))
+        self._set(name=validate_name(name), op=_checked_op(op))
         constant = self._checked_constant(value)
-        self._set(value=constant, kind=None if constant is None else kind(constant))
+        self._set(value=constant, kind=None if constant is None else value_type(constant))
 
     def _checked_constant(self, value: Value | None) -> Value | None:
         if self.op is Op.EXISTS:
@@ -90,8 +90,8 @@ class Constraint(Keyed):
             return None
         if value is None:
             raise ValueDomainError(f"`{self.name} {self.op}` needs a value", hint="use the op `exists` for any value")
-        constant = canonical(checked_value(value, self.name))
-        if takes(self.op, kind(constant)):
+        constant = canonical(validate_value(value, self.name))
+        if takes(self.op, value_type(constant)):
             return constant
         problem, hint = refusal(self.op, constant)
         raise ValueDomainError(problem, hint=hint)
@@ -102,15 +102,15 @@ class Constraint(Keyed):
             return False
         if self.op is Op.EXISTS:
             return True
-        return kind(value) is self.kind and _TESTS[self.op](value, self.value)
+        return value_type(value) is self.kind and _TESTS[self.op](value, self.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Constraint, (self.name, self.op.value, self.value)
 
     def __str__(self) -> str:
         if self.value is None:
-            return f"exists {print_name(self.name)}"
-        return f"{print_name(self.name)} {self.op} {print_value(self.value)}"
+            return f"exists {format_name(self.name)}"
+        return f"{format_name(self.name)} {self.op} {format_value(self.value)}"
 
     def __repr__(self) -> str:
         constant = "" if self.value is None else f", {self.value!r}"
@@ -124,8 +124,8 @@ def refusal(op: Op, value: Value) -> tuple[str, str]:
     """Return why `op` does not take `value`, and what to write instead."""
     if op in _PATTERNS:
         return (
-            f"`{op}` compares strings, not a {kind(value)}",
-            f'write the string "{print_value(value)}", or `=`',
+            f"`{op}` compares strings, not a {value_type(value)}",
+            f'write the string "{format_value(value)}", or `=`',
         )
     return f"`{op}` compares numbers and strings, not a bool", "write `=` or `!=`"
 

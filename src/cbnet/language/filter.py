@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from cbnet.language.constraint import Constraint
 from cbnet.language.message import Message
-from cbnet.language.notation import print_tag
-from cbnet.language.value_object import Keyed, checked_members
-from cbnet.language.values import checked_tags
+from cbnet.language.notation import format_tag
+from cbnet.language.value_object import ValueObject, validate_members
+from cbnet.language.values import validate_tags
 
 if TYPE_CHECKING:
     from cbnet.language.predicate import Predicate
 
 
-class Filter(Keyed):
+class Filter(ValueObject):
     """An immutable conjunction of constraints and required tags.
 
     Several constraints may bear on one attribute; equal ones are merged. The order in which they
@@ -29,8 +29,8 @@ class Filter(Keyed):
     tags: frozenset[str]
 
     def __init__(self, constraints: Iterable[Constraint] = (), tags: Iterable[str] = ()) -> None:
-        merged = tuple(dict.fromkeys(checked_members(constraints, Constraint)))
-        self._set(constraints=merged, tags=checked_tags(tags))
+        merged = tuple(dict.fromkeys(validate_members(constraints, Constraint)))
+        self._set(constraints=merged, tags=validate_tags(tags))
 
     def matches(self, message: Message | Mapping[str, Any]) -> bool:
         """Return whether the message satisfies every constraint and carries every tag."""
@@ -57,7 +57,7 @@ class Filter(Keyed):
         return Filter, (self.constraints, self.tags)
 
     def __str__(self) -> str:
-        return " and ".join([*map(str, self.constraints), *map(print_tag, sorted(self.tags))]) or "true"
+        return " and ".join([*map(str, self.constraints), *map(format_tag, sorted(self.tags))]) or "true"
 
     def __repr__(self) -> str:
         return f"parse_filter({str(self)!r})"

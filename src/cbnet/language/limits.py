@@ -37,7 +37,7 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-def checked_limits(limits: object) -> Limits:
+def validate_limits(limits: object) -> Limits:
     """Return the limits, or say that they are none."""
     if isinstance(limits, Limits):
         return limits

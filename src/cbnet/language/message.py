@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.notation import print_name, print_tag, print_value
-from cbnet.language.value_object import Keyed
-from cbnet.language.values import RESERVED_NAME, Value, checked_name, checked_tags, checked_value, sort_key
+from cbnet.language.notation import format_name, format_tag, format_value
+from cbnet.language.value_object import ValueObject
+from cbnet.language.values import RESERVED_NAME, Value, sort_key, validate_name, validate_tags, validate_value
 
 
-class Message(Keyed):
+class Message(ValueObject):
     """An immutable set of named, typed values, and a set of tags.
 
     Values stay as they were given (a float stays a float); two messages are equal when their
@@ -27,8 +27,8 @@ class Message(Keyed):
     def __init__(self, attributes: Mapping[str, Value] | None = None, tags: Iterable[str] = ()) -> None:
         if not isinstance(attributes, Mapping | None):
             raise ValueDomainError("the attributes must be a mapping", hint='write {"name": value}')
-        checked = {checked_name(name): checked_value(value, name) for name, value in (attributes or {}).items()}
-        self._set(attributes=MappingProxyType(checked), tags=checked_tags(tags))
+        checked = {validate_name(name): validate_value(value, name) for name, value in (attributes or {}).items()}
+        self._set(attributes=MappingProxyType(checked), tags=validate_tags(tags))
 
     @classmethod
     def of(cls, said: object) -> Message:
@@ -54,8 +54,8 @@ class Message(Keyed):
         return Message, (dict(self.attributes), self.tags)
 
     def __str__(self) -> str:
-        attributes = (f"{print_name(name)} = {print_value(value)}" for name, value in self.attributes.items())
-        return ", ".join([*attributes, *map(print_tag, sorted(self.tags))])
+        attributes = (f"{format_name(name)} = {format_value(value)}" for name, value in self.attributes.items())
+        return ", ".join([*attributes, *map(format_tag, sorted(self.tags))])
 
     def __repr__(self) -> str:
         tags = f", tags={sorted(self.tags)!r}" if self.tags else ""

@@ -12,19 +12,19 @@ BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
 
-def print_name(name: str) -> str:
+def format_name(name: str) -> str:
     """Return an attribute's name, in backquotes where it needs them."""
     if BARE_NAME.fullmatch(name) and name not in KEYWORDS:
         return name
     return _quoted(name, "`")
 
 
-def print_tag(tag: str) -> str:
+def format_tag(tag: str) -> str:
     """Return a tag with its `#`, in quotes where it needs them."""
     return f"#{tag}" if BARE_NAME.fullmatch(tag) else "#" + _quoted(tag, '"')
 
 
-def print_value(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a constant as the parser reads it."""
     if isinstance(value, bool):
         return "true" if value else "false"

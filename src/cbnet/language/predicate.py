@@ -8,10 +8,10 @@ from typing import Any
 from cbnet.language.filter import Filter
 from cbnet.language.limits import DEFAULT_LIMITS
 from cbnet.language.message import Message
-from cbnet.language.value_object import Keyed, checked_members
+from cbnet.language.value_object import ValueObject, validate_members
 
 
-class Predicate(Keyed):
+class Predicate(ValueObject):
     """An immutable disjunction of filters.
 
     Equal filters are merged; the order in which they were given is kept for printing and plays no
@@ -23,7 +23,7 @@ class Predicate(Keyed):
     filters: tuple[Filter, ...]
 
     def __init__(self, filters: Iterable[Filter] = ()) -> None:
-        self._set(filters=tuple(dict.fromkeys(checked_members(filters, Filter))))
+        self._set(filters=tuple(dict.fromkeys(validate_members(filters, Filter))))
 
     def matches(self, message: Message | Mapping[str, Any]) -> bool:
         """Return whether the message matches one of the filters."""

@@ -33,19 +33,19 @@ _NOTHING = Predicate()
 
 
 @dataclass(frozen=True)
-class Registered:
+class Registration:
     """What a node has registered, or several nodes together. Both stand in one forwarding table."""
 
     subscriptions: Predicate = _NOTHING
     offers: Predicate = _NOTHING
 
-    def asked_by(self, kind: MessageKind) -> Predicate:
+    def predicate_for(self, kind: MessageKind) -> Predicate:
         """Return the predicate that a message of this kind is matched with; none for a reply, which has its request."""
         return {MessageKind.NOTIFICATION: self.subscriptions, MessageKind.REQUEST: self.offers}.get(kind, _NOTHING)
 
     def matches(self, message: Message, kind: MessageKind) -> bool:
         """Return whether a message of this kind is for the node."""
-        return self.asked_by(kind).matches(message)
+        return self.predicate_for(kind).matches(message)
 
 
 def request_of(filter: Filter) -> Message:

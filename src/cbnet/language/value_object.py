@@ -1,4 +1,4 @@
-"""Keyed: what makes a value of the language immutable, hashable and ordered? One key.
+"""ValueObject: what makes a value of the language immutable, hashable and ordered? One key.
 
 Messages, constraints, filters and predicates each give a key; equality, order and hash follow
 from it. The key is made when it is first asked for: most messages are matched once and never
@@ -17,7 +17,7 @@ Member = TypeVar("Member")
 
 
 @total_ordering
-class Keyed:
+class ValueObject:
     """An immutable value that is compared by its key, with values of its own family only."""
 
     __slots__ = ("_hash", "_key")
@@ -49,12 +49,12 @@ class Keyed:
         raise AttributeError(f"a {type(self).__name__} cannot be changed: make a new one")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Keyed) or self._family != other._family:
+        if not isinstance(other, ValueObject) or self._family != other._family:
             return NotImplemented
         return self is other or self._get_key() == other._get_key()
 
     def __lt__(self, other: object) -> bool:
-        if not isinstance(other, Keyed) or self._family != other._family:
+        if not isinstance(other, ValueObject) or self._family != other._family:
             return NotImplemented
         return self._get_key() < other._get_key()
 
@@ -66,9 +66,9 @@ class Keyed:
             return self._hash
 
 
-def checked_members(members: Iterable[Member], expected: type[Member]) -> Iterator[Member]:
+def validate_members(members: Iterable[Member], expected: type[Member]) -> Iterator[Member]:
     """Yield the members of a conjunction or disjunction, each of the expected type."""
-    if isinstance(members, (str, Keyed)) or not isinstance(members, Iterable):
+    if isinstance(members, (str, ValueObject)) or not isinstance(members, Iterable):
         raise ValueDomainError(
             f"expected a list of {expected.__name__}, not {members!r}",
             hint="put it in a list, or use parse()",

@@ -22,7 +22,7 @@ INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 RESERVED_NAME = "#"  # the key of the tags in a JSON message
 
 
-class Kind(IntEnum):
+class ValueType(IntEnum):
     """The type of a value. Values of different kinds never match each other."""
 
     BOOL = 0
@@ -33,19 +33,19 @@ class Kind(IntEnum):
         return self.name.lower()
 
 
-def kind(value: Value) -> Kind:
+def value_type(value: Value) -> ValueType:
     """Return the type of a valid value."""
     if isinstance(value, str):
-        return Kind.STRING
-    return Kind.BOOL if isinstance(value, bool) else Kind.NUMBER
+        return ValueType.STRING
+    return ValueType.BOOL if isinstance(value, bool) else ValueType.NUMBER
 
 
-def sort_key(value: Value) -> tuple[Kind, Value]:
+def sort_key(value: Value) -> tuple[ValueType, Value]:
     """Return a key that orders all values and keeps `true` apart from 1."""
-    return kind(value), value
+    return value_type(value), value
 
 
-def checked_value(value: object, where: str) -> Value:
+def validate_value(value: object, where: str) -> Value:
     """Return `value` as a plain Python value, or say why no message may hold it."""
     if isinstance(value, bool):
         return value
@@ -54,7 +54,7 @@ def checked_value(value: object, where: str) -> Value:
     if isinstance(value, float):
         return _checked_float(float(value), where)
     if isinstance(value, str):
-        return checked_text(value, where)
+        return validate_text(value, where)
     hint = (
         "leave the attribute out to say that it is absent"
         if value is None
@@ -63,16 +63,16 @@ def checked_value(value: object, where: str) -> Value:
     raise ValueDomainError(f"{where}: {_type_name(value)} is not a value", hint=hint)
 
 
-def checked_name(name: object) -> str:
+def validate_name(name: object) -> str:
     """Return the name of an attribute, or say why it cannot be one."""
     if not isinstance(name, str):
         raise ValueDomainError(f"an attribute's name must be a string, not {_type_name(name)}")
     if name == RESERVED_NAME:
         raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
-    return checked_text(name, "attribute name")
+    return validate_text(name, "attribute name")
 
 
-def checked_tags(tags: object) -> frozenset[str]:
+def validate_tags(tags: object) -> frozenset[str]:
     """Return a set of tags, or say why it cannot be one."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):  # a lone string is one tag out of its list
         raise ValueDomainError("the tags must be a list of strings", hint='write ["a", "b"]')
@@ -82,10 +82,10 @@ def checked_tags(tags: object) -> frozenset[str]:
 def _checked_tag(tag: object) -> str:
     if not isinstance(tag, str):
         raise ValueDomainError(f"a tag must be a string, not {_type_name(tag)}")
-    return checked_text(tag, "tag")
+    return validate_text(tag, "tag")
 
 
-def checked_text(text: str, where: str) -> str:
+def validate_text(text: str, where: str) -> str:
     """Return `text` if it can be written as UTF-8."""
     try:
         text.encode()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from cbnet.language.constraint import Constraint
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
-from cbnet.language.notation import print_name, print_tag, print_value
+from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import Value, kind
+from cbnet.language.values import Value, value_type
 
 _SHOWN = 3  # of the closest filters, where several are equally close
 
@@ -24,13 +24,13 @@ class Failure:
 
     def __str__(self) -> str:
         if isinstance(self.demanded, str):
-            return f"{print_tag(self.demanded)} fails: the tag is missing"
-        name = print_name(self.demanded.name)
+            return f"{format_tag(self.demanded)} fails: the tag is missing"
+        name = format_name(self.demanded.name)
         if self.value is None:
             return f"{self.demanded} fails: {name} is absent"
-        found, wanted = kind(self.value), self.demanded.kind
+        found, wanted = value_type(self.value), self.demanded.kind
         other_type = f", a {found} and not a {wanted}" if found is not wanted else ""
-        return f"{self.demanded} fails: {name} is {print_value(self.value)}{other_type}"
+        return f"{self.demanded} fails: {name} is {format_value(self.value)}{other_type}"
 
 
 @dataclass(frozen=True)

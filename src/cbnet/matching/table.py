@@ -19,7 +19,7 @@ from cbnet.errors import InputError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.language.values import INT_MAX, INT_MIN, checked_text
+from cbnet.language.values import INT_MAX, INT_MIN, validate_text
 from cbnet.matching.explain import Explanation, explain
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Table(Generic[Key]):
 def checked_interface(interface: object) -> Interface:
     """Return the name or number of an interface, or say why it cannot be one."""
     if isinstance(interface, str):
-        return checked_text(interface, "interface")
+        return validate_text(interface, "interface")
     if isinstance(interface, int) and not isinstance(interface, bool) and INT_MIN <= interface <= INT_MAX:
         return interface
     written = json.dumps(interface, default=repr)

@@ -32,9 +32,9 @@ class Branches:
     @classmethod
     def of(cls, tree: Tree, receivers: NDArray[np.int32]) -> Branches:
         """Return the branches of a tree."""
-        order = receivers[np.argsort(tree.places[receivers])]
-        first = np.searchsorted(tree.places[order], tree.places)
-        end = np.searchsorted(tree.places[order], tree.places + tree.sizes)
+        order = receivers[np.argsort(tree.positions[receivers])]
+        first = np.searchsorted(tree.positions[order], tree.positions)
+        end = np.searchsorted(tree.positions[order], tree.positions + tree.sizes)
         above = np.flatnonzero((first < end) & (tree.parents >= 0))
         at: dict[int, list[Branch]] = {}
         columns = (tree.parents[above], above, first[above], end[above])

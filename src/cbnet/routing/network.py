@@ -148,5 +148,5 @@ def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:
     """Return the child of the root above each node; the root for itself."""
     neighbours = graph.neighbours(tree.root)
     children = neighbours[tree.parents[neighbours] == tree.root]  # in preorder, their parts stand one behind the other
-    behind = np.searchsorted(tree.places[children], tree.places[nodes], side="right") - 1
+    behind = np.searchsorted(tree.positions[children], tree.positions[nodes], side="right") - 1
     return np.where(nodes == tree.root, tree.root, np.append(children, tree.root)[behind]).astype(np.int32)

@@ -8,7 +8,7 @@ from cbnet.topology.graph.graph import Graph
 from cbnet.topology.graph.traversal import UNREACHED
 from cbnet.topology.readers.specification import topology
 from cbnet.topology.survey.betweenness import betweenness, most_central
-from cbnet.topology.survey.interfaces import distinct_trees
+from cbnet.topology.survey.distinct_trees import distinct_trees
 from cbnet.topology.survey.link_load import link_load
 from cbnet.topology.survey.path_lengths import PathLengths, average_distance, path_lengths
 from cbnet.topology.survey.stretch import ExtraLengths, extra_lengths

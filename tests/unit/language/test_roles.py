@@ -2,7 +2,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.language import Descriptor, Message, parse, parse_filter
-from cbnet.language.roles import MessageKind, Registered, answers, filter_of, request_of
+from cbnet.language.roles import MessageKind, Registration, answers, filter_of, request_of
 
 NOTIFICATION, REQUEST, REPLY = MessageKind
 
@@ -19,7 +19,7 @@ def test_descriptors_fit_together_by_inclusion():
 
 
 def test_the_kind_of_a_message_decides_what_it_is_matched_with():
-    node = Registered(subscriptions=parse("#news"), offers=parse("#video"))
+    node = Registration(subscriptions=parse("#news"), offers=parse("#video"))
     news, video = Message(tags=["news"]), Message(tags=["video"])
     assert node.matches(news, NOTIFICATION)
     assert not node.matches(news, REQUEST)

@@ -118,9 +118,9 @@ def _drawn_inside(graph: Graph, groups: Sequence[object], count: int, seed: int)
     import numpy as np
 
     from cbnet.topology import draw_roots, root_classes
-    from cbnet.topology.trees.domains import checked_domains
+    from cbnet.topology.trees.domains import validate_domains
 
-    domains = checked_domains(graph, groups)
+    domains = validate_domains(graph, groups)
     roots: list[int] = []
     for number in range(int(domains.max()) + 1):
         mask = domains == number

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from cbnet.topology import Graph
-    from cbnet.topology.survey.claims import Claim
+    from cbnet.topology.survey.claims import TreeClaim
 
 _PERCENTS = {"p1": "1 %", "p25": "25 %", "p50": "50 %", "p75": "75 %", "p99": "99 %"}
 
 
-def show_trees(topology: str, graph: Graph, rows: Sequence[dict[str, Any]], claims: Sequence[Claim]) -> None:
+def show_trees(topology: str, graph: Graph, rows: Sequence[dict[str, Any]], claims: Sequence[TreeClaim]) -> None:
     """Print the findings in four tables, then what the paper claims beside what was found."""
     from rich.console import Console
     from rich.markup import escape
@@ -75,11 +75,11 @@ def _links(rows: Sequence[dict[str, Any]]) -> Grid:
     return grid
 
 
-def _lines(claims: Sequence[Claim]) -> Iterator[str]:
+def _lines(claims: Sequence[TreeClaim]) -> Iterator[str]:
     """Yield each claim once, with what was found for each rule of ties."""
     verdicts = {True: "  [green]agrees[/]", False: "  [red]does not agree[/]", None: ""}
-    for said in dict.fromkeys((claim.where, claim.said) for claim in claims):
+    for said in dict.fromkeys((claim.source, claim.statement) for claim in claims):
         yield f"{said[0]}: {said[1]}"
         for claim in claims:
-            if (claim.where, claim.said) == said:
-                yield f"  [cyan]{claim.ties:8}[/]  {claim.found}{verdicts[claim.agrees]}"
+            if (claim.source, claim.statement) == said:
+                yield f"  [cyan]{claim.ties:8}[/]  {claim.result}{verdicts[claim.agrees]}"

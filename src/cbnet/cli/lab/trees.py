@@ -13,7 +13,7 @@ from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.topology import Graph
-    from cbnet.topology.survey.findings import Findings
+    from cbnet.topology.survey.tree_statistics import TreeStatistics
     from cbnet.topology.trees.ties import Ties
 
 _MOST_TREES = 1000
@@ -78,7 +78,7 @@ def _rules(said: str) -> list[Ties]:
 
 def _surveyed(
     graph: Graph, ks: list[int], rules: list[Ties], sources: int | None, selections: int, seed: int
-) -> list[Findings]:
+) -> list[TreeStatistics]:
     """Survey the graph, with a progress bar where a person waits."""
     from cbnet.cli.progress import progress_bar
     from cbnet.topology.survey.survey import survey

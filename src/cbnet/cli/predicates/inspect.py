@@ -46,7 +46,7 @@ def inspect(
 
 
 def _grids(said: dict[str, Any]) -> Iterator[Grid]:
-    from cbnet.language.notation import print_name, print_tag
+    from cbnet.language.notation import format_name, format_tag
 
     constraints, filters, interfaces = said["constraints"], said["filters"], said["interfaces"]
     yield _counts(said)
@@ -56,12 +56,12 @@ def _grids(said: dict[str, Any]) -> Iterator[Grid]:
     yield bar_grid("Types and operators", "test", "constraints", tests, constraints)
     sizes = [(row["constraints"], row["filters"]) for row in said["filter_sizes"]]
     yield bar_grid("Sizes of filters", "constraints", "filters", _shortened(sizes), filters)
-    names = [(print_name(row["name"]), row["constraints"]) for row in said["top_names"]]
+    names = [(format_name(row["name"]), row["constraints"]) for row in said["top_names"]]
     yield bar_grid("Commonest names", "name", "constraints", names, constraints)
-    tags = [(print_tag(row["name"]), row["constraints"]) for row in said["top_tags"]]
+    tags = [(format_tag(row["name"]), row["constraints"]) for row in said["top_tags"]]
     yield bar_grid("Commonest tags", "tag", "constraints", tags, constraints)
     determinants = [
-        ((print_tag if row["is_tag"] else print_name)(row["name"]), row["interfaces"]) for row in said["determinants"]
+        ((format_tag if row["is_tag"] else format_name)(row["name"]), row["interfaces"]) for row in said["determinants"]
     ]
     yield bar_grid("Selectivity table", "a message without", "excludes interfaces", determinants, interfaces)
 

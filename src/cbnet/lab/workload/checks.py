@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.language.constraint import Op, takes
-from cbnet.language.values import Kind
+from cbnet.language.values import ValueType
 
 OperatorShares: TypeAlias = tuple[tuple[Op, float], ...]  # in per cent
 
@@ -50,7 +50,7 @@ def check_shares(name: str, shares: Sequence[float]) -> None:
         raise InputError(f"{name} must be shares of 100 per cent, not {', '.join(map(str, shares))}")
 
 
-def check_operators(name: str, shares: OperatorShares, kind: Kind) -> None:
+def check_operators(name: str, shares: OperatorShares, kind: ValueType) -> None:
     """Check that constraints on values of this kind may have these operators."""
     check_shares(name, [share for _, share in shares])
     for op, _ in shares:

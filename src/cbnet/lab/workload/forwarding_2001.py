@@ -17,7 +17,7 @@ from cbnet.lab.workload.scenario import Domain, Scenario
 from cbnet.lab.workload.spread import dealt
 from cbnet.lab.workload.words import words
 from cbnet.language.constraint import Op
-from cbnet.language.values import Kind
+from cbnet.language.values import ValueType
 
 _DO = ((Op.EQ, 60.0), (Op.LT, 20.0), (Op.GT, 20.0))
 _DO_BOOL = ((Op.EQ, 100.0),)
@@ -47,8 +47,8 @@ class Forwarding2001:
         checks.check_sizes(f"CN = {self.CN}", _inclusive(self.CN))
         checks.check_names(f"AN = {self.AN}", _inclusive(self.AN), self.A)
         checks.check_shares("DT", self.DT)
-        checks.check_operators("DO", self.DO, Kind.STRING)
-        checks.check_operators("DO", self.DO, Kind.NUMBER)
+        checks.check_operators("DO", self.DO, ValueType.STRING)
+        checks.check_operators("DO", self.DO, ValueType.NUMBER)
         dealt(self.F, self.I)  # checks both
 
     def scenario(self) -> Scenario:

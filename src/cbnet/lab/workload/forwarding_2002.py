@@ -17,7 +17,7 @@ from cbnet.lab.workload.scenario import Domain, Scenario
 from cbnet.lab.workload.spread import Spread, dealt, drawn
 from cbnet.lab.workload.words import words
 from cbnet.language.constraint import Op
-from cbnet.language.values import Kind
+from cbnet.language.values import ValueType
 
 _D_OI = ((Op.EQ, 60.0), (Op.LT, 20.0), (Op.GT, 20.0))
 _D_OS = (
@@ -61,8 +61,8 @@ class Forwarding2002:
         checks.check_names(f"a_h = {self.a_h}", self._attributes, self.names)
         checks.check_zipf(self.zipf)
         checks.check_shares("D_t", self.D_t)
-        checks.check_operators("D_os", self.D_os, Kind.STRING)
-        checks.check_operators("D_oi", self.D_oi, Kind.NUMBER)
+        checks.check_operators("D_os", self.D_os, ValueType.STRING)
+        checks.check_operators("D_oi", self.D_oi, ValueType.NUMBER)
         self._spread()  # checks I, F, f_l and f_h
 
     def scenario(self) -> Scenario:

@@ -1,4 +1,4 @@
-"""Rows: which filters of a disjunction are redundant? Filters as rows of words, for the kernel.
+"""FilterRows: which filters of a disjunction are redundant? Filters as rows of words, for the kernel.
 
 A word is a symbol, the number of an attribute's name or of a tag, and a shape: what is asked of it.
 Names and tags have different symbols; a tag has the shape of `exists`.
@@ -33,7 +33,7 @@ def symbol_of(word: int) -> int:
     return word >> 32
 
 
-class Rows:
+class FilterRows:
     """The filters of a disjunction, each reduced by itself.
 
         words   │ x:> 5  y:= 1 │ x:> 3  x:< 9 │ … │ x:> 3 and < 9      uint64, sorted by symbol in each filter

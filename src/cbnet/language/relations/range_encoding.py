@@ -17,9 +17,9 @@ from cbnet._kernels import reduce_ranges as contained
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Kind, Value
+from cbnet.language.values import Value, ValueType
 
-_Key: TypeAlias = tuple[Op, Kind | None, Value | None]  # with the kind, since 1 equals True
+_Key: TypeAlias = tuple[Op, ValueType | None, Value | None]  # with the kind, since 1 equals True
 
 EXISTS = 0  # the shape of `exists`, and of a tag
 
@@ -87,7 +87,7 @@ class Shapes:
 class _Parts(NamedTuple):
     """A shape in values, not yet in ranks. Strings have texts, and end before `high`; others end with it."""
 
-    kind: Kind | None
+    kind: ValueType | None
     asks: int
     operand: Any = None
     first: Any = None
@@ -117,7 +117,7 @@ def _parts(attribute: AttributeRange, test: Constraint | None) -> _Parts:
         return _Parts(attribute.kind, asks, operand, first, last, first, last, is_bounded, excluded)
     ends = (first, last, typed.low, typed.high)
     return _Parts(
-        Kind.STRING, asks, operand, *ends, is_bounded, excluded, typed.stem, typed.suffix or None, typed.pieces
+        ValueType.STRING, asks, operand, *ends, is_bounded, excluded, typed.stem, typed.suffix or None, typed.pieces
     )
 
 
@@ -135,18 +135,18 @@ def _asked(test: Constraint | None) -> tuple[int, Value | None]:
     if test is None or test.op is Op.EXISTS:
         return _ALL, None
     asks = _ASKS.get(test.op, _BETWEEN)
-    if test.kind is Kind.BOOL or (asks != _OTHER_THAN and test.value == ""):
+    if test.kind is ValueType.BOOL or (asks != _OTHER_THAN and test.value == ""):
         asks = _BETWEEN  # `!= true` is `= false`, and every string contains ""
     return asks, None if asks == _BETWEEN else test.value
 
 
 def _packed(shapes: Sequence[_Parts]) -> contained.Shapes:
-    numbers, strings = _sorted_values(shapes, Kind.NUMBER), _sorted_values(shapes, Kind.STRING)
+    numbers, strings = _sorted_values(shapes, ValueType.NUMBER), _sorted_values(shapes, ValueType.STRING)
     first_string = _FIRST_NUMBER + len(numbers)
-    ranks: dict[Kind | None, dict[Any, int]] = {
-        Kind.BOOL: {False: 0, True: 1},
-        Kind.NUMBER: {number: rank for rank, number in enumerate(numbers, _FIRST_NUMBER)},
-        Kind.STRING: {string: rank for rank, string in enumerate(strings, first_string)},
+    ranks: dict[ValueType | None, dict[Any, int]] = {
+        ValueType.BOOL: {False: 0, True: 1},
+        ValueType.NUMBER: {number: rank for rank, number in enumerate(numbers, _FIRST_NUMBER)},
+        ValueType.STRING: {string: rank for rank, string in enumerate(strings, first_string)},
         None: {_EMPTY: _EMPTY, _ANY: _ANY},
     }
     rows = [_ranked(parts, ranks[parts.kind], first_string + len(strings)) for parts in shapes]
@@ -167,7 +167,7 @@ def _packed(shapes: Sequence[_Parts]) -> contained.Shapes:
     return contained.Shapes(arrays, _FIRST_NUMBER, first_string)
 
 
-def _sorted_values(shapes: Iterable[_Parts], kind: Kind) -> list[Any]:
+def _sorted_values(shapes: Iterable[_Parts], kind: ValueType) -> list[Any]:
     found = set(chain.from_iterable(parts.values() for parts in shapes if parts.kind is kind))
     return sorted(found - {None})
 
@@ -176,7 +176,7 @@ def _ranked(parts: _Parts, ranks: Mapping[Any, int], end: int) -> tuple[Any, ...
     """Return the ranks of all values, those of a collection in a list."""
     rank = ranks.__getitem__
     low = high = 0
-    if parts.kind is Kind.STRING:
+    if parts.kind is ValueType.STRING:
         low, high = rank(parts.low), end if parts.high is None else rank(parts.high)
     elif parts.kind is not None:
         low, high = rank(parts.low), rank(parts.high) + 1

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from cbnet.language.relations.ranges import AttributeRange, Range
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Kind, Value
+from cbnet.language.values import Value, ValueType
 
 Ranges: TypeAlias = Mapping[str, AttributeRange]
 _LOOKED_UP = 8  # characters; with 6 or more, few firsts contain a text by chance
@@ -34,7 +34,7 @@ class Candidates:
 
     def __init__(self, filters: Sequence[Ranges | None]) -> None:
         self._unsatisfiable = [position for position, attributes in enumerate(filters) if attributes is None]
-        groups: dict[tuple[str, Kind], list[tuple[int, Range]]] = defaultdict(list)
+        groups: dict[tuple[str, ValueType], list[tuple[int, Range]]] = defaultdict(list)
         for position, attributes in enumerate(filters):
             for name, attribute in (attributes or {}).items():
                 if attribute.kind is not None and attribute.typed is not None:

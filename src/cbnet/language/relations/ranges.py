@@ -14,7 +14,7 @@ from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Kind, Value
+from cbnet.language.values import Value, ValueType
 
 
 class Range(Protocol):
@@ -87,10 +87,10 @@ class BoolRange:
         return [place for place, first, last in shown if first in self._members and last in self._members]
 
 
-_RANGES: dict[Kind, type[BoolRange | NumberRange | StringRange]] = {
-    Kind.BOOL: BoolRange,
-    Kind.NUMBER: NumberRange,
-    Kind.STRING: StringRange,
+_RANGES: dict[ValueType, type[BoolRange | NumberRange | StringRange]] = {
+    ValueType.BOOL: BoolRange,
+    ValueType.NUMBER: NumberRange,
+    ValueType.STRING: StringRange,
 }
 
 
@@ -102,7 +102,7 @@ class AttributeRange:
     def __init__(self, constraints: Iterable[Constraint]) -> None:
         asked = [constraint for constraint in constraints if constraint.kind is not None]
         kinds = {constraint.kind for constraint in asked}
-        self.kind: Kind | None = None  # of no kind: any value, or none
+        self.kind: ValueType | None = None  # of no kind: any value, or none
         self.typed: Range | None = None
         if len(kinds) == 1:
             self.kind = asked[0].kind

@@ -19,7 +19,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.constraint_group import Rules as Rules
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.language.relations.filter_encoding import Rows, symbol_of, word
+from cbnet.language.relations.filter_encoding import FilterRows, symbol_of, word
 from cbnet.language.relations.range_encoding import EXISTS, Shapes
 
 
@@ -30,7 +30,7 @@ def reduce(predicate: PredicateLike, rules: Rules = "full") -> Predicate:
     filters = as_predicate(predicate).filters
     coder = _Coder()
     words, offsets = coder.rows(filters)
-    rows = Rows(words, offsets, coder.shapes, rules)
+    rows = FilterRows(words, offsets, coder.shapes, rules)
     needed = rows.needed()
     return Predicate(coder.only(filter, rows.words(row)) for row, filter in enumerate(filters) if needed[row])
 
@@ -38,7 +38,7 @@ def reduce(predicate: PredicateLike, rules: Rules = "full") -> Predicate:
 def plain_needed(order: Sequence[int], covers: Callable[[int, int], bool]) -> set[int]:
     """Return which filters no other one covers; of those that cover each other, the first in order.
 
-    The specification of the kernel behind `Rows.needed`: it asks every pair.
+    The specification of the kernel behind `FilterRows.needed`: it asks every pair.
     """
     kept = list(order)
     for wide in order:

@@ -20,7 +20,7 @@ from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.ranges import BoolRange, by_name
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Kind, Value
+from cbnet.language.values import Value, ValueType
 
 DEFAULT_BUDGET = 1_000  # values chosen anew
 
@@ -124,23 +124,23 @@ def _choice(demand: _Demand) -> Value | None:
     return next((value for kind in _kinds(demand) if (value := _value(kind, demand)) is not None), None)
 
 
-def _kinds(demand: _Demand) -> Iterator[Kind]:
+def _kinds(demand: _Demand) -> Iterator[ValueType]:
     """Yield the types that the value may have, those that nothing is said of first."""
     wanted = {constraint.kind for constraint in demand.wanted if constraint.kind is not None}
     refused = {constraint.kind for constraint in demand.unwanted}
-    for kind in sorted((Kind.NUMBER, Kind.STRING, Kind.BOOL), key=lambda kind: kind in refused):
+    for kind in sorted((ValueType.NUMBER, ValueType.STRING, ValueType.BOOL), key=lambda kind: kind in refused):
         if wanted <= {kind}:
             yield kind
 
 
-def _value(kind: Kind, demand: _Demand) -> Value | None:
+def _value(kind: ValueType, demand: _Demand) -> Value | None:
     """Return a value of this type that meets the demand."""
     wanted = [constraint for constraint in demand.wanted if constraint.op is not Op.EXISTS]
     unwanted = [constraint for constraint in demand.unwanted if constraint.kind is kind]
-    if kind is Kind.STRING:
+    if kind is ValueType.STRING:
         return StringRange(wanted, unwanted).member
     constraints = wanted + [_opposite(constraint) for constraint in unwanted]
-    return NumberRange(constraints).witness() if kind is Kind.NUMBER else BoolRange(constraints).first
+    return NumberRange(constraints).witness() if kind is ValueType.NUMBER else BoolRange(constraints).first
 
 
 def _opposite(constraint: Constraint) -> Constraint:

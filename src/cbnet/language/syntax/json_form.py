@@ -22,10 +22,10 @@ from typing import Any
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.limits import DEFAULT_LIMITS, Limits, checked_limits
+from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import RESERVED_NAME, checked_name, checked_tags, checked_value
+from cbnet.language.values import RESERVED_NAME, validate_name, validate_tags, validate_value
 
 _TAG = "#"
 _SCALARS = 'write a "string", a number as in 0.5, true or false'
@@ -60,7 +60,7 @@ def predicate_to_json(predicate: Predicate) -> str:
 
 def predicate_from_json(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate that a JSON text says, in the form of `predicate_to_json`."""
-    checked_limits(limits).check_text(text)
+    validate_limits(limits).check_text(text)
     try:
         filters = json.loads(text, object_pairs_hook=_once_each)
     except json.JSONDecodeError as error:
@@ -150,14 +150,14 @@ class _Members:
             raise self._error("expected a name in double quotes", self._at)
         start = self._at
         name = str(self._string())
-        return name if name == RESERVED_NAME else str(self._checked(start, checked_name, name))
+        return name if name == RESERVED_NAME else str(self._checked(start, validate_name, name))
 
     def _member(self, name: str) -> Any:
         self._skip()
         start = self._at
         if name == RESERVED_NAME:
-            return self._checked(start, checked_tags, self._tags())
-        return self._checked(start, checked_value, self._scalar(name), name)
+            return self._checked(start, validate_tags, self._tags())
+        return self._checked(start, validate_value, self._scalar(name), name)
 
     def _scalar(self, name: str) -> Any:
         first = self._text[self._at : self._at + 1]

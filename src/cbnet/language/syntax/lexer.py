@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from cbnet.errors import PredicateSyntaxError, ValueDomainError
 from cbnet.language.notation import KEYWORDS
-from cbnet.language.values import Value, canonical, checked_value
+from cbnet.language.values import Value, canonical, validate_value
 
 
-class Lexeme(Enum):
+class TokenType(Enum):
     """The kind of a token."""
 
     KEYWORD = auto()
@@ -31,8 +31,8 @@ class Lexeme(Enum):
 class Token(NamedTuple):
     """A word of the text: what it is, what it means and where it stands."""
 
-    lexeme: Lexeme
-    meaning: Value
+    type: TokenType
+    value: Value
     position: int
     text: str
 
@@ -98,7 +98,7 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
             position = match.end()
     except PredicateSyntaxError as found:
         error = found
-    tokens.append(Token(Lexeme.END, "", position, ""))
+    tokens.append(Token(TokenType.END, "", position, ""))
     return tokens, error
 
 
@@ -107,23 +107,23 @@ def _token(match: re.Match[str], text: str) -> Token:
     if group == "word":
         return _word(word, position)
     if group == "number":
-        return Token(Lexeme.VALUE, _number(word, text, position), position, word)
+        return Token(TokenType.VALUE, _number(word, text, position), position, word)
     if group == "operator":
-        return Token(Lexeme.OPERATOR, word, position, word)
+        return Token(TokenType.OPERATOR, word, position, word)
     if group == "string":
-        return Token(Lexeme.VALUE, _unescaped(word[1:-1], text, position + 1), position, word)
+        return Token(TokenType.VALUE, _unescaped(word[1:-1], text, position + 1), position, word)
     if group == "backquoted":
-        return Token(Lexeme.NAME, _unescaped(word[1:-1], text, position + 1), position, word)
+        return Token(TokenType.NAME, _unescaped(word[1:-1], text, position + 1), position, word)
     if group == "tag":
         label = _unescaped(word[2:-1], text, position + 2) if word.startswith('#"') else word[1:]
-        return Token(Lexeme.TAG, label, position, word)
-    return Token(Lexeme.OPEN if group == "open" else Lexeme.CLOSE, word, position, word)
+        return Token(TokenType.TAG, label, position, word)
+    return Token(TokenType.OPEN if group == "open" else TokenType.CLOSE, word, position, word)
 
 
 def _word(word: str, position: int) -> Token:
     if word in ("true", "false"):
-        return Token(Lexeme.VALUE, word == "true", position, word)
-    return Token(Lexeme.KEYWORD if word in KEYWORDS else Lexeme.NAME, word, position, word)
+        return Token(TokenType.VALUE, word == "true", position, word)
+    return Token(TokenType.KEYWORD if word in KEYWORDS else TokenType.NAME, word, position, word)
 
 
 def _number(word: str, text: str, position: int) -> Value:
@@ -138,8 +138,8 @@ def _number(word: str, text: str, position: int) -> Value:
     is_integer = word.lstrip("-").isdigit()
     try:
         if is_integer and len(word) <= _MAX_DIGITS:
-            return checked_value(int(word), _shortened(word))
-        return canonical(checked_value(10**_MAX_DIGITS if is_integer else float(word), _shortened(word)))
+            return validate_value(int(word), _shortened(word))
+        return canonical(validate_value(10**_MAX_DIGITS if is_integer else float(word), _shortened(word)))
     except ValueDomainError as error:
         raise PredicateSyntaxError(error.problem, text, position, length=len(word), hint=error.hint) from None
 

@@ -18,18 +18,18 @@ from typing import TypeAlias
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language.constraint import Constraint, Op, refusal, takes
 from cbnet.language.filter import Filter
-from cbnet.language.limits import DEFAULT_LIMITS, Limits, checked_limits
+from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.advice import (
-    after_name_advice,
-    name_advice,
-    negation_advice,
-    operator_advice,
-    trailing_advice,
-    value_advice,
+from cbnet.language.syntax.hints import (
+    after_name_hint,
+    name_hint,
+    negation_hint,
+    operator_hint,
+    trailing_hint,
+    value_hint,
 )
-from cbnet.language.syntax.lexer import Lexeme, Token, tokenize
-from cbnet.language.values import RESERVED_NAME, kind
+from cbnet.language.syntax.lexer import Token, TokenType, tokenize
+from cbnet.language.values import RESERVED_NAME, value_type
 
 _OPERATORS = {op.value: op for op in Op if op is not Op.EXISTS}
 _JOINTS = frozenset({"&&", "&", "||", "|"})  # they join terms elsewhere, and are no operators of ours
@@ -45,7 +45,7 @@ _TRUE: list[_Draft] = [()]
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate that a text says."""
-    checked_limits(limits).check_text(text)
+    validate_limits(limits).check_text(text)
     return Predicate(map(_filter, _Parser(text, limits).parse()))
 
 
@@ -86,7 +86,7 @@ class _Parser:
             )
         is_more = True
         while is_more:
-            if self._peek().lexeme is Lexeme.OPEN:
+            if self._peek().type is TokenType.OPEN:
                 self._open()
             else:
                 self._frames[-1].factors.append(self._term())
@@ -111,11 +111,11 @@ class _Parser:
                 self._frames[-1].first = self._peek()
                 return True
             token = self._peek()
-            if token.lexeme is Lexeme.CLOSE and len(self._frames) > 1:
+            if token.type is TokenType.CLOSE and len(self._frames) > 1:
                 self._take()
                 alternatives = self._end_disjunction()
                 self._frames[-1].factors.append(alternatives)
-            elif token.lexeme is not Lexeme.END:
+            elif token.type is not TokenType.END:
                 raise self._trailing()
             elif len(self._frames) > 1:
                 raise self._error(
@@ -173,14 +173,14 @@ class _Parser:
 
     def _term(self) -> list[_Draft]:
         token = self._peek()
-        if token.lexeme is Lexeme.TAG:
+        if token.type is TokenType.TAG:
             return [(self._tag(),)]
-        if token.lexeme is Lexeme.VALUE and isinstance(token.meaning, bool):
+        if token.type is TokenType.VALUE and isinstance(token.value, bool):
             return self._constant()
         if self._accept("exists"):
             return [(Constraint(self._name(), Op.EXISTS),)]
         if token.text in ("not", "!") or (token.text == "NOT" and not self._is_operator(1)):
-            raise self._error("there is no negation", hint=negation_advice(self._tokens[self._next + 1 :][:4]))
+            raise self._error("there is no negation", hint=negation_hint(self._tokens[self._next + 1 :][:4]))
         return [(self._constraint(),)]
 
     def _constant(self) -> list[_Draft]:
@@ -191,58 +191,58 @@ class _Parser:
                 token,
                 hint=f"write `` `{token.text}` `` in backquotes to use it as a name",
             )
-        return [()] if token.meaning else []
+        return [()] if token.value else []
 
     def _tag(self) -> str:
         token = self._take()
         if self._is_operator():
             raise self._error("a tag has no value", hint=f"write `{token.text}` alone, or an attribute without `#`")
-        return str(token.meaning)
+        return str(token.value)
 
     def _constraint(self) -> Constraint:
         name = self._name()
         op = self._operator()
         token = self._peek()
-        if token.lexeme is not Lexeme.VALUE:
+        if token.type is not TokenType.VALUE:
             raise self._error(
-                "a value is missing" if token.lexeme is Lexeme.END else "expected a value",
-                hint=value_advice(token),
+                "a value is missing" if token.type is TokenType.END else "expected a value",
+                hint=value_hint(token),
             )
         self._take()
-        if not takes(op, kind(token.meaning)):
-            problem, hint = refusal(op, token.meaning)
+        if not takes(op, value_type(token.value)):
+            problem, hint = refusal(op, token.value)
             raise self._error(problem, token, hint=hint)
-        return Constraint(name, op, token.meaning)
+        return Constraint(name, op, token.value)
 
     def _name(self) -> str:
         token = self._peek()
-        if token.lexeme is not Lexeme.NAME:
-            problem = "the text ends too early" if token.lexeme is Lexeme.END else "expected a name"
-            raise self._error(problem, hint=name_advice(self._tokens[self._next :][:3]))
-        if token.meaning == RESERVED_NAME:
+        if token.type is not TokenType.NAME:
+            problem = "the text ends too early" if token.type is TokenType.END else "expected a name"
+            raise self._error(problem, hint=name_hint(self._tokens[self._next :][:3]))
+        if token.value == RESERVED_NAME:
             raise self._error("the name `#` is reserved for tags", hint="write #name for a tag")
-        return str(self._take().meaning)
+        return str(self._take().value)
 
     def _operator(self) -> Op:
         token = self._peek()
-        if token.lexeme is not Lexeme.OPERATOR:
-            problem = "an operator is missing" if token.lexeme is Lexeme.END else "expected an operator"
-            raise self._error(problem, hint=after_name_advice(self._tokens[self._next - 1 :][:4]))
+        if token.type is not TokenType.OPERATOR:
+            problem = "an operator is missing" if token.type is TokenType.END else "expected an operator"
+            raise self._error(problem, hint=after_name_hint(self._tokens[self._next - 1 :][:4]))
         if token.text not in _OPERATORS:
-            raise self._error(f"unknown operator `{token.text}`", hint=operator_advice(token.text))
+            raise self._error(f"unknown operator `{token.text}`", hint=operator_hint(token.text))
         return _OPERATORS[self._take().text]
 
     def _trailing(self) -> PredicateSyntaxError:
         """Return the error for a token that stands where a conjunction should go on or end."""
         token = self._peek()
-        if token.lexeme is Lexeme.CLOSE:
+        if token.type is TokenType.CLOSE:
             return self._error("the parenthesis was not opened", hint="remove `)`, or write `(` before")
-        hint = trailing_advice(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
+        hint = trailing_hint(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
         return self._error("expected `and`, `or` or the end", hint=hint)
 
     def _is_operator(self, ahead: int = 0) -> bool:
         token = self._tokens[self._next + ahead]
-        return token.lexeme is Lexeme.OPERATOR and token.text not in _JOINTS
+        return token.type is TokenType.OPERATOR and token.text not in _JOINTS
 
     def _peek(self) -> Token:
         return self._tokens[self._next]
@@ -253,12 +253,12 @@ class _Parser:
 
     def _accept(self, keyword: str) -> bool:
         token = self._peek()
-        accepted = token.lexeme is Lexeme.KEYWORD and token.text == keyword
+        accepted = token.type is TokenType.KEYWORD and token.text == keyword
         self._next += accepted
         return accepted
 
     def _error(self, problem: str, token: Token | None = None, *, hint: str | None = None) -> PredicateSyntaxError:
-        if self._lexical_error and self._peek().lexeme is Lexeme.END:
+        if self._lexical_error and self._peek().type is TokenType.END:
             return self._lexical_error
         token = token or self._peek()
         return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)

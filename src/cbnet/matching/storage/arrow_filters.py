@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from cbnet.errors import InputError
 from cbnet.language.constraint import Op
-from cbnet.language.values import RESERVED_NAME, Kind
+from cbnet.language.values import RESERVED_NAME, ValueType
 from cbnet.matching.storage.codes import TESTS, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts, assemble, packed_texts, sorted_numbers, split_ints
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
 
 _VALUES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "string": pa.string()}
-_KINDS = {"bool": Kind.BOOL, "int": Kind.NUMBER, "float": Kind.NUMBER, "string": Kind.STRING}
+_KINDS = {"bool": ValueType.BOOL, "int": ValueType.NUMBER, "float": ValueType.NUMBER, "string": ValueType.STRING}
 _TAG = "#"
 _REFUSED = 255  # not a test
 
@@ -156,7 +156,7 @@ def _tests_of(op: str) -> list[int]:
     if op == _TAG:
         return [Test.TAG, _REFUSED, _REFUSED, _REFUSED]
     known = next((known for known in Op if known.value == op), None)
-    return [TESTS.get((known, kind), _REFUSED) if known else _REFUSED for kind in (None, *Kind)]
+    return [TESTS.get((known, kind), _REFUSED) if known else _REFUSED for kind in (None, *ValueType)]
 
 
 def _encoded(column: pa.Array) -> pa.DictionaryArray:

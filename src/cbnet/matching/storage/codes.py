@@ -18,7 +18,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.values import Kind, Value
+from cbnet.language.values import Value, ValueType
 
 SYMBOL_SHIFT, TEST_SHIFT = 38, 32
 MAX_SYMBOLS, MAX_CONSTANTS = 1 << 26, 1 << 31  # a doubled place in a list still fits in 32 bits
@@ -48,15 +48,15 @@ class Test(IntEnum):
 
 
 _ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
-TESTS: dict[tuple[Op, Kind | None], Test] = {
+TESTS: dict[tuple[Op, ValueType | None], Test] = {
     (Op.EXISTS, None): Test.EXISTS,
-    (Op.EQ, Kind.BOOL): Test.BOOL_EQ,
-    (Op.NE, Kind.BOOL): Test.BOOL_EQ,
-    (Op.PREFIX, Kind.STRING): Test.PREFIX,
-    (Op.SUFFIX, Kind.STRING): Test.SUFFIX,
-    (Op.SUBSTRING, Kind.STRING): Test.SUBSTRING,
-    **{(op, Kind.NUMBER): Test(Test.NUMBER_EQ + place) for place, op in enumerate(_ORDER)},
-    **{(op, Kind.STRING): Test(Test.STRING_EQ + place) for place, op in enumerate(_ORDER)},
+    (Op.EQ, ValueType.BOOL): Test.BOOL_EQ,
+    (Op.NE, ValueType.BOOL): Test.BOOL_EQ,
+    (Op.PREFIX, ValueType.STRING): Test.PREFIX,
+    (Op.SUFFIX, ValueType.STRING): Test.SUFFIX,
+    (Op.SUBSTRING, ValueType.STRING): Test.SUBSTRING,
+    **{(op, ValueType.NUMBER): Test(Test.NUMBER_EQ + place) for place, op in enumerate(_ORDER)},
+    **{(op, ValueType.STRING): Test(Test.STRING_EQ + place) for place, op in enumerate(_ORDER)},
 }
 _OPS = {test: op for (op, _), test in TESTS.items() if (op, test) != (Op.NE, Test.BOOL_EQ)}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
-from cbnet.language.values import Kind, Value
+from cbnet.language.values import Value, ValueType
 from cbnet.matching.storage.codes import TESTS, Test, constraint_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Tests: TypeAlias = frozenset[tuple[str, int, Value | None]]
 
 _TAG, _BOOL = int(Test.TAG), int(Test.BOOL_EQ)
-_CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in Kind]
+_CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in ValueType]
 
 
 def encode_filter(filter: Filter) -> Tests:

@@ -36,7 +36,7 @@ from cbnet.errors import InputError
 from cbnet.files import check_keys, read_toml
 from cbnet.network.service.process_network import Data
 from cbnet.topology import Graph, topology
-from cbnet.topology.graph.generators import KINDS
+from cbnet.topology.graph.generators import GENERATORS
 
 VERSION = 1
 NAME = "network.toml"
@@ -145,7 +145,7 @@ def _table(said: dict[str, Any], name: str) -> dict[str, Any]:
 def _graph(text: str, folder: Path) -> str:
     """Return the text that names a graph, with the folder of the network if it is a file."""
     kind, colon, _ = text.partition(":")
-    return text if colon and kind in KINDS else str(folder / text)
+    return text if colon and kind in GENERATORS else str(folder / text)
 
 
 def _ports(said: Any, names: set[str]) -> dict[str, int]:

@@ -22,7 +22,7 @@ from cbnet.pipeline.population import population
 from cbnet.pipeline.run.tree_curves import KS
 from cbnet.pipeline.spark.results import is_local
 from cbnet.pipeline.tables.tree_targets import MOST_TREES
-from cbnet.topology.graph.generators import KINDS
+from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
 
 Name = str | int
@@ -269,7 +269,7 @@ def _check_source(
 def _with_places(config: Config, path: Path, document: TomlDocument) -> Config:
     """Return a configuration with whole paths, after checking what needs this machine's files."""
     network = config.network
-    if network.graph.partition(":")[0] not in KINDS:
+    if network.graph.partition(":")[0] not in GENERATORS:
         network = msgspec.structs.replace(network, graph=_placed(network.graph, path))
     if network.users:
         network = msgspec.structs.replace(network, users=_placed(network.users, path))

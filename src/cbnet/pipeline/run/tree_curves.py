@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from cbnet.pipeline.spark.tasks import run_tasks
 from cbnet.topology import Graph, Ties, root_classes
-from cbnet.topology.survey.findings import Findings
 from cbnet.topology.survey.survey import survey_selection
+from cbnet.topology.survey.tree_statistics import TreeStatistics
 
 KS = (8, 16, 32, 64, 128)
 
@@ -29,7 +29,7 @@ def tree_curves(
     sources: int | None = 200,
     selections: int = 20,
     seed: int = 0,
-) -> list[Findings]:
+) -> list[TreeStatistics]:
     """Return what `topology.tree_survey.survey` returns, which has the same arguments."""
     classes = root_classes(graph)
     tasks = [
@@ -39,7 +39,7 @@ def tree_curves(
     ]
     parts = run_tasks(spark, tasks)
     of_rules = [parts[start : start + selections] for start in range(0, len(parts), selections)]
-    return [Findings.merged(of_k) for of_rule in of_rules for of_k in zip(*of_rule, strict=True)]
+    return [TreeStatistics.merged(of_k) for of_rule in of_rules for of_k in zip(*of_rule, strict=True)]
 
 
 def _selection(
@@ -50,5 +50,5 @@ def _selection(
     sources: int | None,
     seed: int,
     selection: int,
-) -> list[Findings]:
+) -> list[TreeStatistics]:
     return survey_selection(graph, classes, ks, ties, sources=sources, seed=seed, selection=selection)

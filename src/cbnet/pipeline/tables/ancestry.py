@@ -26,7 +26,7 @@ Numbers: TypeAlias = NDArray[np.integer]
 def parent_minima(tree: Tree) -> Minima:
     """Return the smallest place of a parent over 1, 2, 4 … places from each: int32[levels, places]."""
     parents = np.zeros(len(tree.preorder), dtype=np.int32)
-    parents[1:] = tree.places[tree.parents[tree.preorder[1:]]]
+    parents[1:] = tree.positions[tree.parents[tree.preorder[1:]]]
     levels, half = [parents], 1
     while 2 * half <= len(parents):
         wider = levels[-1].copy()

@@ -21,7 +21,7 @@ def pairs_through(tree: Tree) -> NDArray[np.int64]:
     squares = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(squares, tree.parents[children], sizes[children] ** 2)
     squares += (reached - sizes) ** 2
-    return np.where(tree.places >= 0, ((reached - 1) ** 2 - squares) // 2, 0)
+    return np.where(tree.positions >= 0, ((reached - 1) ** 2 - squares) // 2, 0)
 
 
 def most_central_routers(tree: Tree) -> NDArray[np.int64]:

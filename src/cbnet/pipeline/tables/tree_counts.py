@@ -169,4 +169,4 @@ def _counts(marks: DataFrame, tree: Tree) -> EdgeCounts:
 def sums_below(tree: Tree, of_places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the sum of what is at the place of each node and below: int64[n]; 0 for nodes that are not reached."""
     sums = np.concatenate([[0], np.cumsum(of_places)])
-    return np.where(tree.places >= 0, sums[tree.places + tree.sizes] - sums[tree.places], 0)
+    return np.where(tree.positions >= 0, sums[tree.positions + tree.sizes] - sums[tree.positions], 0)

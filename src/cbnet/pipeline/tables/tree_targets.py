@@ -89,7 +89,7 @@ class Interfaces:
 def neighbour_of_nodes(tree: Tree, router: int) -> Ids:
     """Return the neighbour of a router toward each node: int32[n]; NOWHERE for itself and what is not reached."""
     parent = int(tree.parents[router])
-    found = np.where(tree.places >= 0, NOWHERE if parent == ROOT else parent, NOWHERE).astype(np.int32)
+    found = np.where(tree.positions >= 0, NOWHERE if parent == ROOT else parent, NOWHERE).astype(np.int32)
     for child in tree.children(router).tolist():
         found[tree.descendants(child)] = child
     found[router] = NOWHERE
@@ -103,5 +103,5 @@ def _check(trees: Sequence[Tree], routers: Sequence[int]) -> None:
         raise InputError("a router is named twice")
     for tree in trees:
         for router in routers:
-            if not 0 <= router < len(tree.parents) or tree.places[router] < 0:
+            if not 0 <= router < len(tree.parents) or tree.positions[router] < 0:
                 raise InputError(f"node {router} is not in the tree of {tree.root}")

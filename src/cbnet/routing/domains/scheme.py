@@ -35,7 +35,7 @@ from cbnet.routing.network import Network
 from cbnet.routing.scheme import Router, Scheme
 from cbnet.routing.state import State
 from cbnet.topology import shortest_path_trees
-from cbnet.topology.trees.domains import checked_domains, grow_domains
+from cbnet.topology.trees.domains import grow_domains, validate_domains
 
 _ANY = Message()  # a gateway commits all messages that enter by it to the same tree
 
@@ -131,7 +131,9 @@ class Domains(Scheme):
         """
         super().__init__(network)
         graph = network.graph
-        self.domains = grow_domains(graph, isqrt(len(graph))) if domains is None else checked_domains(graph, [*domains])
+        self.domains = (
+            grow_domains(graph, isqrt(len(graph))) if domains is None else validate_domains(graph, [*domains])
+        )
         count = int(self.domains.max()) + 1
         between = [int(graph.degrees.argmax())] if between is None else [*between]
         if not between:

@@ -23,7 +23,7 @@ from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import Analysis
 from cbnet.language.relations.reduction import reduce
-from cbnet.language.roles import MessageKind, Registered
+from cbnet.language.roles import MessageKind, Registration
 from cbnet.matching import Table
 
 Key = TypeVar("Key")
@@ -71,7 +71,7 @@ class FoldedFib:
     The tag of a kind of message is needed only where both subscriptions and offers are registered.
     """
 
-    def __init__(self, tables: Sequence[Mapping[int, Registered]]) -> None:
+    def __init__(self, tables: Sequence[Mapping[int, Registration]]) -> None:
         """Take a table for each tree."""
         said = {kind: [_of_kind(table, kind) for table in tables] for kind in _KINDS}
         predicates = [predicate for own in said.values() for table in own for predicate in table.values()]
@@ -96,7 +96,7 @@ class FoldedFib:
         return Table.build(self.entries, reduce=False)
 
 
-def _of_kind(table: Mapping[int, Registered], kind: MessageKind) -> dict[int, Predicate]:
+def _of_kind(table: Mapping[int, Registration], kind: MessageKind) -> dict[int, Predicate]:
     """Return the part of a table that a kind of message is matched with."""
-    said = {neighbour: each.asked_by(kind) for neighbour, each in table.items()}
+    said = {neighbour: each.predicate_for(kind) for neighbour, each in table.items()}
     return {neighbour: predicate for neighbour, predicate in said.items() if len(predicate)}

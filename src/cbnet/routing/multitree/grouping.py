@@ -81,5 +81,5 @@ class TreeClasses:
 def sums_below(tree: Tree, values: NDArray[Number]) -> NDArray[Number]:
     """Return the sum of values at and below each node, of the same type."""
     sums = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values[tree.preorder], dtype=values.dtype)])
-    below: NDArray[Number] = sums[tree.places + tree.sizes] - sums[tree.places]
+    below: NDArray[Number] = sums[tree.positions + tree.sizes] - sums[tree.positions]
     return below

@@ -19,18 +19,18 @@ from cbnet.topology import ROOT, Tree
 
 def locator(tree: Tree, u: int) -> int:
     """Return the locator of a node."""
-    return int(tree.places[u])
+    return int(tree.positions[u])
 
 
 def next_hop(tree: Tree, u: int, place: int) -> int | None:
     """Return the neighbour of u toward the node of a locator; None if that is u."""
-    first = int(tree.places[u])
+    first = int(tree.positions[u])
     if place == first:
         return None
     if not first < place < first + int(tree.sizes[u]):
         return int(tree.parents[u])
     children = tree.children(u)
-    return int(children[np.searchsorted(tree.places[children], place, side="right") - 1])
+    return int(children[np.searchsorted(tree.positions[children], place, side="right") - 1])
 
 
 def identifiers(tree: Tree, u: int) -> int:

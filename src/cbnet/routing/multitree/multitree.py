@@ -25,7 +25,7 @@ from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.language.roles import Registered
+from cbnet.language.roles import Registration
 from cbnet.routing.header import Header
 from cbnet.routing.interests import Interests
 from cbnet.routing.multitree import locators
@@ -106,12 +106,12 @@ class MultiTreeRouter(Router):
         found = [w for w in self._offers[header.tree].match(request) if w != header.last_hop]
         return [self._choice.choose(found)] if found else []
 
-    def fib(self, tree: int) -> dict[int, Registered]:
+    def fib(self, tree: int) -> dict[int, Registration]:
         """Return the forwarding table for a tree: what is registered behind each neighbour, reduced."""
         scheme, nothing = self._scheme, Predicate()
         subscriptions, offers = (each.disjunctions(self.u, tree) for each in (scheme.subscriptions, scheme.offers))
         neighbours = sorted({*subscriptions, *offers})
-        return {w: Registered(subscriptions.get(w, nothing), offers.get(w, nothing)) for w in neighbours}
+        return {w: Registration(subscriptions.get(w, nothing), offers.get(w, nothing)) for w in neighbours}
 
     def folded(self) -> FoldedFib:
         """Return one forwarding table for all trees."""

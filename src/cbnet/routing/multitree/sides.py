@@ -29,7 +29,7 @@ class Sides:
     def __init__(self, tree: Tree, nodes: Ids) -> None:
         """Take the node of each thing: int32[things]."""
         self.tree = tree
-        at = tree.places[nodes]
+        at = tree.positions[nodes]
         self.order: Places = np.argsort(at, kind="stable")
         self._at = at[self.order]
 
@@ -65,7 +65,7 @@ class Sides:
 
     def _parts(self, nodes: NDArray[np.integer]) -> tuple[Places, Places]:
         """Return where what is at and below each node begins and ends, in `order`."""
-        places = self.tree.places[nodes]
+        places = self.tree.positions[nodes]
         return np.searchsorted(self._at, places), np.searchsorted(self._at, places + self.tree.sizes[nodes])
 
 
@@ -73,7 +73,7 @@ def lengths_on_tree(tree: Tree, u: int, nodes: Ids) -> Places:
     """Return the lengths of the ways from u to some nodes on a tree: int64[nodes]."""
     shared = np.zeros(len(nodes), dtype=np.int64)  # from the root to where the ways to u and to the node part
     for ancestor in tree.path(u):
-        below = tree.places[nodes] - tree.places[ancestor]
+        below = tree.positions[nodes] - tree.positions[ancestor]
         shared[(below >= 0) & (below < tree.sizes[ancestor])] = tree.distances[ancestor]
     lengths: Places = tree.distances[u] + tree.distances[nodes] - 2 * shared
     return lengths

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cbnet.errors import InputError
 from cbnet.language.constraint import Constraint
 from cbnet.language.relations.constraint_group import Rules
-from cbnet.language.relations.filter_encoding import Rows
+from cbnet.language.relations.filter_encoding import FilterRows
 from cbnet.language.relations.range_encoding import EXISTS, Shapes
 from cbnet.language.values import Value
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
@@ -56,7 +56,7 @@ class Predicates:
         """Return α of the first n predicates for each n of `counts`, which rise; equal predicates count each."""
         if list(counts) != sorted(counts) or not 1 <= min(counts, default=1) <= max(counts, default=1) <= len(self):
             raise InputError(f"numbers of predicates rise from 1 to at most {len(self):,}, not as in {list(counts)}")
-        rows = Rows(self._words, self._offsets, self._shapes, rules)
+        rows = FilterRows(self._words, self._offsets, self._shapes, rules)
         sizes = np.array(rows.sizes)
         found = []
         for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):

@@ -62,7 +62,7 @@ class _Owned:
         self._descriptors = descriptors
         self._joins = Joins(tree)
         self._bits = len(tree.preorder).bit_length()
-        self._keys = np.sort(descriptors.sets.astype(np.int64) << self._bits | tree.places[descriptors.owners])
+        self._keys = np.sort(descriptors.sets.astype(np.int64) << self._bits | tree.positions[descriptors.owners])
         self._sets, self._places = self._keys >> self._bits, self._keys & (1 << self._bits) - 1
 
     def marks_below(self) -> Numbers:

@@ -25,7 +25,7 @@ class Joins:
 
     def __init__(self, tree: Tree) -> None:
         depths = tree.hops[tree.preorder].astype(np.int64)
-        parents = tree.places[tree.parents[tree.preorder]].astype(np.int64)  # that of the root is never asked for
+        parents = tree.positions[tree.parents[tree.preorder]].astype(np.int64)  # that of the root is never asked for
         self._nodes = len(depths)
         levels = [depths * self._nodes + parents]  # the least deep, with the place of its parent
         half = 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cbnet.errors import InputError
 from cbnet.topology.graph.edges import Relation
 from cbnet.topology.graph.graph import Graph, Ids, Lengths
-from cbnet.topology.graph.traversal import Growth
+from cbnet.topology.graph.traversal import Traversal
 
 _LARGE, _SMALL = 50, 5
 
@@ -53,12 +53,12 @@ def as_classes(graph: Graph) -> NDArray[np.int8]:
 def customer_trees(graph: Graph) -> Lengths:
     """Return the size of the customer tree of each AS: int64[n]."""
     offsets, targets = _customers(graph)
-    growth = Growth(offsets, targets, graph.weights[:0])
+    traversal = Traversal(offsets, targets, graph.weights[:0])
     sizes = np.zeros(len(graph), dtype=np.int64)
     for provider in np.flatnonzero(np.diff(offsets)).tolist():
-        reached = growth.grow(provider)
+        reached = traversal.visit(provider)
         sizes[provider] = len(reached) - 1
-        growth.forget(reached)
+        traversal.reset(reached)
     return sizes
 
 

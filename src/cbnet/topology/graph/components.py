@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cbnet.topology.graph.graph import Graph, Ids
-from cbnet.topology.graph.traversal import UNREACHED, Growth
+from cbnet.topology.graph.traversal import UNREACHED, Traversal
 
 
 def components(graph: Graph) -> list[Ids]:
     """Return the nodes of each component, ascending; the largest component first, then by the smallest node."""
-    growth = Growth(graph.offsets, graph.targets, graph.weights[:0])
-    found = [np.sort(growth.grow(root)) for root in range(len(graph)) if growth.parents[root] == UNREACHED]
+    traversal = Traversal(graph.offsets, graph.targets, graph.weights[:0])
+    found = [np.sort(traversal.visit(root)) for root in range(len(graph)) if traversal.parents[root] == UNREACHED]
     return sorted(found, key=len, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Edges: what is said about the edges of a graph, and which of it is a mistake?
+"""EdgeSet: what is said about the edges of a graph, and which of it is a mistake?
 
 Nodes have names: numbers or texts; a text that is a whole number, such as "12", is that number.
 An edge has two ends, a length (its weight) and, between ASes, a relation. The rules:
@@ -22,7 +22,7 @@ from cbnet.errors import FileError, InputError
 
 Name: TypeAlias = str | int
 Weight: TypeAlias = int | Fraction
-GivenWeight: TypeAlias = int | float | str | Decimal | Fraction
+WeightLike: TypeAlias = int | float | str | Decimal | Fraction
 
 _SHOWN = 20  # mistakes of one file
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -53,12 +53,12 @@ class Edge(NamedTuple):
     line: int | None
 
 
-class Edges:
+class EdgeSet:
     """The edges of a graph as they are said, one after the other, and all the mistakes in them."""
 
     def __init__(self, file: str | None = None) -> None:
         self.numbers: dict[Name, int] = {}  # of the nodes, as they are met
-        self.said: dict[tuple[int, int], Edge] = {}  # by the smaller number, then the larger
+        self.by_ends: dict[tuple[int, int], Edge] = {}  # by the smaller number, then the larger
         self.repeated = 0
         self._file = file
         self._mistakes: list[InputError] = []
@@ -67,7 +67,7 @@ class Edges:
         self,
         u: Name,
         v: Name,
-        weight: GivenWeight = 1,
+        weight: WeightLike = 1,
         *,
         relation: Relation | None = None,
         line: int | None = None,
@@ -86,14 +86,14 @@ class Edges:
 
     def node(self, name: Name) -> int:
         """Add a node, if there is none of that name; return its number."""
-        return self.numbers.setdefault(checked_name(name), len(self.numbers))
+        return self.numbers.setdefault(canonical_name(name), len(self.numbers))
 
     def has_node(self, name: Name) -> bool:
         """Return whether there is a node of that name."""
-        return checked_name(name) in self.numbers
+        return canonical_name(name) in self.numbers
 
     def _add(self, first: int, second: int, edge: Edge, ends: str) -> None:
-        before = self.said.setdefault((first, second), edge)
+        before = self.by_ends.setdefault((first, second), edge)
         if before is edge:
             return
         if before[:2] == edge[:2]:
@@ -120,7 +120,7 @@ class Edges:
         raise FileError(self._file, mistakes)
 
 
-def checked_name(name: Name) -> Name:
+def canonical_name(name: Name) -> Name:
     """Return a node's name in its one form: "12" is 12."""
     if isinstance(name, Integral) and not isinstance(name, bool):
         return int(name)
@@ -129,7 +129,7 @@ def checked_name(name: Name) -> Name:
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
-def exact_weight(weight: GivenWeight) -> Weight:
+def exact_weight(weight: WeightLike) -> Weight:
     """Return a weight as the exact number that it is."""
     if isinstance(weight, Integral) and not isinstance(weight, bool):
         exact: Weight = int(weight)

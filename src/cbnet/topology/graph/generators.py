@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.topology.graph.edges import Edges, Relation
+from cbnet.topology.graph.edges import EdgeSet, Relation
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.graph.sampling import check_seed
 
@@ -31,7 +31,7 @@ _DEGREE = 4
 
 
 @dataclass(frozen=True)
-class Kind:
+class GraphGenerator:
     """How to make graphs of one kind, and what may be said about them."""
 
     make: Callable[..., Sequence[Pair]]
@@ -43,11 +43,11 @@ class Kind:
 def generate(text: str, seed: int) -> Graph:
     """Return the graph that a text such as powerlaw:200 asks for."""
     check_seed(seed)
-    kind = KINDS[text.partition(":")[0]]
+    kind = GENERATORS[text.partition(":")[0]]
     sizes, options = _read(text, kind)
     weights = options.pop("weights", None)
     pairs = kind.make(np.random.default_rng([seed, 0]), *sizes, **options)
-    edges = Edges()
+    edges = EdgeSet()
     for node in range(prod(sizes)):
         edges.node(node)
     lengths = [1] * len(pairs)
@@ -55,10 +55,10 @@ def generate(text: str, seed: int) -> Graph:
         lengths = np.random.default_rng([seed, 1]).integers(1, weights, len(pairs), endpoint=True).tolist()
     for (u, v, *relation), length in zip(pairs, lengths, strict=True):
         edges.add(u, v, length, relation=next(iter(relation), None))
-    return Graph.from_said(edges)
+    return Graph.from_edge_set(edges)
 
 
-def _read(text: str, kind: Kind) -> tuple[list[int], dict[str, int]]:
+def _read(text: str, kind: GraphGenerator) -> tuple[list[int], dict[str, int]]:
     """Return the sizes and the options that a text says."""
     said, *others = text.partition(":")[2].split(",")
     sizes = [_number(text, size, kind) for size in said.split("x")]
@@ -75,7 +75,7 @@ def _read(text: str, kind: Kind) -> tuple[list[int], dict[str, int]]:
     return sizes, options
 
 
-def _number(text: str, said: str, kind: Kind) -> int:
+def _number(text: str, said: str, kind: GraphGenerator) -> int:
     if re.fullmatch("[1-9][0-9]{9,}", said):
         raise InputError(f"{text}: {said} is too large", hint="ask for less")
     if not re.fullmatch("[1-9][0-9]{0,8}", said):
@@ -175,11 +175,11 @@ def _relation(v: int, link: dict[str, str]) -> Relation:
     return Relation.CUSTOMER if link["customer"] == str(v) else Relation.PROVIDER
 
 
-KINDS = {
-    "ring": Kind(ring, "ring:12"),
-    "grid": Kind(grid, "grid:4x5", sizes=2),
-    "tree": Kind(tree, "tree:50,arity=3", ("arity",)),
-    "random": Kind(random, "random:200,degree=4", ("degree",)),
-    "powerlaw": Kind(powerlaw, "powerlaw:200,m=2", ("m",)),
-    "aslike": Kind(aslike, "aslike:1000"),
+GENERATORS = {
+    "ring": GraphGenerator(ring, "ring:12"),
+    "grid": GraphGenerator(grid, "grid:4x5", sizes=2),
+    "tree": GraphGenerator(tree, "tree:50,arity=3", ("arity",)),
+    "random": GraphGenerator(random, "random:200,degree=4", ("degree",)),
+    "powerlaw": GraphGenerator(powerlaw, "powerlaw:200,m=2", ("m",)),
+    "aslike": GraphGenerator(aslike, "aslike:1000"),
 }

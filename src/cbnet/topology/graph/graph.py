@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.topology.graph.edges import Edge, Edges, GivenWeight, Name, checked_name
-from cbnet.topology.graph.weights import whole_weights
+from cbnet.topology.graph.edges import Edge, EdgeSet, Name, WeightLike, canonical_name
+from cbnet.topology.graph.weight_scaling import integer_weights
 
 Ids: TypeAlias = NDArray[np.int32]
 Lengths: TypeAlias = NDArray[np.int64]
@@ -54,20 +54,20 @@ class Graph:
     @classmethod
     def from_edges(
         cls,
-        edges: Iterable[tuple[Name, Name] | tuple[Name, Name, GivenWeight]],
+        edges: Iterable[tuple[Name, Name] | tuple[Name, Name, WeightLike]],
         *,
         names: Iterable[Name] | None = None,
     ) -> Graph:
         """Return the graph of these edges, by the names of their ends; `names` adds nodes that may have no edge."""
-        said = Edges()
+        said = EdgeSet()
         for name in names or ():
             said.node(name)
         for edge in edges:
             said.add(*edge)
-        return cls.from_said(said)
+        return cls.from_edge_set(said)
 
     @classmethod
-    def from_said(cls, said: Edges) -> Graph:
+    def from_edge_set(cls, said: EdgeSet) -> Graph:
         """Return the graph of what is said; raise its mistakes."""
         said.check()
         if not said.numbers:
@@ -75,11 +75,11 @@ class Graph:
         names = sorted(said.numbers, key=lambda name: (isinstance(name, str), name))
         ids = np.empty(len(names), dtype=np.int32)
         ids[[said.numbers[name] for name in names]] = np.arange(len(names))
-        ends = ids[np.array([*said.said], dtype=np.int64).reshape(-1, 2)]
+        ends = ids[np.array([*said.by_ends], dtype=np.int64).reshape(-1, 2)]
         sources, targets = np.concatenate([ends, ends[:, ::-1]]).T  # every edge, seen from both its ends
         order = np.lexsort((targets, sources))
-        edges = [*said.said.values()]
-        scale, weights = whole_weights(edges)
+        edges = [*said.by_ends.values()]
+        scale, weights = integer_weights(edges)
         relations = _relations(edges)
         return cls(
             tuple(names),
@@ -142,7 +142,7 @@ class Graph:
 
     def id(self, name: Name) -> int:
         """Return the id of the node of that name."""
-        found = self._ids.get(checked_name(name))
+        found = self._ids.get(canonical_name(name))
         if found is None:
             near = get_close_matches(str(name), map(str, self.names), n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else None

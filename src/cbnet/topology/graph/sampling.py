@@ -13,7 +13,7 @@ import numpy as np
 from cbnet.errors import InputError
 from cbnet.topology.graph.graph import Graph
 
-DEFAULT = 500
+DEFAULT_SOURCES = 500
 Track = Callable[[list[int]], Iterable[int]]  # hands the sources on, and may show how far it is
 
 
@@ -23,7 +23,7 @@ def check_seed(seed: int) -> None:
         raise InputError(f"the seed must be a whole number of at least 0, not {seed}")
 
 
-def drawn_sources(graph: Graph, count: int | None, seed: int) -> list[int]:
+def sample_sources(graph: Graph, count: int | None, seed: int) -> list[int]:
     """Return `count` different nodes, drawn at random; all if there are no more, or if it is None."""
     check_seed(seed)
     if count is None or count >= len(graph):

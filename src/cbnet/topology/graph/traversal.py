@@ -1,4 +1,4 @@
-"""Growth: which nodes are reached from a node, and by which shortest paths? Room for it, used again and again."""
+"""Traversal: which nodes are reached from a node, and by which shortest paths? Room for it, used again and again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cbnet.topology.graph.graph import Ids, Lengths
 UNREACHED = -2
 
 
-class Growth:
+class Traversal:
     """Shortest paths over the links of a graph, in rows, from one root after the other.
 
     What one root reached is in the way of the next, until it is forgotten.
@@ -25,12 +25,12 @@ class Growth:
         self._order = np.empty(n, dtype=np.int32)
         self._room = np.empty((2, n), dtype=np.int32)
 
-    def grow(self, root: int) -> Ids:
+    def visit(self, root: int) -> Ids:
         """Return the nodes that are reached from a root, itself the first, by rising distance; valid until the next."""
         reached = kernel.grow(*self._rows, root, self.parents, self.distances, self._order, self._room)
         return self._order[:reached]
 
-    def forget(self, nodes: Ids) -> None:
+    def reset(self, nodes: Ids) -> None:
         """Let nodes be reached again."""
         self.parents[nodes] = UNREACHED
         self.distances[nodes] = -1

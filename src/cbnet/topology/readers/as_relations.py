@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 
 from cbnet.errors import InputError
-from cbnet.topology.graph.edges import Edges, Relation
+from cbnet.topology.graph.edges import EdgeSet, Relation
 
 _AS_NUMBER = re.compile("[0-9]{1,10}")
 _RELATIONS = {"-1": Relation.CUSTOMER, "0": Relation.PEER, "1": Relation.SIBLING, "2": Relation.SIBLING}
 
 
-def read_as_relations(text: str, edges: Edges) -> None:
+def read_as_relations(text: str, edges: EdgeSet) -> None:
     """Add the edges between ASes that a text lists."""
     for number, line in enumerate(text.split("\n"), 1):
         said = line.strip()

@@ -10,10 +10,10 @@ From # to the end of a line all is ignored; so are empty lines.
 from __future__ import annotations
 
 from cbnet.errors import InputError
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 
 
-def read_edge_list(text: str, edges: Edges) -> None:
+def read_edge_list(text: str, edges: EdgeSet) -> None:
     """Add the edges that a text lists."""
     for number, line in enumerate(text.split("\n"), 1):
         said = line.partition("#")[0].strip()

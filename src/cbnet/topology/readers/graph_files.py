@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cbnet.errors import InputError
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.as_relations import read_as_relations
 from cbnet.topology.readers.edge_list import read_edge_list
@@ -27,15 +27,15 @@ _PACKERS: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress,
 def read_graph(path: Path) -> Graph:
     """Return the graph of a file, connected or not."""
     text = _text_of(path)
-    edges = Edges(str(path))
+    edges = EdgeSet(str(path))
     _reader_of(text)(text, edges)
     try:
-        return Graph.from_said(edges)
+        return Graph.from_edge_set(edges)
     except InputError as error:
         raise error.at(file=str(path)) from None
 
 
-def _reader_of(text: str) -> Callable[[str, Edges], None]:
+def _reader_of(text: str) -> Callable[[str, EdgeSet], None]:
     if text.lstrip().startswith("<"):
         return read_graphml
     lines = (line.partition("#")[0].strip() for line in text.split("\n"))

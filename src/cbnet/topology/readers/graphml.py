@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from cbnet.errors import InputError
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Element:
         return self.attributes[name]
 
 
-def read_graphml(text: str, edges: Edges) -> None:
+def read_graphml(text: str, edges: EdgeSet) -> None:
     """Add the nodes and edges of a GraphML text."""
     try:
         document = _parsed(text)
@@ -59,11 +59,11 @@ def _is_weight(key: _Element) -> bool:
     return key.attributes.get("attr.name") == "weight" and key.attributes.get("for") in ("edge", "all")
 
 
-def _read_node(node: _Element, _weights: dict[str, _Element], edges: Edges) -> None:
+def _read_node(node: _Element, _weights: dict[str, _Element], edges: EdgeSet) -> None:
     edges.node(node.needed("id"))
 
 
-def _read_edge(edge: _Element, weights: dict[str, _Element], edges: Edges) -> None:
+def _read_edge(edge: _Element, weights: dict[str, _Element], edges: EdgeSet) -> None:
     ends = edge.needed("source"), edge.needed("target")
     for end in ends:
         if not edges.has_node(end):
@@ -73,7 +73,7 @@ def _read_edge(edge: _Element, weights: dict[str, _Element], edges: Edges) -> No
     edges.add(*ends, next(iter([*said, *defaults]), "1").strip(), line=edge.line)
 
 
-def _read_hyperedge(_hyperedge: _Element, _weights: dict[str, _Element], _edges: Edges) -> None:
+def _read_hyperedge(_hyperedge: _Element, _weights: dict[str, _Element], _edges: EdgeSet) -> None:
     raise InputError("a hyperedge joins more than two nodes", hint="write an edge for each pair")
 
 

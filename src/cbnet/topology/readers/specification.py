@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cbnet.errors import InputError
 from cbnet.topology.graph.components import components, largest_component
-from cbnet.topology.graph.generators import KINDS, generate
+from cbnet.topology.graph.generators import GENERATORS, generate
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.graph_files import read_graph
 
@@ -37,7 +37,7 @@ def topology(text: str, seed: int = 0, *, largest: bool = False, connected: bool
 
 def _named(text: str, seed: int) -> Graph:
     kind, colon, _ = text.partition(":")
-    if colon and kind in KINDS:
+    if colon and kind in GENERATORS:
         return generate(text, seed)
     if not exists(text):  # noqa: PTH110 (Path.exists raises for a text that is too long)
         raise InputError(f"there is no file or generator {text!r}", hint=_hint(kind))
@@ -45,10 +45,10 @@ def _named(text: str, seed: int) -> Graph:
 
 
 def _hint(kind: str) -> str:
-    near = get_close_matches(kind, KINDS, n=1)
+    near = get_close_matches(kind, GENERATORS, n=1)
     if near and re.fullmatch("[a-z]+", kind):
-        return f"write {KINDS[near[0]].example}"
-    return "write the path of a file, or one of " + ", ".join(kind.example for kind in KINDS.values())
+        return f"write {GENERATORS[near[0]].example}"
+    return "write the path of a file, or one of " + ", ".join(kind.example for kind in GENERATORS.values())
 
 
 def _check_connected(graph: Graph, text: str) -> None:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from cbnet._kernels import tree_shortest as kernel
 from cbnet.topology.graph.graph import Graph
-from cbnet.topology.graph.sampling import DEFAULT, Track, drawn_sources
-from cbnet.topology.graph.traversal import Growth
+from cbnet.topology.graph.sampling import DEFAULT_SOURCES, Track, sample_sources
+from cbnet.topology.graph.traversal import Traversal
 
 
 def betweenness(
-    graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, track: Track = iter
+    graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: Track = iter
 ) -> NDArray[np.float64]:
     """Return the betweenness of each node, from 0 to 1: float64[n]; from so many sources, or from all if None."""
     n = len(graph)
@@ -25,17 +25,17 @@ def betweenness(
     paths = np.empty(n, dtype=np.longdouble)
     depend = np.empty(n, dtype=np.float64)
     rows = graph.rows
-    growth = Growth(*rows)
-    drawn = drawn_sources(graph, sources, seed)
+    traversal = Traversal(*rows)
+    drawn = sample_sources(graph, sources, seed)
     for source in track(drawn):
-        order = growth.grow(source)
-        kernel.add_dependencies(*rows, growth.distances, order, paths, depend, totals)
-        growth.forget(order)
+        order = traversal.visit(source)
+        kernel.add_dependencies(*rows, traversal.distances, order, paths, depend, totals)
+        traversal.reset(order)
     pairs = len(drawn) * (n - 1) * (n - 2) / n  # on average, so many begin at a source and have neither end at the node
     return totals / pairs if n > 2 else totals
 
 
-def most_central(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0) -> int:
+def most_central(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0) -> int:
     """Return the node of the largest betweenness; of several, the smallest."""
     return int(by_betweenness(betweenness(graph, sources=sources, seed=seed))[0])
 

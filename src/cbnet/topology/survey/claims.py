@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet.topology.survey.findings import Findings
+from cbnet.topology.survey.tree_statistics import TreeStatistics
 from cbnet.topology.survey.value_counts import ValueCounts
 from cbnet.topology.trees.ties import Ties
 
@@ -24,27 +24,27 @@ _MEAN, _WORST = (1.0, 2.0), (2.5, 5.5)  # hops more, with few trees
 
 
 @dataclass(frozen=True)
-class Claim:
+class TreeClaim:
     """What the paper says, and what was found."""
 
     ties: Ties
-    where: str
-    said: str
-    found: str
+    source: str
+    statement: str
+    result: str
     agrees: bool | None
 
     def members(self) -> dict[str, Any]:
         """Return the members of the JSON object."""
         return {
-            "claim": self.said,
-            "where": self.where,
+            "claim": self.statement,
+            "where": self.source,
             "ties": str(self.ties),
-            "found": self.found,
+            "found": self.result,
             "agrees": self.agrees,
         }
 
 
-def claims(findings: Sequence[Findings], *, in_hops: bool) -> Iterator[Claim]:
+def claims(findings: Sequence[TreeStatistics], *, in_hops: bool) -> Iterator[TreeClaim]:
     """Yield the claims that can be held against the findings; about lengths only if they are hops."""
     for ties in dict.fromkeys(each.ties for each in findings):
         of_k = {each.k: each for each in findings if each.ties is ties}
@@ -54,7 +54,7 @@ def claims(findings: Sequence[Findings], *, in_hops: bool) -> Iterator[Claim]:
         yield from _about_links(ties, of_k)
 
 
-def _about_lengths(ties: Ties, of_k: dict[int, Findings]) -> Iterator[Claim]:
+def _about_lengths(ties: Ties, of_k: dict[int, TreeStatistics]) -> Iterator[TreeClaim]:
     if _FEW not in of_k:
         return
     few, most = of_k[_FEW].stretch, of_k[max(of_k)]
@@ -63,35 +63,35 @@ def _about_lengths(ties: Ties, of_k: dict[int, Findings]) -> Iterator[Claim]:
     yield _within(ties, said, _WORST, few.largest, 1, few.means_largest)
     if most.k > _FEW:
         found = f"{few.totals.mean / _FEW:.2f} with 8 trees, {most.stretch.totals.mean / most.k:.2f} with {most.k}"
-        yield Claim(ties, "Figure 4", "a few trees are enough: more change little on average", found, None)
+        yield TreeClaim(ties, "Figure 4", "a few trees are enough: more change little on average", found, None)
 
 
 def _within(
     ties: Ties, said: str, limits: tuple[float, float], pairs: ValueCounts, unit: int, sources: NDArray[np.float64]
-) -> Claim:
+) -> TreeClaim:
     mean = pairs.mean / unit
     one, other = (place / unit for place in pairs.percentiles([1, 99]))
     first, last = np.percentile(sources, [1, 99], method="inverted_cdf")
     found = f"{mean:.2f}; pairs {one:.2f} to {other:.2f}, sources {first:.2f} to {last:.2f}"
-    return Claim(ties, "Figure 4", said, found, limits[0] <= mean <= limits[1])
+    return TreeClaim(ties, "Figure 4", said, found, limits[0] <= mean <= limits[1])
 
 
-def _about_interfaces(ties: Ties, of_k: dict[int, Findings]) -> Iterator[Claim]:
+def _about_interfaces(ties: Ties, of_k: dict[int, TreeStatistics]) -> Iterator[TreeClaim]:
     most = of_k[max(of_k)]
     [ninety_nine] = most.interfaces.percentiles([99])
     found = f"at most {ninety_nine} for 99 % of the interfaces, with {most.k} trees"
-    yield Claim(ties, "Figure 5", "only a handful of distinct trees per interface", found, None)
+    yield TreeClaim(ties, "Figure 5", "only a handful of distinct trees per interface", found, None)
     if _MANY in of_k:
         largest = of_k[_MANY].most
         found = f"{largest.min()} to {largest.max()} in {len(largest)} selections"
-        yield Claim(ties, "Figure 5", "128 trees: at most 90 at an interface", found, None)
+        yield TreeClaim(ties, "Figure 5", "128 trees: at most 90 at an interface", found, None)
 
 
-def _about_links(ties: Ties, of_k: dict[int, Findings]) -> Iterator[Claim]:
+def _about_links(ties: Ties, of_k: dict[int, TreeStatistics]) -> Iterator[TreeClaim]:
     one, most = of_k[min(of_k)], of_k[max(of_k)]
     if one.k == 1 < most.k:
         links = most.links_used.mean() / one.links_used.mean()
         load = one.largest_load.mean() / most.largest_load.mean()
         found = f"{most.k} trees use {links:.1f} times as many links; the largest load is 1/{load:.1f}"
         said = "several trees use more links than one, and spread the traffic"
-        yield Claim(ties, "§3.1", said, found, bool(links > 1 and load > 1))
+        yield TreeClaim(ties, "§3.1", said, found, bool(links > 1 and load > 1))

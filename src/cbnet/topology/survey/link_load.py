@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.topology.graph.graph import Graph
+from cbnet.topology.trees.increments import tree_increments
 from cbnet.topology.trees.links import interface_links, tree_links
-from cbnet.topology.trees.prefixes import added_trees
 from cbnet.topology.trees.shortest_paths import Tree
 
 
@@ -25,7 +25,7 @@ def link_load(graph: Graph, trees: Sequence[Tree], ks: Sequence[int] | None = No
     """
     links = interface_links(graph)
     crossed = np.zeros(graph.edge_count, dtype=np.int64)
-    for k, added in added_trees(graph, trees, ks):
+    for k, added in tree_increments(graph, trees, ks):
         for tree in added:
             below = tree.sizes.astype(np.int64)
             by = tree_links(graph, tree, links)

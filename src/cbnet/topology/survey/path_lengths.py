@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cbnet.topology.graph.graph import Graph, Lengths
-from cbnet.topology.graph.sampling import DEFAULT, Track, drawn_sources
+from cbnet.topology.graph.sampling import DEFAULT_SOURCES, Track, sample_sources
 from cbnet.topology.trees.shortest_paths import distances
 
 _BINS = 1024
@@ -30,9 +30,11 @@ class PathLengths:
         return self.total / max(1, self.pairs)
 
 
-def path_lengths(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, track: Track = iter) -> PathLengths:
+def path_lengths(
+    graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: Track = iter
+) -> PathLengths:
     """Return the distances from so many nodes, drawn at random, to all others; None: from all."""
-    drawn = drawn_sources(graph, sources, seed)
+    drawn = sample_sources(graph, sources, seed)
     pairs = total = longest = 0
     width, counts = 1, np.zeros(_BINS, dtype=np.int64)
     for source in track(drawn):
@@ -47,6 +49,6 @@ def path_lengths(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, 
     return PathLengths(len(drawn), pairs, total, longest, width, counts)
 
 
-def average_distance(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0) -> float:
+def average_distance(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0) -> float:
     """Return the average distance from node to node, in the unit of the weights as they were given."""
     return path_lengths(graph, sources=sources, seed=seed).mean / graph.scale

@@ -14,7 +14,7 @@ import numpy as np
 
 from cbnet._kernels import tree_paths
 from cbnet.topology.graph.graph import Graph, Lengths
-from cbnet.topology.trees.prefixes import added_trees
+from cbnet.topology.trees.increments import tree_increments
 from cbnet.topology.trees.shortest_paths import Tree, distances
 
 
@@ -45,7 +45,9 @@ def extra_lengths(
     shortest = distances(graph, [source])[0]
     room = np.empty(len(graph), dtype=np.int64)
     total, longest = np.zeros((2, len(graph)), dtype=np.int64)
-    for k, added in added_trees(graph, trees, ks):
+    for k, added in tree_increments(graph, trees, ks):
         for tree in added:
-            tree_paths.add_lengths(tree.parents, tree.places, tree.sizes, tree.distances, source, room, total, longest)
+            tree_paths.add_lengths(
+                tree.parents, tree.positions, tree.sizes, tree.distances, source, room, total, longest
+            )
         yield ExtraLengths(source, k, total - k * shortest, longest - shortest)

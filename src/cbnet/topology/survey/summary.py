@@ -13,7 +13,7 @@ from cbnet.topology.graph.as_classes import AsClass, as_classes
 from cbnet.topology.graph.bridges import bridges
 from cbnet.topology.graph.components import components
 from cbnet.topology.graph.graph import Graph
-from cbnet.topology.graph.sampling import DEFAULT
+from cbnet.topology.graph.sampling import DEFAULT_SOURCES
 from cbnet.topology.survey.betweenness import betweenness, by_betweenness
 from cbnet.topology.survey.path_lengths import PathLengths, path_lengths
 
@@ -28,7 +28,9 @@ def _untracked(sources: list[int], *, description: str) -> list[int]:  # noqa: A
     return sources
 
 
-def summarise(graph: Graph, *, sources: int | None = DEFAULT, seed: int = 0, track: TrackStep = _untracked) -> Row:
+def summarise(
+    graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: TrackStep = _untracked
+) -> Row:
     """Return what can be said of a graph as the members of a JSON object.
 
     Distances and betweenness are taken from so many nodes, drawn at random; from all if `sources` is None.

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from cbnet.errors import InputError
 from cbnet.topology.graph.graph import Graph
-from cbnet.topology.graph.sampling import check_seed, drawn_sources
-from cbnet.topology.survey.findings import Findings, Stretch
-from cbnet.topology.survey.interfaces import distinct_trees
+from cbnet.topology.graph.sampling import check_seed, sample_sources
+from cbnet.topology.survey.distinct_trees import distinct_trees
 from cbnet.topology.survey.link_load import link_load
 from cbnet.topology.survey.stretch import extra_lengths
+from cbnet.topology.survey.tree_statistics import Stretch, TreeStatistics
 from cbnet.topology.survey.value_counts import ValueCounts
 from cbnet.topology.trees.roots import draw_roots, root_classes
 from cbnet.topology.trees.shortest_paths import Tree
@@ -35,7 +35,7 @@ def survey(
     selections: int = 20,
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
-) -> list[Findings]:
+) -> list[TreeStatistics]:
     """Return what is found for each rule of ties and each k, over all selections.
 
     Paths are measured from so many sources, drawn for each selection, or from all if None; `done` is called after each.
@@ -50,7 +50,7 @@ def survey(
             survey_selection(graph, classes, ks, rule, sources=sources, seed=seed, selection=selection, done=done)
             for selection in range(selections)
         ]
-        found += [Findings.merged(of_k) for of_k in zip(*parts, strict=True)]
+        found += [TreeStatistics.merged(of_k) for of_k in zip(*parts, strict=True)]
     return found
 
 
@@ -64,7 +64,7 @@ def survey_selection(
     seed: int,
     selection: int,
     done: Callable[[], object] = lambda: None,
-) -> list[Findings]:
+) -> list[TreeStatistics]:
     """Return what is found for each k in one selection of roots, drawn by the nodes' `classes`, int8[n]."""
     if len(graph) < 2:
         raise InputError("the graph has one node, so there are no paths")
@@ -72,10 +72,10 @@ def survey_selection(
         int(state) for state in np.random.SeedSequence(seed, spawn_key=(selection,)).generate_state(3, np.uint64)
     )
     trees = tied_trees(graph, draw_roots(classes, max(ks), seed=of_roots).tolist(), ties, seed=of_ties)
-    stretches = surveyed_stretch(graph, trees, ks, drawn_sources(graph, sources, of_sources), done)
+    stretches = survey_stretch(graph, trees, ks, sample_sources(graph, sources, of_sources), done)
     rows = zip(ks, stretches, distinct_trees(graph, trees, ks), link_load(graph, trees, ks), strict=True)
     return [
-        Findings(
+        TreeStatistics(
             ties,
             k,
             stretch,
@@ -89,7 +89,7 @@ def survey_selection(
     ]
 
 
-def surveyed_stretch(
+def survey_stretch(
     graph: Graph,
     trees: Sequence[Tree],
     ks: Sequence[int],

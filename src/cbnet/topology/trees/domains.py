@@ -34,7 +34,7 @@ def grow_domains(graph: Graph, count: int) -> Ids:
     return domains
 
 
-def checked_domains(graph: Graph, groups: Sequence[object]) -> Ids:
+def validate_domains(graph: Graph, groups: Sequence[object]) -> Ids:
     """Return groups of nodes as domains, numbered as they first occur: int32[n]; refuse one that falls apart."""
     if len(groups) != len(graph):
         raise InputError(f"{len(graph):,} nodes have a domain each, not {len(groups):,}")

@@ -29,7 +29,7 @@ import numpy as np
 from cbnet._kernels import tree_shortest as kernel
 from cbnet.errors import InputError
 from cbnet.topology.graph.graph import Graph, Ids, Lengths
-from cbnet.topology.graph.traversal import UNREACHED, Growth
+from cbnet.topology.graph.traversal import UNREACHED, Traversal
 
 ROOT = -1
 
@@ -47,7 +47,7 @@ class Tree:
     root: int
     parents: Ids  # int32[n]; ROOT at the root, UNREACHED outside its component
     preorder: Ids  # int32[reached]
-    places: Ids  # int32[n], of each node in preorder; -1 if it is not reached
+    positions: Ids  # int32[n], of each node in preorder; -1 if it is not reached
     sizes: Ids  # int32[n], of the part below each node, itself included; 0 if it is not reached
     hops: Ids  # int32[n], edges from the root; -1 if it is not reached
     distances: Lengths  # int64[n], lengths from the root; -1 if it is not reached
@@ -62,11 +62,11 @@ class Tree:
 
     def descendants(self, u: int) -> Ids:
         """Return a node and all below it: a part of the preorder, not copied."""
-        return self.preorder[self.places[u] : self.places[u] + self.sizes[u]]
+        return self.preorder[self.positions[u] : self.positions[u] + self.sizes[u]]
 
     def is_below(self, u: int, x: int) -> bool:
         """Return whether x is u or lies below it."""
-        return bool(0 <= self.places[x] - self.places[u] < self.sizes[u])
+        return bool(0 <= self.positions[x] - self.positions[u] < self.sizes[u])
 
     def path(self, x: int) -> list[int]:
         """Return the nodes from the root to x, both included."""
@@ -80,8 +80,8 @@ class Tree:
         """Return the child of u whose part of the tree holds x, which lies below u."""
         if x == u or not self.is_below(u, x):
             raise InputError(f"node {x} is not below node {u} in the tree of {self.root}")
-        children = self.children(u)  # they have rising places too
-        return int(children[np.searchsorted(self.places[children], self.places[x], side="right") - 1])
+        children = self.children(u)  # they have rising positions too
+        return int(children[np.searchsorted(self.positions[children], self.positions[x], side="right") - 1])
 
     @cached_property
     def _children(self) -> tuple[Lengths, Ids]:
@@ -106,13 +106,13 @@ def shortest_path_trees(graph: Graph, roots: Iterable[int]) -> Iterator[Tree]:
     n = len(graph)
     room = np.empty(n, dtype=np.int32)
     for root in _checked(graph, roots).tolist():
-        growth = Growth(*graph.rows)
-        order = growth.grow(root)
+        traversal = Traversal(*graph.rows)
+        order = traversal.visit(root)
         preorder = np.empty_like(order)
-        places, hops = np.full((2, n), -1, dtype=np.int32)
+        positions, hops = np.full((2, n), -1, dtype=np.int32)
         sizes = np.zeros(n, dtype=np.int32)
-        kernel.lay_out(growth.parents, order, preorder, places, sizes, hops, room)
-        yield Tree(root, growth.parents, preorder, places, sizes, hops, growth.distances)
+        kernel.lay_out(traversal.parents, order, preorder, positions, sizes, hops, room)
+        yield Tree(root, traversal.parents, preorder, positions, sizes, hops, traversal.distances)
 
 
 def distances(graph: Graph, sources: Sequence[int]) -> Lengths:

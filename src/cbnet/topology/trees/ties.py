@@ -46,11 +46,11 @@ def random_tree(graph: Graph, root: int, key: int) -> Tree:
     """Return a random tree of the shortest paths from a node; `key`, of 64 bits, chooses it."""
     tree = shortest_path_tree(graph, root)  # distances stay, parents are drawn, and all is laid out anew
     parents, preorder = tree.parents.copy(), np.empty_like(tree.preorder)
-    places, sizes, hops = tree.places.copy(), np.zeros_like(tree.sizes), tree.hops.copy()
+    positions, sizes, hops = tree.positions.copy(), np.zeros_like(tree.sizes), tree.hops.copy()
     tree_paths.choose_parents(*graph.rows, tree.distances, key, parents)
     outwards = np.argsort(tree.distances[tree.preorder], kind="stable")
-    trees.lay_out(parents, tree.preorder[outwards], preorder, places, sizes, hops, np.empty_like(places))
-    return Tree(root, parents, preorder, places, sizes, hops, tree.distances)
+    trees.lay_out(parents, tree.preorder[outwards], preorder, positions, sizes, hops, np.empty_like(positions))
+    return Tree(root, parents, preorder, positions, sizes, hops, tree.distances)
 
 
 def _key(seed: int, which: tuple[int, ...]) -> int:

@@ -82,7 +82,7 @@ def test_tops_are_those_of_the_reference(tree, seed):
             owners.setdefault(frozenset(tags), set()).add(node)
     sets = [*owners]
     column = TagSets.of(sets)
-    places = TagSets.of([tree.places[[*owners[tags]]].tolist() for tags in sets])
+    places = TagSets.of([tree.positions[[*owners[tags]]].tolist() for tags in sets])
     tops = np.empty(len(places.tags), dtype=np.int32)
     firsts, lasts = np.empty((2, len(sets)), dtype=np.int32)
     group, minima = one_group(column), parent_minima(tree)
@@ -92,9 +92,9 @@ def test_tops_are_those_of_the_reference(tree, seed):
         expected = reference_tops(tree, owners, tags)
         found = dict(zip(places.to_lists()[row], TagSets(places.offsets, tops).to_lists()[row], strict=True))
         assert found == {
-            int(tree.places[node]): -1 if top is None else int(tree.places[top]) for node, top in expected.items()
+            int(tree.positions[node]): -1 if top is None else int(tree.positions[top]) for node, top in expected.items()
         }
-        inside = [int(tree.places[node]) for part, nodes in owners.items() if part < tags for node in nodes]
+        inside = [int(tree.positions[node]) for part, nodes in owners.items() if part < tags for node in nodes]
         assert (firsts[row], lasts[row]) == ((min(inside), max(inside)) if inside else (-1, -1))
 
 

@@ -14,7 +14,7 @@ from cbnet._kernels.message_encoding import Batch, Symbols, fill_slots
 from cbnet.lab.workload import as_messages, filters, messages, mix
 from cbnet.language import Constraint, Filter, Message, Op, Predicate, parse
 from cbnet.language.constraint import takes
-from cbnet.language.values import kind
+from cbnet.language.values import value_type
 from cbnet.matching.engines import counting
 from cbnet.matching.engines import selectivity_table as determinants
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
@@ -97,7 +97,7 @@ def any_value(chance, alphabet):
 
 def any_constraint(chance, names, alphabet):
     value = any_value(chance, alphabet)
-    op = chance.choice([op for op in Op if op is Op.EXISTS or takes(op, kind(value))])
+    op = chance.choice([op for op in Op if op is Op.EXISTS or takes(op, value_type(value))])
     return Constraint(chance.choice(names), op, None if op is Op.EXISTS else value)
 
 

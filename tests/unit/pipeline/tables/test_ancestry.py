@@ -14,4 +14,4 @@ def test_ways_up_meet_at_the_last_common_node_of_both_paths(name):
         for high, other in enumerate(tree.preorder.tolist()[low:], low):
             paths = zip(tree.path(one), tree.path(other), strict=False)
             expected = [node for node, same in paths if node == same][-1]
-            assert meeting(minima, np.array([low]), np.array([high])).tolist() == [tree.places[expected]]
+            assert meeting(minima, np.array([low]), np.array([high])).tolist() == [tree.positions[expected]]

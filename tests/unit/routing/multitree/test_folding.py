@@ -3,7 +3,7 @@
 from support.networks import ELEVEN, Named
 
 from cbnet.language import Message, Predicate, parse
-from cbnet.language.roles import MessageKind, Registered
+from cbnet.language.roles import MessageKind, Registration
 from cbnet.routing.multitree.folding import FoldedFib, fold, fresh_tags
 from cbnet.routing.multitree.multitree import MultiTree
 
@@ -59,7 +59,7 @@ def test_one_tree_needs_no_tags():
 
 
 def test_a_tag_of_a_user_is_never_taken_for_that_of_a_tree():
-    said = [{1: Registered(parse('#"tree 2"'))}, {2: Registered(parse("#a"))}]
+    said = [{1: Registration(parse('#"tree 2"'))}, {2: Registration(parse("#a"))}]
     folded = FoldedFib(said)
     assert folded.tree_tags == ["_tree 1", "_tree 2"]
     cheat = Message(tags=["tree 2", "_tree 2", "a"])
@@ -72,7 +72,7 @@ def test_fresh_tags_avoid_what_is_said():
 
 
 def test_subscriptions_and_offers_share_one_table():
-    fib = [{1: Registered(parse("#a or #b"), parse("#a")), 2: Registered(offers=parse("#b"))}] * 2
+    fib = [{1: Registration(parse("#a or #b"), parse("#a")), 2: Registration(offers=parse("#b"))}] * 2
     folded = FoldedFib(fib)
     assert len(folded) == 3  # #a for both kinds, #b for notifications to 1, #b for requests to 2; and no tree tag
     for tree in (0, 1):

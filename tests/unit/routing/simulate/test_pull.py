@@ -38,7 +38,7 @@ def test_on_another_tree_another_holder_is_the_nearest():
 def test_the_request_carries_the_locator_of_the_requester_and_the_reply_goes_there():
     built = MultiTree(FIGURE_2.network, [ID("b")], offers=OFFERS)
     found = pull(built, ID("k"), ASKED)
-    place = int(built.trees[0].places[ID("k")])
+    place = int(built.trees[0].positions[ID("k")])
     assert [packet.header for packet in found.packets] == [
         RequestHeader(0, ID("k"), place),
         RequestHeader(0, ID("f"), place),
@@ -132,4 +132,4 @@ def test_a_locator_leads_to_its_node_from_everywhere(place):
         while (hop := next_hop(tree, at, place)) is not None:
             at, hops = hop, hops + 1
             assert hops < 5
-        assert tree.places[at] == place
+        assert tree.positions[at] == place

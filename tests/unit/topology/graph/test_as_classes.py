@@ -2,15 +2,15 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import AsClass, as_classes, customer_trees, topology
-from cbnet.topology.graph.edges import Edges, Relation
+from cbnet.topology.graph.edges import EdgeSet, Relation
 from cbnet.topology.graph.graph import Graph
 
 
 def graph_of(*lines):
-    edges = Edges()
+    edges = EdgeSet()
     for u, v, relation in lines:
         edges.add(u, v, relation=relation)
-    return Graph.from_said(edges)
+    return Graph.from_edge_set(edges)
 
 
 def customers(provider, first, count):

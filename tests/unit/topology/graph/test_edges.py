@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from cbnet.errors import FileError, InputError
-from cbnet.topology.graph.edges import Edges, Relation, checked_name, exact_weight
+from cbnet.topology.graph.edges import EdgeSet, Relation, canonical_name, exact_weight
 
 
 @pytest.mark.parametrize(
@@ -12,14 +12,14 @@ from cbnet.topology.graph.edges import Edges, Relation, checked_name, exact_weig
     [("12", 12), ("0", 0), ("-3", -3), (7, 7), ("012", "012"), ("-0", "-0"), ("1.0", "1.0"), ("a b", "a b")],
 )
 def test_a_text_that_is_a_whole_number_is_that_number(given, name):
-    assert checked_name(given) == name
-    assert type(checked_name(given)) is type(name)
+    assert canonical_name(given) == name
+    assert type(canonical_name(given)) is type(name)
 
 
 @pytest.mark.parametrize("name", ["", None, 1.5, True])
 def test_other_names_are_refused(name):
     with pytest.raises(InputError, match="a text or a whole number"):
-        checked_name(name)
+        canonical_name(name)
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_a_weight_must_be_positive(weight):
 
 
 def test_an_edge_said_again_is_dropped_and_counted():
-    edges = Edges()
+    edges = EdgeSet()
     edges.add("a", "b", "2.0")
     edges.add("b", "a", 2)
     edges.add("a", "b", 2.0)
     edges.check()
-    assert (len(edges.said), edges.repeated) == (1, 2)
+    assert (len(edges.by_ends), edges.repeated) == (1, 2)
 
 
 def test_a_relation_said_again_from_the_other_end_is_the_same():
-    edges = Edges()
+    edges = EdgeSet()
     edges.add(1, 2, relation=Relation.CUSTOMER)
     edges.add(2, 1, relation=Relation.PROVIDER)
     edges.check()
@@ -73,7 +73,7 @@ def test_a_relation_said_again_from_the_other_end_is_the_same():
     [({"weight": 3}, "weight in line 1"), ({"relation": Relation.CUSTOMER}, "relation in line 1")],
 )
 def test_an_edge_said_again_otherwise_is_a_mistake(again, what):
-    edges = Edges("f.txt")
+    edges = EdgeSet("f.txt")
     edges.add(1, 2, relation=Relation.PEER, line=1)
     edges.add(2, 1, **{"relation": Relation.PEER, "line": 7, **again})
     with pytest.raises(FileError, match=rf"f\.txt:7: the edge between 2 and 1 has another {what}"):
@@ -81,7 +81,7 @@ def test_an_edge_said_again_otherwise_is_a_mistake(again, what):
 
 
 def test_the_mistakes_of_a_file_come_together_in_its_order():
-    edges = Edges("f.txt")
+    edges = EdgeSet("f.txt")
     edges.add("a", "a", line=5)
     edges.add("a", "b", -1, line=2)
     with pytest.raises(FileError) as raised:
@@ -90,7 +90,7 @@ def test_the_mistakes_of_a_file_come_together_in_its_order():
 
 
 def test_only_the_first_mistakes_of_a_file_are_shown():
-    edges = Edges("f.txt")
+    edges = EdgeSet("f.txt")
     for line in range(1, 1001):
         edges.add("a", "a", line=line)
     with pytest.raises(FileError) as raised:

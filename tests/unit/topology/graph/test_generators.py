@@ -6,7 +6,7 @@ import pytest
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.topology import Relation, components
-from cbnet.topology.graph.generators import KINDS, generate
+from cbnet.topology.graph.generators import GENERATORS, generate
 
 
 def pairs(text, seed=0):
@@ -77,10 +77,10 @@ def test_the_seed_makes_the_graph(text):
     assert [*generate(text, 3).edges()] != [*generate(text, 4).edges()]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATORS)
 def test_generated_graphs_are_connected_and_named_from_0(kind):
     for seed in range(5):
-        graph = generate(KINDS[kind].example, seed)
+        graph = generate(GENERATORS[kind].example, seed)
         assert len(components(graph)) == 1
         assert graph.names == tuple(range(len(graph)))
         assert graph.is_unit

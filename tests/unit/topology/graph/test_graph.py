@@ -3,7 +3,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import Graph, Relation
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 
 
 def test_ids_follow_the_names_numbers_first():
@@ -89,10 +89,10 @@ def test_what_is_no_edge_has_no_weight(twelve):
 
 
 def test_relations_are_seen_from_both_ends():
-    edges = Edges()
+    edges = EdgeSet()
     edges.add(7, 3, relation=Relation.CUSTOMER)  # 3 is a customer of 7
     edges.add(7, 5, relation=Relation.PEER)
-    graph = Graph.from_said(edges)
+    graph = Graph.from_edge_set(edges)
     assert graph.targets.tolist() == [2, 2, 0, 1]
     assert graph.relations.tolist() == [Relation.PROVIDER, Relation.PEER, Relation.CUSTOMER, Relation.PEER]
     assert Graph.from_edges([(1, 2)]).relations is None

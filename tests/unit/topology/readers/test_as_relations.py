@@ -2,7 +2,7 @@ import pytest
 
 from cbnet.errors import FileError
 from cbnet.topology import Relation
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.as_relations import read_as_relations
 
@@ -11,9 +11,9 @@ TWO = "# serial 2\n1|2|-1|bgp\n2|3|0|mlp\n3|4|2|bgp\n4|5|1|bgp\n"
 
 
 def read(text):
-    edges = Edges("as.txt")
+    edges = EdgeSet("as.txt")
     read_as_relations(text, edges)
-    return Graph.from_said(edges)
+    return Graph.from_edge_set(edges)
 
 
 @pytest.mark.parametrize("text", [ONE, TWO, ONE.replace("\n", "\r\n")])

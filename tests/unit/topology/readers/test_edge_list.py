@@ -1,15 +1,15 @@
 import pytest
 
 from cbnet.errors import FileError
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.edge_list import read_edge_list
 
 
 def read(text):
-    edges = Edges("e.txt")
+    edges = EdgeSet("e.txt")
     read_edge_list(text, edges)
-    return Graph.from_said(edges)
+    return Graph.from_edge_set(edges)
 
 
 def named_edges(graph):

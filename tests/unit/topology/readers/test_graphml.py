@@ -4,7 +4,7 @@ import networkx
 import pytest
 
 from cbnet.errors import FileError
-from cbnet.topology.graph.edges import Edges
+from cbnet.topology.graph.edges import EdgeSet
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.graphml import read_graphml
 
@@ -12,9 +12,9 @@ HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.g
 
 
 def read(text):
-    edges = Edges("g.graphml")
+    edges = EdgeSet("g.graphml")
     read_graphml(text, edges)
-    return Graph.from_said(edges)
+    return Graph.from_edge_set(edges)
 
 
 def named_edges(graph):
@@ -80,7 +80,7 @@ def test_an_entity_that_would_explode_does_not():
 
 
 def test_a_weight_without_a_text_is_empty():
-    edges = Edges("g.xml")
+    edges = EdgeSet("g.xml")
     read_graphml(
         '<graphml><key id="w" for="edge" attr.name="weight"/><graph><node id="a"/><node id="b"/>\n'
         '<edge source="a" target="b"><data key="w"/></edge></graph></graphml>',

@@ -2,7 +2,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import Graph, average_distance, path_lengths, topology
-from cbnet.topology.graph.sampling import drawn_sources
+from cbnet.topology.graph.sampling import sample_sources
 
 
 def test_a_line_by_hand(graph):
@@ -45,12 +45,15 @@ def test_few_sources_say_almost_the_same():
 
 def test_sources_are_different_and_follow_the_seed(twelve):
     assert (
-        drawn_sources(twelve, None, 0) == drawn_sources(twelve, 12, 0) == drawn_sources(twelve, 99, 5) == [*range(12)]
+        sample_sources(twelve, None, 0)
+        == sample_sources(twelve, 12, 0)
+        == sample_sources(twelve, 99, 5)
+        == [*range(12)]
     )
-    drawn = drawn_sources(twelve, 5, 1)
+    drawn = sample_sources(twelve, 5, 1)
     assert len(set(drawn)) == 5
-    assert drawn == drawn_sources(twelve, 5, 1) != drawn_sources(twelve, 5, 2)
+    assert drawn == sample_sources(twelve, 5, 1) != sample_sources(twelve, 5, 2)
     with pytest.raises(InputError, match="at least 1, not 0"):
-        drawn_sources(twelve, 0, 0)
+        sample_sources(twelve, 0, 0)
     with pytest.raises(InputError, match="at least 0, not -1"):
-        drawn_sources(twelve, 5, -1)
+        sample_sources(twelve, 5, -1)

@@ -1,5 +1,5 @@
 from cbnet.topology import Graph, topology
-from cbnet.topology.graph.edges import Edges, Relation
+from cbnet.topology.graph.edges import EdgeSet, Relation
 from cbnet.topology.survey.summary import summarise
 
 
@@ -57,11 +57,11 @@ def test_many_distances_make_few_rows():
 
 
 def test_components_and_classes_are_counted():
-    edges = Edges()
+    edges = EdgeSet()
     for customer in range(2, 8):
         edges.add(1, customer, relation=Relation.CUSTOMER)
     edges.add(10, 11, relation=Relation.PEER)
-    said = summarise(Graph.from_said(edges))
+    said = summarise(Graph.from_edge_set(edges))
     assert said["components"] == {"count": 2, "sizes": [7, 2]}
     assert said["classes"] == {"Tier-1": 0, "Large": 0, "Small": 1, "Stub": 8}
     assert said["central"][0]["class"] == "Small"

@@ -3,8 +3,8 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import Ties, topology
-from cbnet.topology.survey.findings import Findings
 from cbnet.topology.survey.survey import survey, survey_selection
+from cbnet.topology.survey.tree_statistics import TreeStatistics
 from cbnet.topology.trees.roots import root_classes
 
 
@@ -54,7 +54,7 @@ def test_selections_stand_alone_and_are_merged():
         survey_selection(graph, classes, [2, 6], Ties.RANDOM, sources=11, seed=5, selection=selection)
         for selection in (2, 0, 1)
     ]
-    joined = [Findings.merged([parts[1][place], parts[2][place], parts[0][place]]) for place in range(2)]
+    joined = [TreeStatistics.merged([parts[1][place], parts[2][place], parts[0][place]]) for place in range(2)]
     assert members(whole, graph) == members(joined, graph)
     assert members(parts[0], graph) != members(parts[1], graph)
 

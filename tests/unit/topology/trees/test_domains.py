@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import Graph, topology
-from cbnet.topology.trees.domains import checked_domains, grow_domains
+from cbnet.topology.trees.domains import grow_domains, validate_domains
 
 
 def test_centres_are_large_and_apart_and_nodes_belong_to_the_nearest():
@@ -23,7 +23,7 @@ def test_a_line_of_nodes_falls_into_connected_parts():
 
 def test_given_groups_are_numbered_as_they_occur():
     graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)])
-    assert checked_domains(graph, ["south", "south", "north", "north"]).tolist() == [0, 0, 1, 1]
+    assert validate_domains(graph, ["south", "south", "north", "north"]).tolist() == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("count", [0, 5])
@@ -34,4 +34,4 @@ def test_the_number_of_domains_must_be_possible(count):
 
 def test_a_domain_that_falls_apart_is_refused_with_two_of_its_nodes():
     with pytest.raises(InputError, match="the domain 7 falls apart: no way inside leads from 0 to 2"):
-        checked_domains(topology("ring:4"), [7, 8, 7, 9])
+        validate_domains(topology("ring:4"), [7, 8, 7, 9])

@@ -53,7 +53,7 @@ def test_a_node_stands_before_all_that_is_below_it():
     assert graph.names == (0, 1, 2, 3, 5, 7, 9)
     tree = shortest_path_tree(graph, 4)
     assert names(graph, tree.preorder) == [5, 2, 1, 9, 7, 0]
-    assert tree.places.tolist() == [5, 2, 1, -1, 0, 4, 3]
+    assert tree.positions.tolist() == [5, 2, 1, -1, 0, 4, 3]
     assert tree.sizes.tolist() == [1, 1, 3, 0, 6, 2, 1]
     assert tree.hops.tolist() == [2, 2, 1, -1, 0, 1, 2]
     assert tree.parents.tolist() == [5, 2, 4, UNREACHED, ROOT, 4, 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cbnet.pipeline.run.configuration import Config
-from cbnet.topology.graph.generators import KINDS
+from cbnet.topology.graph.generators import GENERATORS
 
 
 def network_parameters(config: Config) -> dict[str, Any]:
@@ -20,4 +20,4 @@ def network_parameters(config: Config) -> dict[str, Any]:
 def network_files(config: Config) -> tuple[str, ...]:
     """Return the file of the graph, if it is not made up."""
     graph = config.network.graph
-    return () if graph.partition(":")[0] in KINDS else (graph,)
+    return () if graph.partition(":")[0] in GENERATORS else (graph,)

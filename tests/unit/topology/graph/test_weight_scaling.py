@@ -6,7 +6,7 @@ import pytest
 from cbnet.errors import InputError
 from cbnet.topology import Graph
 from cbnet.topology.graph.edges import Edge, exact_weight
-from cbnet.topology.graph.weights import whole_weights
+from cbnet.topology.graph.weight_scaling import integer_weights
 
 
 def edges(*weights):
@@ -23,14 +23,14 @@ def edges(*weights):
     ],
 )
 def test_the_scale_is_the_smallest_power_of_ten_that_makes_weights_whole(weights, scale, whole):
-    assert whole_weights(edges(*weights)) == (scale, whole)
+    assert integer_weights(edges(*weights)) == (scale, whole)
 
 
 def test_weights_with_too_many_digits_are_rounded_all_alike():
-    assert whole_weights(edges(0.1 + 0.2, 0.3)) == (10**15, [3 * 10**14, 3 * 10**14])
-    assert whole_weights(edges(Fraction(1, 3))) == (10**15, [333_333_333_333_333])
+    assert integer_weights(edges(0.1 + 0.2, 0.3)) == (10**15, [3 * 10**14, 3 * 10**14])
+    assert integer_weights(edges(Fraction(1, 3))) == (10**15, [333_333_333_333_333])
     # 100 and a bit times 10**13 is below 2**53 = 9.007e15, times 10**14 it is not
-    assert whole_weights(edges(100, "0.12345678901234")) == (10**13, [10**15, 1_234_567_890_123])
+    assert integer_weights(edges(100, "0.12345678901234")) == (10**13, [10**15, 1_234_567_890_123])
 
 
 def test_random_floats_make_a_graph_whose_distances_are_exact():
@@ -52,5 +52,5 @@ def test_random_floats_make_a_graph_whose_distances_are_exact():
 )
 def test_a_weight_that_would_be_lost_is_named_with_its_line(weights, problem, line):
     with pytest.raises(InputError, match=problem) as raised:
-        whole_weights(edges(*weights))
+        integer_weights(edges(*weights))
     assert raised.value.line == line

@@ -1,6 +1,6 @@
-"""Findings: what comes of k trees, over many sources and selections of roots?  [2014 §4.1, Figures 4 and 5]
+"""TreeStatistics: what comes of k trees, over many sources and selections of roots?  [2014 §4.1, Figures 4 and 5]
 
-Findings of parts of the work, such as one selection or some sources, are merged to those of the whole.
+TreeStatistics of parts of the work, such as one selection or some sources, are merged to those of the whole.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class TreeStatistics:
     """What was found on k trees, over one or more selections of roots."""
 
     ties: Ties
@@ -65,7 +65,7 @@ class Findings:
     largest_load: NDArray[np.float64]  # float64[selections]
 
     @classmethod
-    def merged(cls, parts: Sequence[Findings]) -> Findings:
+    def merged(cls, parts: Sequence[TreeStatistics]) -> TreeStatistics:
         """Return what was found over the selections of all parts, which are of the same trees."""
         columns = ("most", "links_used", "mean_load", "largest_load")
         return cls(

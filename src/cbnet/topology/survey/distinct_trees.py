@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from cbnet._kernels import tree_paths
 from cbnet.topology.graph.graph import Graph, Ids
+from cbnet.topology.trees.increments import tree_increments
 from cbnet.topology.trees.links import interface_links, tree_links
-from cbnet.topology.trees.prefixes import added_trees
 from cbnet.topology.trees.shortest_paths import Tree
 
 
@@ -39,7 +39,7 @@ def distinct_trees(
     found = np.zeros(graph.edge_count, dtype=np.int32)
     nexts, sums = np.empty(n, dtype=np.int32), np.empty((n, 2), dtype=np.uint64)
     used = 0
-    for _, added in added_trees(graph, trees, ks):
+    for _, added in tree_increments(graph, trees, ks):
         for tree in added:
             if len(nexts) < used + n:
                 nexts, sums = np.concatenate([nexts, nexts]), np.concatenate([sums, sums])  # twice the room

@@ -1,7 +1,7 @@
 import pytest
 
 from cbnet.topology import Ties, distinct_trees, shortest_path_trees, tied_trees, topology
-from cbnet.topology.survey import interfaces as tree_interfaces
+from cbnet.topology.survey import distinct_trees as tree_interfaces
 
 
 def by_name(graph, counts):

@@ -20,7 +20,7 @@ _LARGEST_LENGTH = 2**53
 _CHANGE = Fraction(1, 10**6)  # of a weight, at most
 
 
-def whole_weights(edges: Sequence[Edge]) -> tuple[int, list[int]]:
+def integer_weights(edges: Sequence[Edge]) -> tuple[int, list[int]]:
     """Return the scale, and the weight of each edge times the scale."""
     scale = _exact_scale(edges)
     weights = [] if scale is None else [int(edge.weight * scale) for edge in edges]

@@ -14,7 +14,9 @@ from cbnet.topology.graph.graph import Graph
 from cbnet.topology.trees.shortest_paths import Tree
 
 
-def added_trees(graph: Graph, trees: Sequence[Tree], ks: Sequence[int] | None) -> Iterator[tuple[int, Sequence[Tree]]]:
+def tree_increments(
+    graph: Graph, trees: Sequence[Tree], ks: Sequence[int] | None
+) -> Iterator[tuple[int, Sequence[Tree]]]:
     """Yield each k with the trees that it adds to those of the k before; None stands for all trees at once.
 
     The numbers must rise, and every tree must span the graph.
