@@ -4,7 +4,7 @@ import asyncio
 from time import thread_time
 
 import pytest
-from support.networks_live import Alone, sent
+from support.memory_networks import Alone, sent
 
 from cbnet.network import Settings, TcpRouter, connect_async
 from cbnet.network.protocol.addresses import Address

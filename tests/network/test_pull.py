@@ -12,7 +12,7 @@ from itertools import pairwise
 import pytest
 
 from cbnet import InputError, connect, connect_async
-from cbnet.network import Item, NoReply, NotConnected, Processes, Settings, Timeout
+from cbnet.network import Item, NoReply, NotConnected, ProcessNetwork, Settings, Timeout
 
 CHAIN = [f"r{n}" for n in range(6)]
 QUICK = {"heartbeat": 0.5, "dead": 2.5, "answer": 0.5, "cache_age": 30.0}
@@ -20,7 +20,7 @@ QUICK = {"heartbeat": 0.5, "dead": 2.5, "answer": 0.5, "cache_age": 30.0}
 
 @pytest.fixture(scope="module")
 def network():
-    with Processes([Settings(name, **QUICK) for name in CHAIN], list(pairwise(CHAIN))) as started:
+    with ProcessNetwork([Settings(name, **QUICK) for name in CHAIN], list(pairwise(CHAIN))) as started:
         started.wait()
         yield started
 
@@ -111,7 +111,7 @@ def test_a_client_that_requests_what_it_offers_itself_is_asked_itself(network):
 
 
 def test_offers_are_made_again_after_a_new_connection():
-    with Processes([Settings("a", **QUICK)], []) as started:
+    with ProcessNetwork([Settings("a", **QUICK)], []) as started:
         started.wait()
         with connect(str(started.addresses["a"])) as holder:
             holder.offer("exists s", lambda _: b"item")

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from cbnet import Message, connect, parse
-from cbnet.network import Processes, Settings
+from cbnet.network import ProcessNetwork, Settings
 from cbnet.network.protocol.frames import Close, Hello, Links, Packet, Ping, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
 
@@ -18,7 +18,7 @@ QUICK = {"heartbeat": 0.5, "dead": 2.5}
 
 @pytest.fixture(scope="module")
 def pair():
-    with Processes([Settings("a", **QUICK), Settings("b", **QUICK)], [("a", "b")]) as started:
+    with ProcessNetwork([Settings("a", **QUICK), Settings("b", **QUICK)], [("a", "b")]) as started:
         started.wait()
         yield started
 
@@ -72,7 +72,7 @@ def test_a_side_that_says_nothing_is_closed(pair):
 
 def test_a_router_that_stands_still_is_given_up_and_taken_again():
     ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
-    with Processes([Settings(name, **QUICK) for name in "abcd"], ring) as network:
+    with ProcessNetwork([Settings(name, **QUICK) for name in "abcd"], ring) as network:
         network.wait()
         with connect(str(network.addresses["a"])) as publisher, connect(str(network.addresses["c"])) as subscriber:
             subscription = subscriber.subscribe("x = 1", wait=True)
@@ -91,7 +91,7 @@ def test_a_router_that_stands_still_is_given_up_and_taken_again():
 
 
 def test_a_client_leaves_a_router_that_stands_still():
-    with Processes([Settings("a", **QUICK), Settings("b", **QUICK)], [("a", "b")]) as pair:
+    with ProcessNetwork([Settings("a", **QUICK), Settings("b", **QUICK)], [("a", "b")]) as pair:
         pair.wait()
         with connect([str(pair.addresses[name]) for name in "ab"]) as client:
             subscription = client.subscribe("x = 1", wait=True)
@@ -114,7 +114,7 @@ def test_after_random_faults_everything_is_delivered_once_and_nothing_else(seed,
     names = ["a", "b", "c", "d", "e"]
     links = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a"), ("b", "e")]
     with ExitStack() as stack:
-        network = stack.enter_context(Processes([Settings(name, scheme=scheme, **QUICK) for name in names], links))
+        network = stack.enter_context(ProcessNetwork([Settings(name, scheme=scheme, **QUICK) for name in names], links))
         network.wait()
         clients = {name: stack.enter_context(connect(str(network.addresses[name]))) for name in names}
         subscriptions = {name: clients[name].subscribe(chance.choice(WANTS), queue=100_000) for name in names}

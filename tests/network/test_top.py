@@ -6,20 +6,20 @@ import signal
 import pytest
 
 from cbnet import connect
-from cbnet.network import Processes, Settings
-from cbnet.network.service.running_file import Running
+from cbnet.network import ProcessNetwork, Settings
+from cbnet.network.service.address_file import NetworkAddresses
 
 
 @pytest.fixture(scope="module")
 def chain():
-    with Processes([Settings(name) for name in "abc"], [("a", "b"), ("b", "c")]) as started:
+    with ProcessNetwork([Settings(name) for name in "abc"], [("a", "b"), ("b", "c")]) as started:
         started.wait()
         yield started
 
 
 @pytest.fixture
 def folder(chain, tmp_path):
-    Running("cbnet", chain.addresses).write(tmp_path)
+    NetworkAddresses("cbnet", chain.addresses).write(tmp_path)
     return tmp_path
 
 
@@ -65,9 +65,9 @@ def test_top_takes_one_router_of_a_network(folder, cbnet):
 
 def test_a_router_that_has_ended_is_named(cbnet, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
-    with Processes([Settings(name) for name in "ab"], [("a", "b")]) as pair:
+    with ProcessNetwork([Settings(name) for name in "ab"], [("a", "b")]) as pair:
         pair.wait()
-        Running("cbnet", pair.addresses).write(tmp_path)
+        NetworkAddresses("cbnet", pair.addresses).write(tmp_path)
         pair.kill("b")
         outcome = cbnet("top", "--network", tmp_path, "--once")
         told = rows(cbnet("top", "--network", tmp_path, "--json"))

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from cbnet import Message, parse
-from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.routing import SCHEMES
 
 WANTS = ("true", "k < 2", "k = 1", "k > 1")
@@ -16,7 +16,7 @@ class Ring:
 
     def __init__(self, seed, scheme):
         self.random = random = Random(seed)
-        self.memory = Memory(seed)
+        self.memory = MemoryNetwork(seed)
         names = [f"r{number}" for number in range(random.randint(4, 8))]
         pairs = {tuple(sorted((a, b))) for a, b in zip(names, names[1:] + names[:1], strict=True)}
         pairs |= {tuple(sorted(random.sample(names, 2))) for _ in range(random.randint(0, len(names)))}
@@ -25,7 +25,7 @@ class Ring:
             weights = {b if a == name else a: length for (a, b), length in lengths.items() if name in (a, b)}
             self.memory.add(Settings(name, scheme=scheme, trees=3, weights=weights))
         for pair in sorted(pairs):
-            self.memory.lay(*pair)
+            self.memory.add_cable(*pair)
         self.leaving = random.choice(names)
         self.clients = {name: MemoryClient(self.memory, name, name) for name in names if name != self.leaving}
         self.published = []

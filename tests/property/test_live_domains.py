@@ -8,10 +8,10 @@ publishes; who must get it is found by asking every predicate, and by which cabl
 from random import Random
 
 import pytest
-from support.domains_live import Domains, flat
+from support.memory_domains import Domains, flat
 
 from cbnet.language import parse
-from cbnet.network.simulation.random_schedule import MESSAGES, WANTS
+from cbnet.network.simulation.random_schedule import MESSAGES, PREDICATES
 from cbnet.routing import SCHEMES
 from cbnet.routing.domains.summary import SUMMARIES
 
@@ -54,7 +54,7 @@ class Schedule:
 
     def subscribe(self):
         name, id = self.random.choice(self.net.routers), self.random.randrange(3)
-        self.wanted[name, id] = self.random.choice(WANTS)
+        self.wanted[name, id] = self.random.choice(PREDICATES)
         self.net.clients[name].subscribe(id, self.wanted[name, id])
 
     def unsubscribe(self):

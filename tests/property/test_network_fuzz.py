@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.networks_live import Alone, Lab, hello, sent, shut
+from support.memory_networks import Alone, Lab, hello, sent, shut
 
 from cbnet import parse_filter
 from cbnet.network.protocol import frames

@@ -1,6 +1,6 @@
 """Whatever happens to a network: afterwards everybody has got what was wanted, and nobody ever anything twice.
 
-Each schedule is made again from its seed and its scheme: `Trial(seed, scheme).run(25)`. The environment variable
+Each schedule is made again from its seed and its scheme: `RandomSchedule(seed, scheme).run(25)`. The environment variable
 SCHEDULES says how many are run.
 """
 
@@ -9,10 +9,10 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.networks_live import Lab
+from support.memory_networks import Lab
 
 from cbnet.network.protocol.frames import Subscribed
-from cbnet.network.simulation.random_schedule import Trial
+from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing import SCHEMES
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "250"))
@@ -23,13 +23,13 @@ PARTS = 10
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_after_any_schedule_deliveries_are_those_of_the_reference(scheme, part):
     for seed in range(part, SCHEDULES // len(SCHEMES), PARTS):
-        verdict = Trial(seed, scheme).run(25)
+        verdict = RandomSchedule(seed, scheme).run(25)
         assert verdict.is_good, (seed, scheme, verdict)
         assert verdict.checks == 2
 
 
 def test_the_schedules_are_not_idle():
-    trials = [Trial(seed, "psf") for seed in range(20)]
+    trials = [RandomSchedule(seed, "psf") for seed in range(20)]
     verdicts = [trial.run(25) for trial in trials]
     happened = {what for verdict in verdicts for what in verdict.happened}
     assert happened == {"subscribe", "unsubscribe", "cut", "repair", "kill", "start", "jump"}

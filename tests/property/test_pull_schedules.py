@@ -15,7 +15,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.view import reachable_edges
 from cbnet.network.protocol.frames import Item, NotReplied, Replied
 from cbnet.network.simulation.memory_client import MemoryClient
-from cbnet.network.simulation.memory_network import Memory
+from cbnet.network.simulation.memory_network import MemoryNetwork
 
 SCHEDULES = int(os.environ.get("CBNET_PULL_SCHEDULES", "24"))
 SETTLING = 9.0  # seconds: see cbnet.network.simulation.random_schedule
@@ -51,7 +51,7 @@ class Schedule:
     """A random network, and what happens to it."""
 
     def __init__(self, seed):
-        self.memory = Memory(seed)
+        self.memory = MemoryNetwork(seed)
         self.random = random = self.memory.random
         self.happened = Counter()
         self.names = [f"r{n}" for n in range(random.randint(2, 7))]
@@ -66,7 +66,7 @@ class Schedule:
         pairs = {(self.names[random.randrange(n)], self.names[n]) for n in range(1, len(self.names))}
         pairs |= {tuple(sorted(random.sample(self.names, 2))) for _ in range(random.randint(0, 3))}
         for pair in sorted(pairs):
-            self.memory.lay(*pair)
+            self.memory.add_cable(*pair)
         self.waiting = {}  # number -> client, its connection, request, deadline
 
     def run(self, changes):

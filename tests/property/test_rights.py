@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.networks_live import Alone, sent
+from support.memory_networks import Alone, sent
 from support.strategies import messages_near, predicates
 
 from cbnet.language import covers

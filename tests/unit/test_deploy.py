@@ -30,7 +30,7 @@ def unit():
 def test_the_file_of_a_router_is_good():
     found = configuration(DEPLOY / "router.toml", {}, {})
     assert set(tomllib.loads((DEPLOY / "router.toml").read_text())) <= set(KEYS)
-    assert str(found.operation.http) == "127.0.0.1:9090"
+    assert str(found.process.http) == "127.0.0.1:9090"
 
 
 def commands():
@@ -65,7 +65,7 @@ def test_the_image_is_made_of_files_that_exist_and_ends_without_rights():
 
 def test_systemd_gives_more_time_than_a_router_takes_to_drain():
     found = configuration(DEPLOY / "router.toml", {}, {})
-    assert float(unit()["TimeoutStopSec"]) > 2 * found.operation.drain
+    assert float(unit()["TimeoutStopSec"]) > 2 * found.process.drain
     assert (unit()["Type"], unit()["DynamicUser"], unit()["ProtectSystem"]) == ("notify", "yes", "strict")
 
 

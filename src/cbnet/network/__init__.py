@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from cbnet.network.protocol.wire import FrameReader, WireError, encode
     from cbnet.network.router.router import Router
     from cbnet.network.security.tls import Tls
-    from cbnet.network.service.process_network import Processes
+    from cbnet.network.service.process_network import ProcessNetwork
     from cbnet.network.simulation.memory_client import MemoryClient
-    from cbnet.network.simulation.memory_network import Memory
+    from cbnet.network.simulation.memory_network import MemoryNetwork
     from cbnet.network.transport.tcp_router import TcpRouter
 
 _NAMES = {  # by module
@@ -69,18 +69,53 @@ _NAMES = {  # by module
     "protocol.wire": "FrameReader WireError encode",
     "router.router": "Router",
     "security.tls": "Tls",
-    "service.process_network": "Processes",
+    "service.process_network": "ProcessNetwork",
     "simulation.memory_client": "MemoryClient",
-    "simulation.memory_network": "Memory",
+    "simulation.memory_network": "MemoryNetwork",
     "transport.tcp_router": "TcpRouter",
 }
 _MODULES = {name: f"cbnet.network.{module}" for module, names in _NAMES.items() for name in names.split()}
 __all__ = [
-    "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "Close", "Confirmation",
-    "Delivery", "Frame", "FrameReader", "Hello", "Item", "Memory", "MemoryClient", "NetworkError", "NoReply",
-    "NotConfirmed", "NotConnected", "NotTrusted", "Offer", "Processes", "Refused", "Reply", "Router", "Send",
-    "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError",
-    "connect", "connect_async", "encode", "statuses",
+    "Action",
+    "Address",
+    "AsyncClient",
+    "AsyncOffer",
+    "AsyncSubscription",
+    "Client",
+    "Close",
+    "Confirmation",
+    "Delivery",
+    "Frame",
+    "FrameReader",
+    "Hello",
+    "Item",
+    "MemoryClient",
+    "MemoryNetwork",
+    "NetworkError",
+    "NoReply",
+    "NotConfirmed",
+    "NotConnected",
+    "NotTrusted",
+    "Offer",
+    "ProcessNetwork",
+    "Refused",
+    "Reply",
+    "Router",
+    "Send",
+    "Settings",
+    "Shut",
+    "Status",
+    "Subscription",
+    "TcpRouter",
+    "Timeout",
+    "Tls",
+    "TooSlow",
+    "Traced",
+    "WireError",
+    "connect",
+    "connect_async",
+    "encode",
+    "statuses",
 ]  # fmt: skip
 
 

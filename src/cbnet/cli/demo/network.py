@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from cbnet.cli.progress import Report
     from cbnet.language import Message, Predicate
-    from cbnet.network import Processes
+    from cbnet.network import ProcessNetwork
     from cbnet.network.client.async_client import Traced
-    from cbnet.network.client.rehearsal import Received
+    from cbnet.network.client.delivery_probe import DeliveryCounts
     from cbnet.network.protocol.frames import Hop
     from cbnet.network.service.network_file import NetworkPlan
 
@@ -87,8 +87,8 @@ class NetworkStory:
 def run_small_network(folder: Path, report: Report = lambda _: None, *, count: int = _MESSAGES) -> NetworkStory:
     """Start the network of a folder, publish messages, and say what came of them."""
     from cbnet.matching.reference import match
-    from cbnet.network import Processes, statuses
-    from cbnet.network.client.rehearsal import rehearse
+    from cbnet.network import ProcessNetwork, statuses
+    from cbnet.network.client.delivery_probe import probe_deliveries
     from cbnet.network.link.counters import Event
     from cbnet.network.service.network_file import read_folder
 
@@ -99,13 +99,13 @@ def run_small_network(folder: Path, report: Report = lambda _: None, *, count: i
     wanted = [match(predicates, message) for _, message in published]
     report(f"starting {len(plan.graph)} routers")
     began = time.monotonic()
-    with Processes.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as network:
+    with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as network:
         network.wait(timeout=120)
         seconds = time.monotonic() - began
         number = _worth_showing(published, wanted)
         way = _traced(network, *published[number])
         report(f"publishing {len(published)} messages")
-        received = rehearse(network.addresses, published, sum(map(len, wanted)))
+        received = probe_deliveries(network.addresses, published, sum(map(len, wanted)))
         found = statuses(network.addresses)
     used = sum(status.counters.get(Event.INITIAL_TABLE_MATCHES, 0) for status in found.values())
     filters = sum(map(len, predicates.values()))
@@ -146,7 +146,7 @@ def made_up(predicates: Mapping[str, Predicate], routers: Sequence[str], count: 
     return published
 
 
-def judged(wanted: Sequence[Sequence[str]], received: Received) -> Verdict:
+def judged(wanted: Sequence[Sequence[str]], received: DeliveryCounts) -> Verdict:
     """Set what arrived against who wanted it, for each message."""
     expected = {(node, number) for number, nodes in enumerate(wanted) for node in nodes}
     delivered = expected & received.keys()
@@ -166,7 +166,7 @@ def _worth_showing(published: Published, wanted: Sequence[Sequence[str]]) -> int
     return max(some, key=lambda number: (_UNWANTED not in tags[number], len(tags[number])), default=0)
 
 
-def _traced(network: Processes, router: str, message: Message) -> Traced:
+def _traced(network: ProcessNetwork, router: str, message: Message) -> Traced:
     from cbnet.network import connect
 
     with connect(str(network.addresses[router])) as client:

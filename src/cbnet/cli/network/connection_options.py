@@ -81,10 +81,10 @@ def connected(router: str | None, folder: Path | None, name: str, identity: Iden
 def routers_meant(router: str | None, folder: Path | None, name: str) -> tuple[dict[str, Address], str]:
     """Return the routers that are meant, by name or address, and the name of their network."""
     from cbnet.network.protocol.addresses import DEFAULT, address
-    from cbnet.network.service.running_file import Running
+    from cbnet.network.service.address_file import NetworkAddresses
 
     if folder is not None:
-        running = Running.read(folder)
-        return running.meant(router), running.network
+        running = NetworkAddresses.read(folder)
+        return running.select(router), running.network
     said = router or os.environ.get("CBNET_ROUTER") or DEFAULT
     return {each.strip(): address(each.strip()) for each in said.split(",")}, name

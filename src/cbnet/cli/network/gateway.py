@@ -51,8 +51,8 @@ def _run(plan: GatewayPlan, *, as_json: bool) -> None:
                 print(f"gateway {plan.name} listens at {where} in {network}")
         sys.stdout.flush()
 
-    operation = plan.sides[0].operation
-    configure(operation.log, operation.log_level, plan.name)
+    process = plan.sides[0].process
+    configure(process.log, process.log_level, plan.name)
     run(serve_gateway(plan, on_start=started))
-    if operation.log == "text":
+    if process.log == "text":
         print_remark(f"gateway {plan.name} has ended")

@@ -101,9 +101,9 @@ def _run(found: Configuration, *, as_json: bool) -> None:
             print(f"router {name} listens at {where}")
         sys.stdout.flush()
 
-    operation = found.operation
-    configure(operation.log, operation.log_level, name)
+    process = found.process
+    configure(process.log, process.log_level, name)
     where = found.settings, found.listen, found.neighbours
-    run(serve(*where, on_start=started, security=found.security, operation=operation))
-    if operation.log == "text":  # else it is said as an event, and nothing else may stand there
+    run(serve(*where, on_start=started, security=found.security, process=process))
+    if process.log == "text":  # else it is said as an event, and nothing else may stand there
         print_remark(f"router {name} has ended")

@@ -72,7 +72,7 @@ def top(
     silent = [row.router for row in rows if not row.answers]
     if silent:
         print_remark(f"no answer from {', '.join(silent)}: ended, stopped, or too busy to answer in 2 s")
-    if not all(row.tells_all for row in rows):
+    if not all(row.is_detailed for row in rows):
         print_remark("a dash is what is not told to this client: it needs the right `watch`")
 
 
@@ -102,11 +102,11 @@ class Watch:
     def look(self) -> Sequence[RouterRates]:
         """Ask all routers how they are."""
         from cbnet.network import statuses
-        from cbnet.network.client.status_rates import rates
+        from cbnet.network.client.status_rates import router_rates
 
         found = statuses(self._routers, network=self._network, tls=self._tls, token=self._token)
         self.rows = [
-            rates(name, where, self._before.get(name), found.get(name)) for name, where in self._routers.items()
+            router_rates(name, where, self._before.get(name), found.get(name)) for name, where in self._routers.items()
         ]  # fmt: skip
         self._before = found
         return self.rows
@@ -133,7 +133,7 @@ def _cells(row: RouterRates) -> list[str]:
         return ["no answer", *[_DASH] * 11]
     sizes = (len(row.neighbours), row.reachable, row.clients, row.subscriptions, row.records, row.filters)
     told = [f"{each:,}" for each in sizes]
-    if not row.tells_all:
+    if not row.is_detailed:
         return [*told, *[_DASH] * 6]
     speed = [_DASH if each is None else f"{each:,.0f}" for each in (row.in_per_s, row.out_per_s)]
     counts = (row.matched, row.delivered, row.waiting, sum((row.dropped or {}).values()))

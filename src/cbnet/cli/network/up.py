@@ -14,7 +14,7 @@ from cbnet.cli.console import AsJson, counted, print_json, print_remark
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
-    from cbnet.network import Processes
+    from cbnet.network import ProcessNetwork
     from cbnet.network.service.network_file import NetworkPlan
 
 _SHOWN = 8  # neighbours of a router
@@ -53,13 +53,13 @@ def up(
 
     Example: cbnet up --topology powerlaw:20 --out here
     """
-    from cbnet.network.service.process_network import Processes
+    from cbnet.network.service.process_network import ProcessNetwork
 
     plan = _plan(file, topology, fib, scheme, trees, seed)
     signal.signal(signal.SIGTERM, _interrupt)
     began = time.monotonic()
     try:
-        with Processes.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
+        with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
             for remark in processes.remarks:
                 print_remark(remark)
             processes.wait(timeout=60 + len(plan.graph) / 4)
@@ -95,12 +95,12 @@ def _plan(
     return plan
 
 
-def _tell(processes: Processes, plan: NetworkPlan, out: Path | None, seconds: float, *, as_json: bool) -> None:
+def _tell(processes: ProcessNetwork, plan: NetworkPlan, out: Path | None, seconds: float, *, as_json: bool) -> None:
     """Say where the routers are: to people, to programs, and in a file."""
-    from cbnet.network.service.running_file import Running
+    from cbnet.network.service.address_file import NetworkAddresses
 
     if out is not None:
-        Running(plan.name, processes.addresses).write(out)
+        NetworkAddresses(plan.name, processes.addresses).write(out)
     neighbours: dict[str, list[str]] = {name: [] for name in processes.settings}
     for a, b in processes.links:
         neighbours[a].append(b)
@@ -118,7 +118,7 @@ def _tell(processes: Processes, plan: NetworkPlan, out: Path | None, seconds: fl
     )
 
 
-def _supervise(processes: Processes) -> None:
+def _supervise(processes: ProcessNetwork) -> None:
     """Say which router ends by itself; raise an error when none is left."""
     while len(processes.ended) < len(processes.settings):
         name = processes.next_end(timeout=0.5)

@@ -21,7 +21,7 @@ from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import MAX_HOLDERS, Answering, AsyncOffer, Handler, Reply, pull_frame, reply_of
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
 from cbnet.network.client.client_link import ClientLink, Question
-from cbnet.network.client.publish_frames import MessageLike, publish_bytes, trace_bytes
+from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
 from cbnet.network.errors import NotConfirmed, Refused, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT, Address, address
@@ -222,7 +222,7 @@ class AsyncClient:
         Waits while there is no connection, up to `timeout` seconds, and while the router does not read.
         """
         number = next(self._numbers) if wait else 0
-        data = publish_bytes(number, message, payload, wants_answer=wait)
+        data = encode_publish(number, message, payload, wants_answer=wait)
         if wait:
             await self._link.answer(frames.Publish, number, lambda: self._link.send_bytes(data), timeout)
             return
@@ -253,7 +253,7 @@ class AsyncClient:
         where = (at or self.router) if predicate else ""
         number = next(self._numbers)
         self._hops[number] = []
-        data = trace_bytes(number, message, payload, is_dry=is_dry, predicate=predicate, at=where)
+        data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=where)
         try:
             end: frames.TraceEnd = await self._link.answer(
                 frames.Trace, number, lambda: self._link.send_bytes(data), timeout

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.message import Message
 from cbnet.network.client.async_subscription import Confirmation
-from cbnet.network.client.publish_frames import MessageLike, checked_frame, checked_payload, said
+from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
 from cbnet.network.errors import NoReply, Timeout
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MOST_HOLDERS
@@ -117,7 +117,7 @@ class Answering:
         if offer is not None:
             try:
                 item = await _item(offer.handler, request_from_bytes(frame.request))
-                data = checked_frame(frames.Answer(frame.number, item), {})
+                data = encode_checked(frames.Answer(frame.number, item), {})
                 offer.answered += item is not None
             except Exception:
                 _log.exception("no answer to a request for %s", offer.predicate)
@@ -137,8 +137,8 @@ async def _item(handler: Handler, requested: Requested) -> frames.Item | None:
         raise InputError(f"a handler has returned {type(found).__name__}", hint="return an Item, bytes or None")
     if not requested.filter.matches(found.message):
         raise InputError(f"the item does not match the request {request}", hint="return None for what is not there")
-    attributes, tags = said(found.message)
-    return frames.Item(attributes, tags, checked_payload(found.payload), _keep(found.keep))
+    attributes, tags = message_content(found.message)
+    return frames.Item(attributes, tags, check_payload(found.payload), _keep(found.keep))
 
 
 def _keep(seconds: float | None) -> int | None:

@@ -21,7 +21,7 @@ from cbnet.language.relations.covering import PredicateLike
 from cbnet.network.client.async_client import TIMEOUT, AsyncClient, Traced, connect_async
 from cbnet.network.client.async_pull import MAX_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
-from cbnet.network.client.publish_frames import MessageLike, publish_bytes
+from cbnet.network.client.message_encoding import MessageLike, encode_publish
 from cbnet.network.errors import NetworkError, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT
 from cbnet.network.protocol.frames import Status
@@ -148,7 +148,7 @@ class Client:
             self._call(self._flushed(timeout))
             self._call(self._client.publish(message, payload, wait=True, timeout=timeout))
             return
-        data = publish_bytes(0, message, payload, wants_answer=False)
+        data = encode_publish(0, message, payload, wants_answer=False)
         if not self._client.is_connected:
             self._call(self._client.connected(timeout))
         self._outgoing.put(data, self._client)

@@ -22,7 +22,7 @@ from cbnet.network.protocol.frames import Deliver, Frame, Hello, tag_of
 from cbnet.network.security.tls import Context, dialled, explained
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
-from cbnet.network.transport.send_queue import Waiting
+from cbnet.network.transport.send_queue import SendQueue
 
 GRACE: Final = 1.0  # seconds for an answer to come after the time that the router was given
 _SILENT, _DEAD = 1.0, 3.5  # seconds, as routers have them
@@ -33,7 +33,7 @@ _TAKEN = frames.Ping(1)  # its answer shows that the Hello before was taken; all
 Question: TypeAlias = tuple[int, int]  # the tag of a frame that is to be answered, and its id or number
 
 
-class Owner(Protocol):
+class LinkOwner(Protocol):
     """The client that has a link."""
 
     is_held: bool  # whether nothing is to be read
@@ -57,7 +57,7 @@ class Owner(Protocol):
 class ClientLink:
     """The connection of one client."""
 
-    def __init__(self, owner: Owner, hello: Hello, addresses: Sequence[Address], context: Context | None) -> None:
+    def __init__(self, owner: LinkOwner, hello: Hello, addresses: Sequence[Address], context: Context | None) -> None:
         """Begin to dial; context: for TLS."""
         self.router = ""  # the name of the router that it is or was connected to
         self.reconnects = 0
@@ -315,7 +315,7 @@ class ClientLink:
             self._refusal = NotTrusted(explained(connection.error, str(where)))
 
     def _new_connection(self) -> Connection:
-        return Connection(self, Waiting(_MOST_WAITING, _MOST_WAITING))
+        return Connection(self, SendQueue(_MOST_WAITING, _MOST_WAITING))
 
     def _judge(self, where: Address) -> None:
         """Give up if no router lets this client in."""

@@ -41,7 +41,7 @@ class Order:
     window: int = 0  # deliveries that may be under way, if there is no rate
 
 
-class Tally:
+class DeliveryCount:
     """How many deliveries have come, told by those who receive to those who send, in memory that they share."""
 
     def __init__(self, shared: MutableSequence[int]) -> None:
@@ -78,7 +78,7 @@ class Deliveries:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishTiming:
     """When an order was carried out, in ns, and how late the latest message was."""
 
     began: int
@@ -90,7 +90,7 @@ class Published:
 class Pace:
     """When may the next message be sent?"""
 
-    def __init__(self, order: Order, deliveries_of: Sequence[int], tally: Tally) -> None:
+    def __init__(self, order: Order, deliveries_of: Sequence[int], tally: DeliveryCount) -> None:
         """Take how many deliveries each message causes, in turn."""
         self._order = order
         self._deliveries_of = deliveries_of
@@ -122,7 +122,7 @@ async def publish(
     contents: Sequence[dict[str, Any]],
     deliveries_of: Sequence[int],
     payload: int,
-    tally: Tally,
+    tally: DeliveryCount,
     asked: Asked,
     answer: Callable[[Any], None],
 ) -> None:
@@ -139,7 +139,7 @@ async def publish(
 
 async def _carry_out(
     order: Order, clients: Sequence[AsyncClient], contents: Sequence[dict[str, Any]], payload: int, pace: Pace
-) -> Published:
+) -> PublishTiming:
     padding = bytes(max(0, payload - STAMP.size))
     before = _reconnects(clients)
     began = time.monotonic_ns()
@@ -150,13 +150,13 @@ async def _carry_out(
         await clients[number % len(clients)].publish(
             contents[number % len(contents)], stamp + padding, timeout=_TIMEOUT
         )
-    return Published(began, time.monotonic_ns(), pace.late, _reconnects(clients) - before)
+    return PublishTiming(began, time.monotonic_ns(), pace.late, _reconnects(clients) - before)
 
 
 async def receive(
     subscribers: Sequence[tuple[int, str, Sequence[str]]],
     process: int,
-    tally: Tally,
+    tally: DeliveryCount,
     asked: Asked,
     answer: Callable[[Any], None],
 ) -> None:

@@ -21,7 +21,7 @@ class RouterRates:
     router: str
     address: str
     answers: bool
-    tells_all: bool = True  # whether it tells of links and counters too: not to clients that may not watch
+    is_detailed: bool = True  # whether it tells of links and counters too: not to clients that may not watch
     uptime: float = 0.0  # seconds
     neighbours: tuple[str, ...] = ()
     reachable: int = 0  # routers, with this one
@@ -45,7 +45,7 @@ class RouterRates:
         return asdict(self)
 
 
-def rates(name: str, address: Address, before: Status | None, now: Status | None) -> RouterRates:
+def router_rates(name: str, address: Address, before: Status | None, now: Status | None) -> RouterRates:
     """Return how a router is, by what it said before and says now; None if it did not answer."""
     if now is None:
         return RouterRates(name, str(address), answers=False)
@@ -54,7 +54,7 @@ def rates(name: str, address: Address, before: Status | None, now: Status | None
         now.router,
         str(address),
         answers=True,
-        tells_all=bool(now.peers),  # who asks is one of them
+        is_detailed=bool(now.peers),  # who asks is one of them
         uptime=round(now.uptime, 1),
         neighbours=tuple(now.neighbours),
         reachable=now.reachable,

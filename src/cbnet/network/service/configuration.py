@@ -23,8 +23,8 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import DEFAULT, Address, address
 from cbnet.network.security import trust as security
 from cbnet.network.security.trust import Security, security_of
-from cbnet.network.service import operation
-from cbnet.network.service.operation import Operation, operation_of
+from cbnet.network.service import process_settings
+from cbnet.network.service.process_settings import ProcessSettings, process_settings_from
 
 PREFIX = "CBNET_"
 _OF_CLIENTS = ("CBNET_ROUTER", "CBNET_TOKEN")  # which may stand in the same environment
@@ -34,12 +34,12 @@ _TYPES: dict[str, type] = {
     "cache_bytes": int, "answer": float, "cache_age": float,
     **dict.fromkeys(("name", "network", "scheme"), str),
     **security.TYPES,
-    **operation.TYPES,
+    **process_settings.TYPES,
     **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime", "retry", "trace", "overlap"), float),
 }  # fmt: skip
 KEYS = (
     "name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")),
-    *security.TYPES, *operation.TYPES,
+    *security.TYPES, *process_settings.TYPES,
 )  # fmt: skip
 _SAID = {
     str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
@@ -62,7 +62,7 @@ class Configuration:
     listen: Address
     neighbours: dict[str, Address]
     security: Security
-    operation: Operation
+    process: ProcessSettings
     values: dict[str, Value]
 
     def lines(self) -> Iterator[str]:
@@ -108,14 +108,14 @@ def _configured(values: dict[str, Value]) -> Configuration:
         raise InputError("the router has no name", hint="write name = ... in the file, or --name")
     listen, neighbours = address(values["listen"].value), _neighbours(values["neighbours"])
     protected = security_of({key: values[key].value for key in security.TYPES}, listen, neighbours)
-    operated = operation_of({key: values[key].value for key in operation.TYPES})
+    operated = process_settings_from({key: values[key].value for key in process_settings.TYPES})
     return Configuration(_settings(values), listen, neighbours, protected, operated, values)
 
 
 def _default(key: str) -> Any:
     if key == "listen":
         return DEFAULT
-    for others in (security.DEFAULTS, operation.DEFAULTS):
+    for others in (security.DEFAULTS, process_settings.DEFAULTS):
         if key in others:
             return others[key]
     return {} if _TYPES[key] is dict else _FIELDS[key].default

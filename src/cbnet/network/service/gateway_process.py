@@ -24,10 +24,10 @@ async def serve_gateway(
         routers: dict[str, TcpRouter] = {}
         for each in plan.sides:
             router = TcpRouter(each.settings, each.listen, each.neighbours, each.security)
-            router.journal.about = {"network": each.settings.network}
+            router.event_log.about = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)
-            await stack.enter_async_context(pages(router, each.operation.http))
+            await stack.enter_async_context(pages(router, each.process.http))
             routers[each.settings.network] = router
         gateway = Gateway(plan.name, list(routers.values()), plan.outside)
         ticking = asyncio.ensure_future(_tick(gateway))
@@ -36,7 +36,7 @@ async def serve_gateway(
         tell_systemd("READY=1")
         await leaving.wait()
         tell_systemd("STOPPING=1")
-        seconds = plan.sides[0].operation.drain
+        seconds = plan.sides[0].process.drain
         if seconds and not ended.is_set():
             gateway.leave()
             await first(_drained(list(routers.values()), seconds), ended.wait())

@@ -13,20 +13,20 @@ PATIENCE = 10.0  # seconds after the start, in which neighbours that are to be d
 _STILL = 5.0  # seconds without a tick, of which there are ten in a second
 
 
-def illnesses(router: TcpRouter) -> list[str]:
+def health_problems(router: TcpRouter) -> list[str]:
     """Return why a router is not healthy; nothing if it is."""
     silence = router.now - router.ticked
     return [f"its clock has stood still for {silence:.0f} s"] if silence > _STILL else []
 
 
-def obstacles(router: TcpRouter) -> list[str]:
+def readiness_problems(router: TcpRouter) -> list[str]:
     """Return why a router is not ready; nothing if it is."""
     if router.is_draining:
         return ["it leaves"]
     if not router.is_listening:
         return ["it does not listen"]
     missing = sorted(name for name in router.neighbours if router.router.links.to(name) is None)
-    found = illnesses(router)
+    found = health_problems(router)
     if missing and router.uptime < PATIENCE:
         found.append(f"no link to {', '.join(missing)} yet, for which it waits {PATIENCE:g} s from its start")
     if router.router.links.routers() and not router.router.is_synchronised:

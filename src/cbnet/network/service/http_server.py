@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.service.health import illnesses, obstacles
+from cbnet.network.service.health import health_problems, readiness_problems
 from cbnet.network.service.metrics import CONTENT_TYPE, exposition
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _MOST_HEAD = 1 << 13  # bytes of a request
 _MOST_CONNECTIONS = 16
-_PATIENCE = 5.0  # seconds for a request and its answer
+_PATIENCE = 5.0  # seconds for a request and its response
 _FRESH = 0.2  # seconds for which the metrics are not collected again
 _REASONS = {
     200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
@@ -31,7 +31,7 @@ _REASONS = {
 }  # fmt: skip
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What is answered to a request."""
 
     status: int
@@ -48,9 +48,9 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
         self._metrics = (float("-inf"), b"")  # when they were collected
-        self._pages: dict[str, Callable[[], Answer]] = {
-            "/healthz": lambda: _state("healthy", illnesses(router)),
-            "/readyz": lambda: _state("ready", obstacles(router)),
+        self._pages: dict[str, Callable[[], HttpResponse]] = {
+            "/healthz": lambda: _state("healthy", health_problems(router)),
+            "/readyz": lambda: _state("ready", readiness_problems(router)),
             "/metrics": self._exposition,
         }
 
@@ -90,27 +90,27 @@ class HttpServer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            head, answer = b"", _problem(431, "the request is too long")
+            head, response = b"", _problem(431, "the request is too long")
         else:
-            answer = self.answer(head)
+            response = self.response(head)
         lines = [
-            f"HTTP/1.1 {answer.status} {_REASONS[answer.status]}",
-            f"Content-Type: {answer.kind}",
-            f"Content-Length: {len(answer.body)}",
-            *(["Allow: GET, HEAD"] if answer.status == 405 else []),
+            f"HTTP/1.1 {response.status} {_REASONS[response.status]}",
+            f"Content-Type: {response.kind}",
+            f"Content-Length: {len(response.body)}",
+            *(["Allow: GET, HEAD"] if response.status == 405 else []),
             "Cache-Control: no-store",
             "Connection: close",
         ]
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n")
         if not head.startswith(b"HEAD "):
-            writer.write(answer.body)
+            writer.write(response.body)
         await writer.drain()
         writer.write_eof()
         while await reader.read(_MOST_HEAD):  # until the other side has it all, and closes
             pass
 
-    def answer(self, head: bytes) -> Answer:
-        """Return the answer to the head of a request."""
+    def response(self, head: bytes) -> HttpResponse:
+        """Return the response to the head of a request."""
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             return _problem(400, "this is no request of HTTP/1")
@@ -122,18 +122,18 @@ class HttpServer:
             return _problem(405, "only GET")
         return page()
 
-    def _exposition(self) -> Answer:
+    def _exposition(self) -> HttpResponse:
         made, text = self._metrics
         if self._router.now - made > _FRESH:
             text = exposition(self._router)
             self._metrics = self._router.now, text
-        return Answer(200, text, CONTENT_TYPE)
+        return HttpResponse(200, text, CONTENT_TYPE)
 
 
-def _state(what: str, reasons: list[str]) -> Answer:
+def _state(what: str, reasons: list[str]) -> HttpResponse:
     body = {what: not reasons, **({"reasons": reasons} if reasons else {})}
-    return Answer(503 if reasons else 200, json.dumps(body).encode() + b"\n")
+    return HttpResponse(503 if reasons else 200, json.dumps(body).encode() + b"\n")
 
 
-def _problem(status: int, why: str) -> Answer:
-    return Answer(status, json.dumps({"error": why}).encode() + b"\n")
+def _problem(status: int, why: str) -> HttpResponse:
+    return HttpResponse(status, json.dumps({"error": why}).encode() + b"\n")

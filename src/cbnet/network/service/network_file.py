@@ -34,7 +34,7 @@ from typing import Any
 
 from cbnet.errors import InputError
 from cbnet.files import check_keys, read_toml
-from cbnet.network.service.process_network import Data
+from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import Graph, topology
 from cbnet.topology.graph.generators import GENERATORS
 
@@ -58,7 +58,7 @@ class NetworkPlan:
     trees: int = 1
     roots: tuple[str, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)  # by name of the router
-    data: Data | None = None  # what the nodes want from the start
+    data: InitialFiles | None = None  # what the nodes want from the start
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _roots(said: list[Any], names: set[str]) -> tuple[str, ...]:
     return tuple(map(str, said))
 
 
-def _data(said: dict[str, Any], folder: Path, names: set[str]) -> Data | None:
+def _data(said: dict[str, Any], folder: Path, names: set[str]) -> InitialFiles | None:
     """Return where the predicates and tables are; None if there are no predicates."""
     tables = said.get("tables", {})
     if not isinstance(tables, dict) or not all(isinstance(each, str) for each in tables.values()):
@@ -128,7 +128,7 @@ def _data(said: dict[str, Any], folder: Path, names: set[str]) -> Data | None:
         raise InputError(f"predicates must be the name of a file, not {predicates!r}")
     if not (folder / predicates).exists():
         raise InputError(f"there is no {predicates} beside it", hint="run the pipeline again")
-    return Data(folder / predicates, {name: folder / path for name, path in tables.items()})
+    return InitialFiles(folder / predicates, {name: folder / path for name, path in tables.items()})
 
 
 def _table(said: dict[str, Any], name: str) -> dict[str, Any]:

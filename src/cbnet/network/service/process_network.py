@@ -1,6 +1,6 @@
-"""Processes: how does a whole network run on one machine? Each router in a process of its own, over TCP on loopback.
+"""A network on one machine: each router a process, over TCP on loopback.
 
-    with Processes.of(topology("powerlaw:20"), scheme="psf") as network:
+    with ProcessNetwork.of(topology("powerlaw:20"), scheme="psf") as network:
         network.wait()                                  # until every router knows of all others
         client = connect(str(network.addresses["0"]))
 
@@ -37,14 +37,14 @@ _PATIENCE = 60.0  # seconds for a router to start
 MOST_HERE = 500  # routers; each takes some 20 MB
 
 
-class Data(NamedTuple):
+class InitialFiles(NamedTuple):
     """What a network that was made from data begins with."""
 
     predicates: Path  # of the nodes: a file, or a folder of Parquet files
     tables: Mapping[str, Path]  # of some routers, by name
 
 
-class Processes:
+class ProcessNetwork:
     """Routers in processes on this machine."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Processes:
         settings: Iterable[Settings],
         links: Iterable[tuple[str, str]],
         ports: Mapping[str, int] | None = None,
-        data: Data | None = None,
+        data: InitialFiles | None = None,
     ) -> None:
         """Take the routers, the pairs that are neighbours, and where to listen; any free port for all others.
 
@@ -87,10 +87,10 @@ class Processes:
         graph: Graph,
         *,
         ports: Mapping[str, int] | None = None,
-        data: Data | None = None,
+        data: InitialFiles | None = None,
         network: str = "cbnet",
         **settings: Any,
-    ) -> Processes:
+    ) -> ProcessNetwork:
         """Return the network of a graph; `settings` are the same for all routers."""
         weights: dict[str, dict[str, int]] = {str(name): {} for name in graph.names}
         for u, v, weight in graph.edges():
@@ -182,7 +182,7 @@ class Processes:
 
     # --- inside
 
-    def _load(self, data: Data) -> None:
+    def _load(self, data: InitialFiles) -> None:
         edges = [(a, b, self.settings[a].weights.get(b, 1)) for a, b in self.links]
         self._say({"load": str(data.predicates), "nodes": list(self.settings), "lives": self._lives, "edges": edges})
 

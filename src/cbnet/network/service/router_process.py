@@ -18,7 +18,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.initial_state import NOTHING, Beginning
 from cbnet.network.security.trust import OPEN, Security
-from cbnet.network.service.operation import QUIET, Operation
+from cbnet.network.service.process_settings import QUIET, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
 
 
@@ -31,7 +31,7 @@ async def serve(
     lifeline: int | None = None,
     security: Security = OPEN,
     beginning: Beginning = NOTHING,
-    operation: Operation = QUIET,
+    process: ProcessSettings = QUIET,
 ) -> None:
     """Run a router until SIGTERM or SIGINT comes.
 
@@ -41,13 +41,13 @@ async def serve(
     router = TcpRouter(settings, listen, neighbours, security, beginning)
     await router.start()
     try:
-        async with pages(router, operation.http):
+        async with pages(router, process.http):
             on_start(router.address)
             tell_systemd("READY=1")
             await leaving.wait()
             tell_systemd("STOPPING=1")
-            if operation.drain and not ended.is_set():
-                await first(router.drain(operation.drain), ended.wait())
+            if process.drain and not ended.is_set():
+                await first(router.drain(process.drain), ended.wait())
     finally:
         await router.stop()
 
@@ -84,7 +84,7 @@ async def pages(router: TcpRouter, where: Address | None) -> AsyncIterator[None]
 
     pages = HttpServer(router, where)
     await pages.start()
-    router.journal.pages(pages.address)
+    router.event_log.pages(pages.address)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Memory client: a client of a network in memory that does as it is told, remembers what it got, and reconnects."""
+"""A scripted client of a network in memory, which records deliveries and reconnects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
-from cbnet.network.simulation.memory_network import REDIAL, TICK, End, Memory
+from cbnet.network.simulation.memory_network import REDIAL, TICK, End, MemoryNetwork
 
 Handler = Callable[[Message], Item | None]
 _DELAY = 0.001
@@ -34,7 +34,7 @@ _SILENT, _DEAD = 1.0, 3.5
 
 
 @dataclass(frozen=True)
-class Delivery:
+class ReceivedMessage:
     """A message that came for one subscription."""
 
     subscription: int
@@ -46,7 +46,7 @@ class Delivery:
 class MemoryClient:
     """A client of one router."""
 
-    def __init__(self, memory: Memory, name: str, router: str) -> None:
+    def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
         self._memory = memory
         self._host = memory.hosts[router]
         self._end: End | None = None
@@ -54,11 +54,11 @@ class MemoryClient:
         self._late: list[Callable[[], None]] = []  # what came while it stood still
         self.name = name
         self.router = router
-        self.is_away = False
-        self.is_still = False
+        self.is_disconnected = False
+        self.is_frozen = False
         self.subscriptions: dict[int, str] = {}
         self.offers: dict[int, tuple[str, Handler]] = {}
-        self.deliveries: list[Delivery] = []
+        self.deliveries: list[ReceivedMessage] = []
         self.answers: list[Frame] = []
         memory.every(REDIAL, self._redial)
         memory.every(TICK, self._tick)
@@ -118,27 +118,27 @@ class MemoryClient:
 
     # --- how it fails
 
-    def leave(self, *, silently: bool = False) -> None:
-        """Go away until `come_back`; silently: the router does not notice at once."""
-        self.is_away = True
+    def disconnect(self, *, silently: bool = False) -> None:
+        """Go away until `reconnect`; silently: the router does not notice at once."""
+        self.is_disconnected = True
         if self._end is not None:
             end, self._end = self._end, None
             if silently:
-                self._memory.lose(end)
+                self._memory.disconnect_silently(end)
             else:
-                self._memory.hang_up(end)
+                self._memory.close(end)
 
-    def come_back(self) -> None:
+    def reconnect(self) -> None:
         """Connect again, and subscribe to all that it wants."""
-        self.is_away = False
+        self.is_disconnected = False
 
-    def stand_still(self, seconds: float) -> None:
+    def freeze(self, seconds: float) -> None:
         """Read and say nothing for a while; then read all that has come."""
-        self.is_still = True
-        self._memory.after(seconds, self._go_on)
+        self.is_frozen = True
+        self._memory.after(seconds, self._thaw)
 
-    def _go_on(self) -> None:
-        self.is_still = False
+    def _thaw(self) -> None:
+        self.is_frozen = False
         late, self._late = self._late, []
         for do in late:
             do()
@@ -162,7 +162,7 @@ class MemoryClient:
 
     def received(self, end: End, frame: Frame) -> None:
         """Remember what came."""
-        if self.is_still:
+        if self.is_frozen:
             self._late.append(lambda: self.received(end, frame))
             return
         if end is not self._end:
@@ -172,7 +172,9 @@ class MemoryClient:
             self.send(Pong(frame.number))
         elif isinstance(frame, Deliver):
             message = (frame.source, frame.life, frame.number)
-            self.deliveries += [Delivery(id, message, frame.payload, self._memory.now) for id in frame.subscriptions]
+            self.deliveries += [
+                ReceivedMessage(id, message, frame.payload, self._memory.now) for id in frame.subscriptions
+            ]
         elif isinstance(frame, Asked):
             self._answer(frame)
         elif not isinstance(frame, Pong):
@@ -188,20 +190,20 @@ class MemoryClient:
 
     def closed(self, end: End) -> None:
         """Take note that the connection is gone."""
-        if self.is_still:
+        if self.is_frozen:
             self._late.append(lambda: self.closed(end))
         elif end is self._end:
             self._end = None
 
     def _redial(self) -> None:
-        if self._end is None and self._host.router is not None and not (self.is_away or self.is_still):
+        if self._end is None and self._host.router is not None and not (self.is_disconnected or self.is_frozen):
             self._memory.dial(self, self._host, _DELAY)
 
     def _tick(self) -> None:
-        if self._end is None or self.is_still:
+        if self._end is None or self.is_frozen:
             return
         if self._memory.now - self._heard > _DEAD:
             end, self._end = self._end, None
-            self._memory.hang_up(end)
+            self._memory.close(end)
         elif self._memory.now - self._heard > _SILENT:
             self.send(Ping(0))

@@ -9,7 +9,7 @@ from cbnet.network.link.actions import Action
 from cbnet.network.link.settings import Settings
 from cbnet.network.router.gateway import Gateway
 from cbnet.network.router.router import Router
-from cbnet.network.simulation.memory_network import TICK, Host, Memory
+from cbnet.network.simulation.memory_network import TICK, Host, MemoryNetwork
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Side:
 class MemoryGateway:
     """A gateway of which each router has a name of its own, as all hosts of a network in memory."""
 
-    def __init__(self, memory: Memory, name: str, settings: Sequence[Settings], outside: str = "exact") -> None:
+    def __init__(self, memory: MemoryNetwork, name: str, settings: Sequence[Settings], outside: str = "exact") -> None:
         """Add its routers, one for each domain (`Settings.network`), and start them."""
         self._memory = memory
         self._name = name

@@ -1,4 +1,4 @@
-"""Memory: how does a whole network behave? In one process, with a clock of its own: for tests and long simulated runs.
+"""A network in one process, in memory, with a simulated clock: for tests and long simulated runs.
 
 Routers, clients and the cables between them; frames become bytes and take some time on their way, in order. Cables
 are cut and repaired, routers are killed and started again, clocks jump. Everything that is random comes from one seed:
@@ -28,7 +28,7 @@ REDIAL = 0.5  # seconds before a connection that is gone is tried again
 _SHORTEST, _LONGEST = 0.001, 0.1  # seconds on a cable
 
 
-class Party(Protocol):
+class MemoryPeer(Protocol):
     """Who has an end of a connection."""
 
     def opened(self, end: End) -> None:
@@ -47,9 +47,9 @@ class Party(Protocol):
 class End:
     """One end of a connection."""
 
-    def __init__(self, link: int, party: Party, delay: float) -> None:
+    def __init__(self, link: int, owner: MemoryPeer, delay: float) -> None:
         self.link = link
-        self.party = party
+        self.owner = owner
         self.peer: End
         self.is_open = True
         self.is_lost = False  # nothing that is sent arrives, and nobody is told
@@ -69,7 +69,7 @@ class _Cable:
 class Host:
     """A place where a router runs, or not."""
 
-    def __init__(self, memory: Memory, settings: Settings, beginning: Beginning) -> None:
+    def __init__(self, memory: MemoryNetwork, settings: Settings, beginning: Beginning) -> None:
         self._memory = memory
         self.settings = settings
         self.beginning = beginning
@@ -120,10 +120,10 @@ class Host:
             else:
                 self._memory.send(end, Close(action.reason))
                 self.ends.pop(action.link, None)
-                self._memory.hang_up(end)
+                self._memory.close(end)
 
 
-class Memory:
+class MemoryNetwork:
     """A network in memory."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -199,12 +199,12 @@ class Memory:
             self._sever(end.peer, is_noticed=not silently)
         host.ends.clear()
 
-    def jump(self, name: str, seconds: float) -> None:
+    def jump_clock(self, name: str, seconds: float) -> None:
         """Let the clock of a router jump."""
         self.hosts[name].ahead += seconds
 
-    def lay(self, a: str, b: str) -> None:
-        """Lay a cable between two routers; it is dialled, and dialled again whenever the connection is gone."""
+    def add_cable(self, a: str, b: str) -> None:
+        """Add a cable between two routers; it is dialled, and dialled again whenever the connection is gone."""
         cable = _Cable((a, b), self.random.uniform(_SHORTEST, _LONGEST))
         self._cables[frozenset((a, b))] = cable
         self.every(REDIAL, lambda: self._redial(cable))
@@ -214,7 +214,7 @@ class Memory:
         self._cables[frozenset((a, b))].is_cut = True
         noticing = (a, b) if noticed_by is None else noticed_by
         for end in list(self.hosts[a].ends.values()):
-            if end.peer.party is self.hosts[b]:
+            if end.peer.owner is self.hosts[b]:
                 self._sever(end, a in noticing)
                 self._sever(end.peer, b in noticing)
 
@@ -234,9 +234,9 @@ class Memory:
 
     # --- connections
 
-    def dial(self, caller: Party, called: Party, delay: float) -> End:
+    def dial(self, caller: MemoryPeer, called: MemoryPeer, delay: float) -> End:
         """Make a connection between two parties; return the end of the caller."""
-        near, far = (End(next(self._links), party, delay) for party in (caller, called))
+        near, far = (End(next(self._links), owner, delay) for owner in (caller, called))
         near.peer, far.peer = far, near
         caller.opened(near)
         self.after(delay, lambda: called.opened(far))
@@ -255,12 +255,12 @@ class Memory:
         """Send bytes, whatever they are, to the other end."""
         self._arrive(end, lambda: self._receive(end.peer, data))
 
-    def hang_up(self, end: End) -> None:
+    def close(self, end: End) -> None:
         """Close a connection from one end, after what was sent."""
         end.is_open = False
         self._arrive(end, lambda: self._close(end.peer))
 
-    def lose(self, end: End) -> None:
+    def disconnect_silently(self, end: End) -> None:
         """Let nothing that is sent over a connection arrive; nobody is told."""
         for each in (end, end.peer):
             self._sever(each, is_noticed=False)
@@ -287,11 +287,11 @@ class Memory:
             return
         try:
             for frame in end.reader.feed(data):
-                end.party.received(end, frame)
+                end.owner.received(end, frame)
         except WireError as error:
-            end.party.failed(end, error.reason)
+            end.owner.failed(end, error.reason)
 
     def _close(self, end: End) -> None:
         if end.is_open:
             end.is_open = False
-            end.party.closed(end)
+            end.owner.closed(end)

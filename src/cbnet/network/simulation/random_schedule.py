@@ -1,4 +1,4 @@
-"""Trial: does a network deliver as it must, whatever happens to it? A random schedule, made again from its seed.
+"""Random schedules of failures and changes, each reproducible from its seed.
 
 Routers and clients in memory; predicates change, cables are cut and repaired, routers killed and started, clocks
 jump, messages are published all the while. Now and then everything is left alone for as long as a change may
@@ -25,11 +25,11 @@ from cbnet.language.syntax.parser import parse as parsed_anew
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.view import reachable_edges
 from cbnet.network.simulation.memory_client import MemoryClient
-from cbnet.network.simulation.memory_network import Memory
+from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.routing import Network, Scheme, deliver, scheme
 from cbnet.topology import Graph
 
-WANTS = (
+PREDICATES = (
     "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",
     "#a", "#a and #b", 's ^= "x"', 's ^= "xy" and k > 0', "b != true", "b = false and k < 3", "true", "k < 0 and k > 0",
 )  # fmt: skip
@@ -42,7 +42,7 @@ SETTLING = 9.0  # seconds: a dead link is noticed after 3.5, a client's later; d
 
 
 @dataclass
-class Verdict:
+class ScheduleVerdict:
     """What a trial has shown."""
 
     delivered: int = 0  # of those that were checked
@@ -59,13 +59,13 @@ class Verdict:
         return not (self.missed or self.spurious or self.twice or self.packets)
 
 
-class Trial:
+class RandomSchedule:
     """One random schedule over one random network."""
 
     def __init__(self, seed: int, scheme: str, *, most: int = 8) -> None:
-        self.memory = Memory(seed)
+        self.memory = MemoryNetwork(seed)
         self.random = self.memory.random
-        self.verdict = Verdict()
+        self.verdict = ScheduleVerdict()
         self._scheme = scheme
         self._published: dict[bytes, Message] = {}
         self._ever: dict[tuple[str, int], list[Predicate]] = {}  # what a subscription has ever asked for
@@ -73,7 +73,7 @@ class Trial:
         self._names = [f"r{number}" for number in range(self.random.randint(2, most))]
         self._lay_out()
 
-    def run(self, changes: int) -> Verdict:
+    def run(self, changes: int) -> ScheduleVerdict:
         """Let as many things happen, and check the outcome as it is, then with everything repaired."""
         for _ in range(changes):
             self._change()
@@ -104,7 +104,7 @@ class Trial:
             for number in range(random.choice((1, 1, 2))):
                 self._clients[f"{name}.{number}"] = MemoryClient(self.memory, f"{name}.{number}", name)
         for pair in sorted(pairs):
-            self.memory.lay(*pair)
+            self.memory.add_cable(*pair)
         for client in self._clients:
             for _ in range(random.choice((0, 1, 3))):
                 self._subscribe(client)
@@ -135,7 +135,7 @@ class Trial:
 
     def _subscribe(self, client: str | None = None) -> None:
         name = client or self.random.choice(list(self._clients))
-        predicate = self.random.choice(WANTS)
+        predicate = self.random.choice(PREDICATES)
         id = self.random.randrange(4)
         self._ever.setdefault((name, id), []).append(parse(predicate))
         self._clients[name].subscribe(id, predicate, self.random.choice((0.0, 0.0, 1.0)))
@@ -167,7 +167,7 @@ class Trial:
             self.memory.start(self.random.choice(dead))
 
     def _jump(self) -> None:
-        self.memory.jump(self.random.choice(self._names), self.random.choice((-7200.0, -3.0, 3.0, 7200.0)))
+        self.memory.jump_clock(self.random.choice(self._names), self.random.choice((-7200.0, -3.0, 3.0, 7200.0)))
 
     def _send(self, client: MemoryClient, message: Message) -> bytes:
         payload = str(len(self._published)).encode()

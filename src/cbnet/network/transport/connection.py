@@ -31,7 +31,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_onto
 from cbnet.network.security.tls import names_of
-from cbnet.network.transport.send_queue import Waiting
+from cbnet.network.transport.send_queue import SendQueue
 
 _LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report, Request, Reply, NoItem})
 _MESSAGES = frozenset({Packet, Publish, Deliver, Request, Reply, Pull, Answer, Asked, Replied})  # what is counted
@@ -42,7 +42,7 @@ _LINGER = 2.0  # seconds for the last frames to leave
 _WITHOUT_A_WORD = "it hung up without a word; perhaps it speaks TLS only"
 
 
-class Party(Protocol):
+class ConnectionOwner(Protocol):
     """Who has an end of a connection."""
 
     def opened(self, connection: Connection) -> None:
@@ -70,12 +70,12 @@ class Party(Protocol):
 class Connection(asyncio.Protocol):
     """One end of a TCP connection."""
 
-    def __init__(self, party: Party, waiting: Waiting) -> None:
+    def __init__(self, owner: ConnectionOwner, waiting: SendQueue) -> None:
         self.traffic = LinkTraffic()
         self.waiting = waiting
         self.is_paused = False  # whether the other side does not read
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._party = party
+        self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader()
         self._ready = bytearray()
@@ -92,10 +92,10 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self.names = names_of(transport)
         self._transport.set_write_buffer_limits(_HIGH, _LOW)
-        self._party.opened(self)
+        self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Give the frames that have come to the party."""
+        """Give the frames that have come to the owner."""
         if self._is_closing:
             return
         self.traffic.received += len(data)
@@ -104,12 +104,12 @@ class Connection(asyncio.Protocol):
             for frame in self._reader.feed(data):
                 frames.append(frame)
         except WireError as error:
-            self._party.received(self, frames)
-            self._party.failed(self, error.reason)
+            self._owner.received(self, frames)
+            self._owner.failed(self, error.reason)
         else:
             self.traffic.messages_received += sum(map(_MESSAGES.__contains__, map(type, frames)))
             if frames or self._reader.skipped:
-                self._party.received(self, frames)
+                self._owner.received(self, frames)
 
     def connection_lost(self, error: Exception | None) -> None:
         """End."""
@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
         if not self.ended.done():
             self.ended.set_result(None)
         if not was_closing:
-            self._party.closed(self)
+            self._owner.closed(self)
 
     def pause_writing(self) -> None:
         """Let frames wait from now on."""
@@ -132,7 +132,7 @@ class Connection(asyncio.Protocol):
             self._write(self.waiting.take())
             self.traffic.waiting = 0
         if not self.is_paused:
-            self._party.relieved(self)
+            self._owner.relieved(self)
 
     # --- what it does
 
@@ -256,6 +256,6 @@ class Connection(asyncio.Protocol):
         self.traffic.waiting = self.waiting.size
         if dropped:
             self.traffic.dropped += dropped
-            self._party.dropped(self, dropped)
+            self._owner.dropped(self, dropped)
         if self.waiting.is_too_much:
-            self._party.overflowed(self)
+            self._owner.overflowed(self)

@@ -1,4 +1,4 @@
-"""Journal: which of all that happens at a router is worth a line in its log?
+"""EventLog: which of all that happens at a router is worth a line in its log?
 
     started  link up  link down  refused  unreachable      as they happen
     network                                                what can be reached has changed
@@ -34,7 +34,7 @@ class _Known:
     since: float
 
 
-class Journal:
+class EventLog:
     """What the log of one router says."""
 
     def __init__(self, router: Router) -> None:

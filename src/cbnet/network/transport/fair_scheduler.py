@@ -1,4 +1,4 @@
-"""Turns: how much does a router do for one client or neighbour before others are served?
+"""FairScheduler: how much does a router do for one client or neighbour before others are served?
 
 Frames come in any number at once, and a message takes microseconds or, if it is long and much is asked for, some
 hundredths of a second. So frames are done in parts; what has taken longer than `TURN` goes on when others were served.
@@ -22,7 +22,7 @@ PART = 16  # frames that are done before it is looked how long they took: with 1
 _LONG = frozenset({Subscribe, Unsubscribe, Offer, Withdraw, Trace, AskStatus})  # frames that may take long
 
 
-class Turns:
+class FairScheduler:
     """The frames that must wait for those of others."""
 
     def __init__(

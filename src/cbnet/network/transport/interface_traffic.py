@@ -1,4 +1,4 @@
-"""Interfaces: what went over the interfaces of a router, by links that are open and by links that are gone?
+"""InterfaceTraffic: what went over the interfaces of a router, by links that are open and by links that are gone?
 
 An interface is a neighbour, by its name; all clients together are one, and so are those who have not said who they are.
 So there are not many, however many links come and go.
@@ -23,7 +23,7 @@ class Interface(NamedTuple):
     name: str
 
 
-class Interfaces:
+class InterfaceTraffic:
     """Sums over all links that a router ever had."""
 
     def __init__(self) -> None:

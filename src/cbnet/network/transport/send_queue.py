@@ -1,4 +1,4 @@
-"""Waiting: what is to be sent to a side that does not read fast enough, and what is given up?
+"""SendQueue: what is to be sent to a side that does not read fast enough, and what is given up?
 
 Frames wait in their order. Of those that may be lost the oldest are dropped when all together are too many bytes, so
 that what waits is what is newest. The others are never dropped: if they are too many, the link must be closed.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 
 
-class Waiting:
+class SendQueue:
     """The frames that wait to be sent over one link."""
 
     def __init__(self, most_lossy: int, most: int) -> None:

@@ -39,10 +39,10 @@ from cbnet.network.security.tls import HANDSHAKE, client_context, dialled, expla
 from cbnet.network.security.trust import OPEN, Security
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
-from cbnet.network.transport.event_log import Journal
-from cbnet.network.transport.fair_scheduler import Turns
-from cbnet.network.transport.interface_traffic import Interface, Interfaces
-from cbnet.network.transport.send_queue import Waiting
+from cbnet.network.transport.event_log import EventLog
+from cbnet.network.transport.fair_scheduler import FairScheduler
+from cbnet.network.transport.interface_traffic import Interface, InterfaceTraffic
+from cbnet.network.transport.send_queue import SendQueue
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds before it is looked again whether a neighbour must be dialled
@@ -79,20 +79,20 @@ class TcpRouter:
         self.address = listen
         self.neighbours = neighbours
         self.is_draining = False
-        self.journal = Journal(self.router)
+        self.event_log = EventLog(self.router)
         self._loop = asyncio.get_running_loop()
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
         self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
         self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
-        self._turns = Turns(self._give, self.closed, self._who)
+        self._turns = FairScheduler(self._give, self.closed, self._who)
         self._strangers: dict[Connection, None] = {}  # that have not said who they are, oldest first
         self._kept_alive = 0.0  # when all were last shown that this side is there
         self._sent: dict[Connection, int] = {}  # bytes until then
         self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
         self._links: dict[Connection, Link] = {}
-        self._interfaces = Interfaces()
+        self._interfaces = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.view_changes
         self._tasks: list[asyncio.Task[None]] = []
@@ -112,7 +112,7 @@ class TcpRouter:
         self.address = Address(host, port)
         tasks = [self._tick(), *(self._dial(name, where) for name, where in self.neighbours.items())]
         self._tasks = [self._loop.create_task(task) for task in tasks]
-        self.journal.started(self.address)
+        self.event_log.started(self.address)
 
     async def drain(self, seconds: float) -> None:
         """Prepare to end so that nothing is lost: let messages take other ways, and what is here leave.
@@ -122,7 +122,7 @@ class TcpRouter:
         """
         began, self.is_draining = self.now, True
         end = began + seconds
-        self.journal.draining(seconds)
+        self.event_log.draining(seconds)
         if self._server is not None:
             self._server.close()
         self.perform(self.router.leave(began))
@@ -136,7 +136,7 @@ class TcpRouter:
             dialling.cancel()
         unread = self._unread()
         await self._part(list(self._links), end)
-        self.journal.drained(self.now - began, is_known=is_known, waiting=unread)
+        self.event_log.drained(self.now - began, is_known=is_known, waiting=unread)
 
     async def stop(self, reason: str = "the router ends") -> None:
         """Say goodbye to all, and end."""
@@ -150,7 +150,7 @@ class TcpRouter:
         for connection in open_ones:
             connection.close(reason)
         await asyncio.gather(*(connection.gone(_TICK) for connection in open_ones))
-        self.journal.ended(self.uptime)
+        self.event_log.ended(self.uptime)
 
     # --- what happens to connections
 
@@ -174,13 +174,13 @@ class TcpRouter:
         """Give frames to the router; return whether the connection is still there."""
         number = self._ids[connection]
         if frames and isinstance(frames[-1], Close):
-            self.journal.said(number, frames[-1].reason)
+            self.event_log.said(number, frames[-1].reason)
         self.perform(self.router.received_all(number, frames, self._now))
         self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.taken_skipped()
         link = self.router.links.get(number)
         if link is None:
             return False
-        self.journal.met(number, link, connection, self._now)
+        self.event_log.met(number, link, connection, self._now)
         self._strangers.pop(connection, None)
         connection.waiting.drops = link.is_dropped_for
         if link.is_router:
@@ -303,7 +303,7 @@ class TcpRouter:
         log(logging.WARNING, "not trusted", reason=why)
 
     def _connection(self) -> Connection:
-        return Connection(self, Waiting(MOST_WAITING, MOST_ANSWERS))
+        return Connection(self, SendQueue(MOST_WAITING, MOST_ANSWERS))
 
     def _link(self, connection: Connection) -> Link:
         found = self.router.links.get(self._ids[connection])
@@ -324,7 +324,7 @@ class TcpRouter:
         if number is not None:
             self._connections.pop(number, None)
             self._interfaces.gone(self._links.pop(connection))
-            self.journal.down(number, connection.other_side, reason, self._now)
+            self.event_log.down(number, connection.other_side, reason, self._now)
         self._untold.pop(connection, None)
         self._held.discard(connection)
         self._turns.forget(connection)
@@ -348,7 +348,7 @@ class TcpRouter:
             self._keep_alive(now)
             self.perform(self.router.tick(now))
             self._end_stalls(now)
-            self.journal.check(now)
+            self.event_log.check(now)
             if self.router.view_changes != self._views:
                 self._views, self._view_changed = self.router.view_changes, now
             self.ticked = now
@@ -393,6 +393,6 @@ class TcpRouter:
                 self._not_trusted(f"to {name}: {error}")
                 is_first = True
             except OSError as error:
-                self.journal.unreachable(name, where, error, is_first=is_first)
+                self.event_log.unreachable(name, where, error, is_first=is_first)
                 is_first = False
             await asyncio.sleep(backoff.next())

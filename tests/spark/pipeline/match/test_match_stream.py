@@ -9,7 +9,7 @@ import pytest
 
 from cbnet import Table, connect
 from cbnet.errors import CbnetError, InputError
-from cbnet.network import Processes, Settings
+from cbnet.network import ProcessNetwork, Settings
 from cbnet.pipeline.match import match_stream
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob, read_whole_batches
 from cbnet.pipeline.match.table_versions import PinnedTables
@@ -171,7 +171,7 @@ def test_kafka_without_its_package_says_what_to_add(spark, folders):
 
 def test_messages_of_a_live_network_are_matched_as_they_come(spark, folders):
     """What is taken, lost and does not fit is told at the end; what the predicate does not ask for never comes."""
-    with Processes([Settings("a")], []) as network, ThreadPoolExecutor() as pool:
+    with ProcessNetwork([Settings("a")], []) as network, ThreadPoolExecutor() as pool:
         router = str(network.addresses["a"])
         job = StreamJob(
             messages="",

@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from cbnet import connect
 from cbnet.errors import InputError
-from cbnet.network import Processes, Settings
+from cbnet.network import ProcessNetwork, Settings
 from cbnet.pipeline.match.router_source import Publishing, RouterReader, RouterSource, columns_of
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -17,7 +17,7 @@ SCHEMA = "price double, symbol string, n int, `#` array<string>, payload binary"
 
 @pytest.fixture(scope="module")
 def router():
-    with Processes([Settings("a")], []) as network:
+    with ProcessNetwork([Settings("a")], []) as network:
         network.wait()
         yield str(network.addresses["a"])
 

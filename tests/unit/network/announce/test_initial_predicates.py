@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cbnet import InputError, parse
-from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.initial_predicates import load, loaded
 from cbnet.network.protocol.frames import Refused, Subscribe, Traced, Unsubscribe
 from cbnet.network.router.initial_state import Beginning
@@ -26,11 +26,11 @@ class LoadedLab:
         lives = {name: 1000 + place for place, name in enumerate(self.names)}
         edges = {(min(pair), max(pair)): 1 for pair in links}
         self.loaded = loaded({name: each.filters for name, each in self.wants.items()}, self.names, lives, edges)
-        self.memory = Memory(seed)
+        self.memory = MemoryNetwork(seed)
         for name in self.names:
             self.memory.add(Settings(name, **settings), Beginning(self.loaded, life=lives[name]))
         for pair in links:
-            self.memory.lay(*pair)
+            self.memory.add_cable(*pair)
         self.clients = {name: MemoryClient(self.memory, f"client of {name}", name) for name in self.names}
         self.memory.run(3)
 

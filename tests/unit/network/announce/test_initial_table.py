@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet import InputError, Table, parse
-from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.initial_predicates import loaded
 from cbnet.network.router.initial_state import Beginning, first_table
 
@@ -107,13 +107,13 @@ MESSAGES = [["jazz"], ["news"], ["art", "vinyl"], ["jazz", "vinyl"], ["nothing"]
 
 
 def test_messages_go_by_the_first_table_until_something_changes(given, table):
-    memory = Memory(1)
+    memory = MemoryNetwork(1)
     first = first_table(table(), SETTINGS, given)
     for name in NAMES:
         begun = Beginning(given, first if name == "b" else None, 5)
         memory.add(Settings(name, scheme="multitree", roots=("a",)), begun)
     for pair in EDGES:
-        memory.lay(*pair)
+        memory.add_cable(*pair)
     clients = {name: MemoryClient(memory, f"client of {name}", name) for name in NAMES}
     memory.run(3)
 

@@ -1,6 +1,6 @@
 """Who wants a message, asked of a table that changes."""
 
-from support.networks_live import content, database
+from support.memory_networks import content, database
 
 from cbnet import parse
 from cbnet.network.announce.live_interests import LiveInterests

@@ -1,6 +1,6 @@
 """Which clients a message goes to."""
 
-from support.networks_live import content
+from support.memory_networks import content
 
 from cbnet import parse, parse_filter
 from cbnet.network.announce.announcement import Announced

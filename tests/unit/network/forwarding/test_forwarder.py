@@ -1,7 +1,7 @@
 """What a router does with messages: deliver here, send on, drop and count."""
 
 import pytest
-from support.networks_live import Alone, Lab, links_of, sent, shut
+from support.memory_networks import Alone, Lab, links_of, sent, shut
 
 from cbnet import parse_filter
 from cbnet.network.forwarding import forwarder as forwarding

@@ -1,7 +1,7 @@
 """What a trace tells: every hop, why the message went on, and why not."""
 
 import pytest
-from support.networks_live import Alone, Lab, sent, shut
+from support.memory_networks import Alone, Lab, sent, shut
 
 from cbnet.network.forwarding import trace_steps as hops_module
 from cbnet.network.protocol.frames import Hop, Links, Mark, Packet, Refused, Report, Trace, Traced, TraceEnd

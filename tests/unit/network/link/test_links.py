@@ -1,7 +1,7 @@
 """Who is at the other end of a link, and whether it is still there."""
 
 import pytest
-from support.networks_live import Alone, hello, sent, shut
+from support.memory_networks import Alone, hello, sent, shut
 
 from cbnet.network.link import links
 from cbnet.network.protocol.frames import Close, Hello, Links, Ping, Pong, Publish, Subscribe, Summary

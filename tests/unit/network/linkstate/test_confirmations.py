@@ -1,6 +1,6 @@
 """A subscription that is waited for is known everywhere when the answer comes."""
 
-from support.networks_live import Alone, Lab, links_of, sent
+from support.memory_networks import Alone, Lab, links_of, sent
 
 from cbnet.network.protocol.frames import Ask, Change, Links, Seen, Subscribe, Subscribed
 

@@ -1,7 +1,7 @@
 """How records spread: what is new is passed on, what is lacking is asked for."""
 
 import pytest
-from support.networks_live import Alone, Lab, links_of, sent, shut
+from support.memory_networks import Alone, Lab, links_of, sent, shut
 
 from cbnet import parse_filter
 from cbnet.network.linkstate import flooding

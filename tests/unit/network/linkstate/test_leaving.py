@@ -2,17 +2,17 @@
 
 import pytest
 
-from cbnet.network import Memory, Settings
+from cbnet.network import MemoryNetwork, Settings
 from cbnet.network.protocol.fields import MOST_WEIGHT
 
 
 @pytest.fixture
 def line():
-    memory = Memory(seed=3)
+    memory = MemoryNetwork(seed=3)
     for name in "abc":
         memory.add(Settings(name, weights={"a": 7} if name == "b" else {}))
-    memory.lay("a", "b")
-    memory.lay("b", "c")
+    memory.add_cable("a", "b")
+    memory.add_cable("b", "c")
     memory.run(3)
     return memory
 
@@ -46,7 +46,7 @@ def test_it_is_not_known_while_somebody_who_can_be_reached_has_not_told(line):
 
 
 def test_a_router_alone_knows_at_once():
-    memory = Memory(seed=1)
+    memory = MemoryNetwork(seed=1)
     memory.add(Settings("a"))
     memory.run(1)
     leave(memory, "a")

@@ -1,8 +1,8 @@
 """How a router sees the network, and what its scheme makes of it."""
 
 import pytest
+from support.memory_networks import content, database
 from support.networks import TWELVE
-from support.networks_live import content, database
 
 from cbnet import parse_filter
 from cbnet.network.link.settings import Settings

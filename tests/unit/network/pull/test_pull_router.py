@@ -1,7 +1,7 @@
 """Requests go to one holder, the nearest first; replies come back; caches answer on the way."""
 
 import pytest
-from support.networks_live import Alone, Lab, links_of, sent, shut
+from support.memory_networks import Alone, Lab, links_of, sent, shut
 
 from cbnet import parse
 from cbnet.network.linkstate.records import Key, Kind

@@ -1,7 +1,7 @@
 """What clients are answered."""
 
 import pytest
-from support.networks_live import Alone, sent, shut
+from support.memory_networks import Alone, sent, shut
 
 from cbnet.network.protocol.frames import Refused, Subscribe, Subscribed, Trace, TraceEnd, Unsubscribe, Unsubscribed
 from cbnet.network.router import clients

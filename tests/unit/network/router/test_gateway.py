@@ -1,7 +1,7 @@
 """Gateways between live domains, on small networks whose answers are seen by eye."""
 
 import pytest
-from support.domains_live import Domains
+from support.memory_domains import Domains
 
 from cbnet.errors import InputError
 from cbnet.network import MemoryClient, Settings

@@ -1,6 +1,6 @@
 """A router says how it is: what the test did to it, counted by hand."""
 
-from support.networks_live import Alone, sent
+from support.memory_networks import Alone, sent
 
 from cbnet.network.protocol.frames import AskStatus, Change, IfSlow, Links, Publish, Status, Subscribe
 

@@ -1,7 +1,7 @@
 """Who may link to a router, decided by tokens, certificates and names."""
 
 import pytest
-from support.networks_live import Alone, hello, sent, shut
+from support.memory_networks import Alone, hello, sent, shut
 
 from cbnet import InputError, parse
 from cbnet.network.link.settings import Settings

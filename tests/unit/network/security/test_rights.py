@@ -1,7 +1,7 @@
 """What clients may do is decided by predicates, and who is denied something is told what is missing."""
 
 import pytest
-from support.networks_live import Alone, sent, shut
+from support.memory_networks import Alone, sent, shut
 
 from cbnet import InputError, Message, covers, parse
 from cbnet.network.link.settings import Settings

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cbnet.network.service.health import illnesses, obstacles
+from cbnet.network.service.health import health_problems, readiness_problems
 
 
 def router(*, ticked=100.0, links=("b",), is_synchronised=True, uptime=1.0, is_listening=True, is_draining=False):
@@ -17,18 +17,18 @@ def router(*, ticked=100.0, links=("b",), is_synchronised=True, uptime=1.0, is_l
 
 
 def test_a_router_is_healthy_while_its_clock_goes():
-    assert illnesses(router(ticked=99.9)) == []
-    assert illnesses(router(ticked=90.0)) == ["its clock has stood still for 10 s"]
+    assert health_problems(router(ticked=99.9)) == []
+    assert health_problems(router(ticked=90.0)) == ["its clock has stood still for 10 s"]
 
 
 def test_a_router_is_ready_with_its_neighbours_and_what_they_know():
-    assert obstacles(router()) == []
-    assert obstacles(router(is_synchronised=False)) == ["it has not learnt yet what its neighbours know"]
-    assert obstacles(router(links=())) == ["no link to b yet, for which it waits 10 s from its start"]
-    assert obstacles(router(links=(), is_synchronised=False, uptime=10.0)) == []  # it serves whom it can reach
+    assert readiness_problems(router()) == []
+    assert readiness_problems(router(is_synchronised=False)) == ["it has not learnt yet what its neighbours know"]
+    assert readiness_problems(router(links=())) == ["no link to b yet, for which it waits 10 s from its start"]
+    assert readiness_problems(router(links=(), is_synchronised=False, uptime=10.0)) == []  # it serves whom it can reach
 
 
 def test_a_router_that_leaves_does_not_listen_or_stands_still_is_not_ready():
-    assert obstacles(router(is_draining=True, is_listening=False)) == ["it leaves"]
-    assert obstacles(router(is_listening=False)) == ["it does not listen"]
-    assert obstacles(router(ticked=0.0)) == ["its clock has stood still for 100 s"]
+    assert readiness_problems(router(is_draining=True, is_listening=False)) == ["it leaves"]
+    assert readiness_problems(router(is_listening=False)) == ["it does not listen"]
+    assert readiness_problems(router(ticked=0.0)) == ["its clock has stood still for 100 s"]

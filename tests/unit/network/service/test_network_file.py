@@ -4,9 +4,9 @@ import pytest
 
 from cbnet import InputError
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.service.address_file import NetworkAddresses
 from cbnet.network.service.network_file import read_folder, read_network
-from cbnet.network.service.process_network import Data
-from cbnet.network.service.running_file import Running
+from cbnet.network.service.process_network import InitialFiles
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_what_the_pipeline_writes_is_read(file, tmp_path):
     )
     plan = read_network(file(text))
     assert len(plan.graph) == 20
-    assert plan.data == Data(tmp_path / "predicates.parquet", {"3": tmp_path / "tables" / "3.cbt"})
+    assert plan.data == InitialFiles(tmp_path / "predicates.parquet", {"3": tmp_path / "tables" / "3.cbt"})
     assert plan.settings == {"network": "cbnet", "scheme": "multitree", "trees": 2, "roots": ("3", "7")}
     assert read_folder(tmp_path).settings == plan.settings
 
@@ -110,18 +110,18 @@ def test_what_is_wrong_is_said_with_the_file(file, text, problem):
 
 
 def test_where_routers_run_is_written_and_read(tmp_path):
-    running = Running("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
+    running = NetworkAddresses("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
     running.write(tmp_path / "new")
-    assert Running.read(tmp_path / "new") == running
-    assert running.meant("b c") == {"b c": running.routers["b c"]}
-    assert [str(where) for where in running.meant(None).values()] == ["127.0.0.1:1", "[::1]:2"]
+    assert NetworkAddresses.read(tmp_path / "new") == running
+    assert running.select("b c") == {"b c": running.routers["b c"]}
+    assert [str(where) for where in running.select(None).values()] == ["127.0.0.1:1", "[::1]:2"]
     with pytest.raises(InputError, match=r"there is no router 'z'; use one of a, b c"):
-        running.meant("z")
+        running.select("z")
 
 
 def test_a_folder_from_which_nothing_runs_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no network runs from this folder"):
-        Running.read(tmp_path)
+        NetworkAddresses.read(tmp_path)
     (tmp_path / "running.toml").write_text("routers = 5")
     with pytest.raises(InputError, match="this is not what `cbnet up` writes"):
-        Running.read(tmp_path)
+        NetworkAddresses.read(tmp_path)

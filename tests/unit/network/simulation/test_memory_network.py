@@ -1,17 +1,17 @@
 """The network in memory: the same calls give the same run, and what is broken is broken."""
 
 import pytest
-from support.networks_live import Lab
+from support.memory_networks import Lab
 
 from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close
-from cbnet.network.simulation.memory_network import Memory
-from cbnet.network.simulation.random_schedule import Trial
+from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet.network.simulation.random_schedule import RandomSchedule
 
 
 def story(seed):
-    trial = Trial(seed, "psf")
+    trial = RandomSchedule(seed, "psf")
     trial.run(12)
     deliveries = {name: client.deliveries for name, client in trial._clients.items()}
     return trial.memory.frames, trial.memory.bytes, deliveries
@@ -96,7 +96,7 @@ def test_clocks_that_jump_disturb_nobody():
     lab.clients["c"].subscribe(1, "x = 1")
     lab.run(1)
     for jump in (86_400.0, -200_000.0):
-        lab.memory.jump("b", jump)
+        lab.memory.jump_clock("b", jump)
         lab.clients["a"].publish({"x": 1}, b"m")
         lab.run(5)
     assert lab.payloads("c") == [b"m", b"m"]
@@ -104,7 +104,7 @@ def test_clocks_that_jump_disturb_nobody():
 
 
 def test_a_name_is_given_once_and_only_a_router_that_runs_can_be_had():
-    memory = Memory()
+    memory = MemoryNetwork()
     memory.add(Settings("a"))
     with pytest.raises(InputError, match="there is a router 'a' already"):
         memory.add(Settings("a"))

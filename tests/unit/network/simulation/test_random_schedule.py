@@ -7,13 +7,13 @@ from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.links import OpenLinks
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.linkstate.origin import _Own
-from cbnet.network.simulation.random_schedule import Trial
+from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing import SCHEMES
 
 
 def first_bad():
     for seed in range(60):
-        verdict = Trial(seed, SCHEMES[seed % len(SCHEMES)]).run(25)
+        verdict = RandomSchedule(seed, SCHEMES[seed % len(SCHEMES)]).run(25)
         if not verdict.is_good:
             return verdict
     return None

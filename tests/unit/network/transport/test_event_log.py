@@ -1,9 +1,9 @@
 """What is worth a line: changes at once, and what happens often in sums."""
 
 import pytest
-from support.networks_live import Alone
+from support.memory_networks import Alone
 
-from cbnet.network.transport.event_log import Journal
+from cbnet.network.transport.event_log import EventLog
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def told(caplog):
 
 def test_what_is_dropped_is_told_in_sums(alone, caplog):
     caplog.set_level("INFO")
-    journal = Journal(alone.router)
+    journal = EventLog(alone.router)
     journal.check(0.0)
     told(caplog)
     alone.router.counters["dropped.too_many_hops"] += 5_000
@@ -42,7 +42,7 @@ def test_what_is_dropped_is_told_in_sums(alone, caplog):
 
 def test_what_was_denied_is_told_in_sums_by_the_words_of_the_metrics(alone, caplog):
     caplog.set_level("INFO")
-    journal = Journal(alone.router)
+    journal = EventLog(alone.router)
     journal.check(0.0)
     told(caplog)
     alone.router.counters.update({"denied.publish": 2, "refused": 3})  # one was a mistake, and nothing to worry about
@@ -54,7 +54,7 @@ def test_a_neighbour_that_cannot_be_reached_is_told_of_loudly_once(alone, caplog
     from cbnet.network.protocol.addresses import Address
 
     caplog.set_level("DEBUG")
-    journal, where = Journal(alone.router), Address("127.0.0.1", 1)
+    journal, where = EventLog(alone.router), Address("127.0.0.1", 1)
     journal.unreachable("b", where, OSError(111, "Connection refused"), is_first=True)
     journal.unreachable("b", where, TimeoutError(), is_first=False)
     assert told(caplog) == [
@@ -64,6 +64,6 @@ def test_a_neighbour_that_cannot_be_reached_is_told_of_loudly_once(alone, caplog
 
 
 def test_who_comes_without_a_word_and_goes_is_refused_with_the_reason(alone, caplog):
-    journal = Journal(alone.router)
+    journal = EventLog(alone.router)
     journal.down(7, "127.0.0.1:9", "no Hello came for 3.5 s", 1.0)
     assert told(caplog) == [("refused", "WARNING", {"address": "127.0.0.1:9", "reason": "no Hello came for 3.5 s"})]

@@ -6,7 +6,7 @@ import pytest
 
 from cbnet.network.protocol.frames import AskStatus, Ping, Publish, Subscribe
 from cbnet.network.transport import fair_scheduler as module
-from cbnet.network.transport.fair_scheduler import Turns
+from cbnet.network.transport.fair_scheduler import FairScheduler
 
 LONG = [*(Subscribe(number, "x = 1", 0) for number in range(3)), AskStatus(3)]
 SHORT = [Ping(number) for number in range(4)]
@@ -37,7 +37,7 @@ class Table:
         self.closing = None
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
-        self.turns = Turns(self.give, self.ended.append, lambda connection: connection.client)
+        self.turns = FairScheduler(self.give, self.ended.append, lambda connection: connection.client)
 
     def give(self, connection, frames):
         self.now += self._seconds * len(frames)

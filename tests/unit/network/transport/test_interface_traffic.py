@@ -4,7 +4,7 @@ from cbnet.network.link.links import Link
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MOST_NEIGHBOURS
 from cbnet.network.protocol.frames import Hello
-from cbnet.network.transport.interface_traffic import Interfaces
+from cbnet.network.transport.interface_traffic import InterfaceTraffic
 
 
 def link(name, role="router", **traffic):
@@ -12,7 +12,7 @@ def link(name, role="router", **traffic):
 
 
 def test_links_that_are_gone_and_links_that_are_open_are_summed_by_neighbour():
-    interfaces = Interfaces()
+    interfaces = InterfaceTraffic()
     interfaces.gone(link("b", received=1, sent=2, messages_received=3, messages_sent=4, waiting=99))
     interfaces.gone(link("x", role="client", received=10))
     open_ones = [link("b", received=10, messages_sent=1, waiting=5), link("y", role="client", received=1), link("")]
@@ -24,7 +24,7 @@ def test_links_that_are_gone_and_links_that_are_open_are_summed_by_neighbour():
 
 
 def test_names_beyond_the_limit_are_one_interface():
-    interfaces = Interfaces()
+    interfaces = InterfaceTraffic()
     for number in range(MOST_NEIGHBOURS + 50):
         interfaces.gone(link(f"r{number}", received=1))
     sums = interfaces.all([])

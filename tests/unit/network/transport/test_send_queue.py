@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbnet.network.transport.send_queue import Waiting
+from cbnet.network.transport.send_queue import SendQueue
 
 
 def filled(*frames, most_lossy=10, most=100):
-    waiting = Waiting(most_lossy, most)
+    waiting = SendQueue(most_lossy, most)
     dropped = [waiting.add(data, is_lossy=is_lossy) for data, is_lossy in frames]
     return waiting, dropped
 
@@ -39,7 +39,7 @@ def test_too_much_that_may_not_be_lost_is_too_much():
 
 
 def test_where_nothing_is_to_be_dropped_it_is_too_much():
-    waiting = Waiting(10, 100)
+    waiting = SendQueue(10, 100)
     waiting.drops = False
     assert waiting.add(b"1" * 10, is_lossy=True) == 0
     assert not waiting.is_too_much

@@ -22,7 +22,7 @@ from cbnet.lab.bench.network.broker_load import broker_load
 from cbnet.lab.bench.network.load import network_load
 from cbnet.lab.bench.network.throughput import PATIENT, Meter
 from cbnet.lab.bench.network.traffic import Traffic, Wanted, keyed, wanted
-from cbnet.network import Processes
+from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.topology import topology
 
@@ -112,7 +112,7 @@ def _with(plan: NetworkPlan, count: int, broker: Broker | None, report: Report) 
 
 def _router(stack: ExitStack, plan: NetworkPlan, traffic: Traffic, right: Wanted) -> Meter:
     """Start a router and its clients."""
-    network = stack.enter_context(Processes.of(topology("tree:1"), scheme=plan.scheme, dead=PATIENT))
+    network = stack.enter_context(ProcessNetwork.of(topology("tree:1"), scheme=plan.scheme, dead=PATIENT))
     network.wait(_START)
     where = [str(address) for address in network.addresses.values()]
     load = stack.enter_context(network_load(where, where, traffic, right, plan.payload, plan.processes))

@@ -15,7 +15,7 @@ from cbnet.lab.bench.network.amqp import AmqpClient, publication
 from cbnet.lab.bench.network.load_processes import LoadProcesses
 from cbnet.language.constraint import Op
 from cbnet.language.syntax.parser import parse
-from cbnet.network.client.load_clients import STAMP, Deliveries, Order, Pace, Published, Tally
+from cbnet.network.client.load_clients import STAMP, Deliveries, DeliveryCount, Order, Pace, PublishTiming
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.network.traffic import Traffic, Wanted
@@ -54,7 +54,7 @@ def _publishing(
     contents: Sequence[Mapping[str, object]],
     deliveries: Sequence[int],
     payload: int,
-    tally: Tally,
+    tally: DeliveryCount,
     asked: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
@@ -67,7 +67,7 @@ def _publishing(
     client.close()
 
 
-def _carry_out(order: Order, client: AmqpClient, written: Sequence[bytes], size: int, pace: Pace) -> Published:
+def _carry_out(order: Order, client: AmqpClient, written: Sequence[bytes], size: int, pace: Pace) -> PublishTiming:
     end = bytes(size - STAMP.size) + _END
     waiting = bytearray()
     began = time.monotonic_ns()
@@ -83,7 +83,7 @@ def _carry_out(order: Order, client: AmqpClient, written: Sequence[bytes], size:
             client.socket.sendall(waiting)
             waiting.clear()
     client.socket.sendall(waiting)
-    return Published(began, time.monotonic_ns(), pace.late)
+    return PublishTiming(began, time.monotonic_ns(), pace.late)
 
 
 def _receiving(
@@ -91,7 +91,7 @@ def _receiving(
     exchange: str,
     share: Sequence[tuple[int, Sequence[Mapping[str, object]]]],
     process: int,
-    tally: Tally,
+    tally: DeliveryCount,
     asked: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:

@@ -25,7 +25,7 @@ from cbnet.lab.bench.network.load import network_load
 from cbnet.lab.bench.network.relay import Relay
 from cbnet.lab.bench.network.throughput import counters_of
 from cbnet.lab.bench.network.traffic import wanted
-from cbnet.network import Processes
+from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
 from cbnet.topology import Graph, bridges, topology
@@ -183,9 +183,9 @@ def _missed(missing: Counts, sent: Counts, start: int, end: int, since: int) -> 
 @contextmanager
 def _network(
     plan: NetworkPlan, graph: Graph, kind: str, victim: tuple[str, ...]
-) -> Iterator[tuple[Processes, Callable[[], object], Callable[[], object]]]:
+) -> Iterator[tuple[ProcessNetwork, Callable[[], object], Callable[[], object]]]:
     """Start the routers; give them, and what lets the victim fail and mends it."""
-    network = Processes.of(graph, scheme=plan.scheme)
+    network = ProcessNetwork.of(graph, scheme=plan.scheme)
     with ExitStack() as stack:
         stack.callback(network.close)
         if kind == "router":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cbnet.lab.bench.network.load_processes import LoadProcesses
-from cbnet.network.client.load_clients import Tally, publish, receive
+from cbnet.network.client.load_clients import DeliveryCount, publish, receive
 from cbnet.network.transport.event_loop import run
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _publishing(
     contents: Sequence[dict[str, Any]],
     deliveries: Sequence[int],
     payload: int,
-    tally: Tally,
+    tally: DeliveryCount,
     asked: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
@@ -43,7 +43,7 @@ def _publishing(
 def _receiving(
     share: Sequence[tuple[int, str, Sequence[str]]],
     process: int,
-    tally: Tally,
+    tally: DeliveryCount,
     asked: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:

@@ -1,4 +1,4 @@
-"""Load processes: who publishes and receives in a run? Processes of their own, as far from the routers as can be here.
+"""Publisher and subscriber processes of a load test, separate from the routers.
 
 One process publishes; the subscribers are shared among some others, which tell the first, in memory that all share,
 how many deliveries have come. It holds back while too many are under way: nothing is measured that only waits.
@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from cbnet.errors import CbnetError
-from cbnet.network.client.load_clients import Deliveries, Order, Published, Tally
+from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming
 
 _START = 900.0  # seconds for all processes to be ready
 _SETTLE = 0.3  # seconds after the last delivery, for one that should not come
@@ -31,7 +31,7 @@ Role = Callable[..., None]  # what a process does; its last arguments are `tally
 class Came:
     """All that came in one run, by delivery."""
 
-    published: Published
+    published: PublishTiming
     subscribers: np.ndarray[Any, np.dtype[np.int64]]
     numbers: np.ndarray[Any, np.dtype[np.int64]]
     milliseconds: np.ndarray[Any, np.dtype[np.float64]]
@@ -53,7 +53,7 @@ class LoadProcesses:
         """Take what each does: a function, with its first arguments. It must be one that can be imported."""
         context = get_context("spawn")  # a fork would copy threads in an unknown state
         self._shared = context.RawArray("q", len(receivers))
-        self._tally = Tally(self._shared)
+        self._tally = DeliveryCount(self._shared)
         roles = [*((role, (*said, place)) for place, (role, said) in enumerate(receivers)), publisher]
         self._pipes: list[Connection] = []
         self._processes = []
@@ -116,7 +116,7 @@ class LoadProcesses:
         before = self._tally.total()
         publishing.send(order)
         meanwhile()
-        published: Published = _answer(publishing, None)
+        published: PublishTiming = _answer(publishing, None)
         self._wait(before + expected, patience)
         for pipe in receiving:
             pipe.send("tell")
@@ -136,7 +136,7 @@ class LoadProcesses:
             time.sleep(0.02)
 
 
-def _came(published: Published, told: Sequence[Deliveries]) -> Came:
+def _came(published: PublishTiming, told: Sequence[Deliveries]) -> Came:
     def joined(name: str) -> Any:
         return np.concatenate([np.array(getattr(each, name), np.int64) for each in told])
 
@@ -169,6 +169,6 @@ def _run(role: Role, said: Sequence[Any], shared: Any, pipe: Connection) -> None
             return "end"
 
     try:
-        role(*said, Tally(shared), asked, pipe.send)
+        role(*said, DeliveryCount(shared), asked, pipe.send)
     except (CbnetError, OSError) as error:
         pipe.send(CbnetError(str(error)))

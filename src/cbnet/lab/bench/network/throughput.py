@@ -17,7 +17,7 @@ from cbnet.lab.bench.network.delivery_check import expected_deliveries, verdict
 from cbnet.lab.bench.network.load import network_load
 from cbnet.lab.bench.network.run_result import Cpu, Matching, RunResult, latency_of
 from cbnet.lab.bench.network.traffic import Traffic, Wanted, keyed, mixed, wanted
-from cbnet.network import Processes, statuses
+from cbnet.network import ProcessNetwork, statuses
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.topology import topology
@@ -107,7 +107,7 @@ def bench_network(plan: NetworkPlan, report: Report) -> NetworkOutcome:
     traffic = plan.traffic()
     report("asking the reference who must get what")
     right = wanted(traffic)
-    with Processes.of(graph, scheme=plan.scheme, dead=PATIENT) as network:
+    with ProcessNetwork.of(graph, scheme=plan.scheme, dead=PATIENT) as network:
         report(f"{plan.topology}: starting routers")
         network.wait(_START)
         addresses = [str(address) for address in network.addresses.values()]
@@ -146,7 +146,7 @@ class Meter:
         self._counters = counters
 
     @classmethod
-    def of_network(cls, network: Processes, load: LoadProcesses, right: Wanted) -> Meter:
+    def of_network(cls, network: ProcessNetwork, load: LoadProcesses, right: Wanted) -> Meter:
         """Return a meter of router processes."""
         return cls(load, right, lambda: list(network.pids.values()), lambda: counters_of(network))
 
@@ -165,7 +165,7 @@ class Meter:
         )  # fmt: skip
 
 
-def counters_of(network: Processes) -> Counter[str]:
+def counters_of(network: ProcessNetwork) -> Counter[str]:
     """Return the counters of all routers that run, together."""
     running = {name: address for name, address in network.addresses.items() if name not in network.ended}
     found = statuses(running, timeout=10.0)

@@ -87,7 +87,7 @@ class Ledger:
         expected = {
             (name, id)
             for name, client in self._clients.items()
-            if client.router in reached and not client.is_away
+            if client.router in reached and not client.is_disconnected
             for id in client.subscriptions
             if self._predicates[name, id].matches(message)
         }

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TypeVar
 
-from cbnet.network import Memory, MemoryClient
+from cbnet.network import MemoryClient, MemoryNetwork
 from cbnet.topology import Graph
 
 HOUR = 3600.0  # seconds
@@ -37,7 +37,7 @@ class Failures:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: MemoryNetwork,
         graph: Graph,
         clients: Mapping[str, MemoryClient],
         disturbed: Disturbed,
@@ -128,12 +128,12 @@ class Failures:
             self.given_up.add(client.name)
             self._memory.after(_STILL, lambda: self.given_up.remove(client.name))
             return
-        client.leave(silently=how == "is lost")
+        client.disconnect(silently=how == "is lost")
         self._later("client", lambda: self._come_back(client))
 
     def _come_back(self, client: MemoryClient) -> None:
         self._happens("client comes back")
-        client.come_back()
+        client.reconnect()
 
     def _wish(self) -> None:
         client = self._present()
@@ -148,7 +148,7 @@ class Failures:
             self._stall(client, _SLOW)
 
     def _stall(self, client: MemoryClient, seconds: float) -> None:
-        client.stand_still(seconds)
+        client.freeze(seconds)
         self._tired[client.name] = self._memory.now + seconds + _REST
 
     # --- inside
@@ -167,5 +167,5 @@ class Failures:
         """Return a client that is there and reads."""
         now, tired = self._memory.now, self._tired
         return self._one_of(
-            [each for name, each in self._clients.items() if not each.is_away and tired.get(name, 0.0) <= now]
+            [each for name, each in self._clients.items() if not each.is_disconnected and tired.get(name, 0.0) <= now]
         )

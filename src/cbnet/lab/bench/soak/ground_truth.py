@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cbnet.network import Memory, MemoryClient, Router
+from cbnet.network import MemoryClient, MemoryNetwork, Router
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.linkstate.records import Key, Kind
 from cbnet.network.linkstate.view import reachable_edges
@@ -24,7 +24,7 @@ Edges = dict[tuple[str, str], int]
 class Truth:
     """What is so."""
 
-    def __init__(self, memory: Memory, clients: Mapping[str, MemoryClient]) -> None:
+    def __init__(self, memory: MemoryNetwork, clients: Mapping[str, MemoryClient]) -> None:
         self._memory = memory
         self._clients = clients
 
@@ -63,7 +63,7 @@ class Truth:
         subscribed: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
         offered: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
         for client in self._clients.values():
-            if client.router in subscribed and not client.is_away:
+            if client.router in subscribed and not client.is_disconnected:
                 end = client.end
                 if end is None or not _is_whole(end, end.peer.link):
                     return False

@@ -22,7 +22,7 @@ from cbnet.lab.bench.soak.failure_schedule import HOUR, Failures
 from cbnet.lab.bench.soak.ground_truth import Truth
 from cbnet.lab.bench.soak.request_ledger import Requests
 from cbnet.language.message import Message
-from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.topology import Graph, topology
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class _Month:
     def __init__(self, plan: MonthPlan, scheme: str) -> None:
         graph = topology(plan.topology, seed=plan.seed)
         self._plan = plan
-        self._memory = memory = Memory(plan.seed)
+        self._memory = memory = MemoryNetwork(plan.seed)
         self._random = Random(f"messages {plan.seed}")  # apart, so that all schemes have the same month
         self._clients: dict[str, MemoryClient] = {}
         self._ledger = Ledger(self._clients)
@@ -181,7 +181,7 @@ class _Month:
                 for _ in range(_SUBSCRIPTIONS):
                     self._subscribe(client)
         for u, v, _ in graph.edges():
-            self._memory.lay(str(graph.name(u)), str(graph.name(v)))
+            self._memory.add_cable(str(graph.name(u)), str(graph.name(v)))
 
     def _subscribe(self, client: MemoryClient) -> None:
         self._ids += 1
@@ -215,7 +215,7 @@ class _Month:
 
     def _anybody(self) -> MemoryClient | None:
         """Return a client that believes it is connected, and reads."""
-        ready = [each for each in self._clients.values() if each.end is not None and not each.is_still]
+        ready = [each for each in self._clients.values() if each.end is not None and not each.is_frozen]
         return self._random.choice(ready) if ready else None
 
     def _reached(self, client: MemoryClient) -> set[str]:

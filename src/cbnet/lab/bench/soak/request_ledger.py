@@ -51,7 +51,7 @@ class Requests:
         """Let a client, which is connected, request something; reached: the routers that it can reach."""
         item, number = self._random.randrange(_ITEMS), self._counts.requests
         holders = (each for each in self._clients.values() if item in each.offers and each is not client)
-        is_held = any(each.router in reached and not each.is_away for each in holders)
+        is_held = any(each.router in reached and not each.is_disconnected for each in holders)
         client.request(number, Message({"item": item}), timeout=_TIMEOUT, is_fresh=self._random.random() < 0.5)
         assert client.end is not None
         self._open[number] = _Asked(client, client.end, item, now, is_quiet, is_held)

@@ -3,7 +3,7 @@ import numpy as np
 from cbnet.lab.bench.network.delivery_check import Verdict, expected_deliveries, missing_by_message, verdict
 from cbnet.lab.bench.network.load_processes import Came
 from cbnet.lab.bench.network.traffic import Wanted
-from cbnet.network.client.load_clients import Order, Published
+from cbnet.network.client.load_clients import Order, PublishTiming
 
 # Two contents, three subscribers: the first content goes to 0 and, by two subscriptions, to 2; the other to 1.
 WANTED = Wanted(np.array([[1, 0, 2], [0, 1, 0]], np.uint16), asked=2)
@@ -13,7 +13,9 @@ RIGHT = [(0, 10), (2, 10), (2, 10), (1, 11), (0, 12), (2, 12), (2, 12), (1, 13)]
 
 def came(deliveries):
     subscribers, numbers = np.array(deliveries, np.int64).reshape(-1, 2).T
-    return Came(Published(0, 1, 0.0), subscribers, numbers, np.zeros(len(numbers)), np.zeros(len(numbers), np.int64))
+    return Came(
+        PublishTiming(0, 1, 0.0), subscribers, numbers, np.zeros(len(numbers)), np.zeros(len(numbers), np.int64)
+    )
 
 
 def test_what_had_to_come_and_came_is_exact():

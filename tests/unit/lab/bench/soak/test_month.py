@@ -7,7 +7,7 @@ from cbnet.lab.bench.soak.delivery_ledger import Ledger
 from cbnet.lab.bench.soak.ground_truth import Truth
 from cbnet.lab.bench.soak.month import LIMIT, MonthPlan, bench_month
 from cbnet.language import Message
-from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.router.clients import Clients
@@ -106,11 +106,11 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 def three():
     """Return routers a-b-c, and a client of c that wants x > 1 and one of a."""
-    memory = Memory(1)
+    memory = MemoryNetwork(1)
     for name in "abc":
         memory.add(Settings(name))
-    memory.lay("a", "b")
-    memory.lay("b", "c")
+    memory.add_cable("a", "b")
+    memory.add_cable("b", "c")
     clients = {name: MemoryClient(memory, name, name) for name in "ac"}
     clients["c"].subscribe(1, "x > 1")
     return memory, clients, Truth(memory, clients)
@@ -144,12 +144,12 @@ def test_a_silent_failure_is_not_known_until_it_is_noticed():
 def test_a_client_that_was_lost_is_known_of_when_its_router_has_given_it_up():
     memory, clients, truth = three()
     memory.run(3)
-    clients["c"].leave(silently=True)
+    clients["c"].disconnect(silently=True)
     memory.run(1)
     assert not truth.is_known()
     memory.run(4)
     assert truth.is_known()
-    clients["c"].come_back()
+    clients["c"].reconnect()
     memory.run(2)
     assert truth.is_known()
     assert len(memory.router("c").subscriptions) == 1
@@ -158,7 +158,7 @@ def test_a_client_that_was_lost_is_known_of_when_its_router_has_given_it_up():
 def test_a_slow_client_gets_all_later():
     memory, clients, _ = three()
     memory.run(3)
-    clients["c"].stand_still(1.0)
+    clients["c"].freeze(1.0)
     clients["a"].publish({"x": 2}, b"late")
     memory.run(0.9)
     assert clients["c"].deliveries == []
@@ -169,7 +169,7 @@ def test_a_slow_client_gets_all_later():
 def test_a_client_that_stands_still_too_long_is_given_up_and_comes_back():
     memory, clients, truth = three()
     memory.run(3)
-    clients["c"].stand_still(6.0)
+    clients["c"].freeze(6.0)
     memory.run(5)
     assert len(memory.router("c").subscriptions) == 0
     memory.run(3)

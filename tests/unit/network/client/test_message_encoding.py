@@ -6,7 +6,7 @@ import pytest
 
 from cbnet import InputError, Message
 from cbnet.errors import LimitError
-from cbnet.network.client.publish_frames import publish_bytes
+from cbnet.network.client.message_encoding import encode_publish
 from cbnet.network.protocol.fields import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode
@@ -17,7 +17,7 @@ CLIENT = Hello(1, 1, "client", "c", "cbnet", 0, "")
 def frame(message, payload=b""):
     reader = FrameReader()
     list(reader.feed(encode(CLIENT)))
-    (read,) = reader.feed(publish_bytes(7, message, payload, wants_answer=True))
+    (read,) = reader.feed(encode_publish(7, message, payload, wants_answer=True))
     return read
 
 
@@ -47,7 +47,7 @@ def test_a_bool_stays_a_bool_and_a_float_a_float():
 )  # fmt: skip
 def test_what_is_no_message_is_refused_here(message):
     with pytest.raises(InputError):
-        publish_bytes(1, message, b"", wants_answer=False)
+        encode_publish(1, message, b"", wants_answer=False)
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_what_is_no_message_is_refused_here(message):
 )
 def test_what_is_too_large_for_a_frame_is_refused_here(message, payload):
     with pytest.raises(LimitError):
-        publish_bytes(1, message, payload, wants_answer=False)
+        encode_publish(1, message, payload, wants_answer=False)
 
 
 def test_a_payload_is_bytes():
     assert frame({}, bytearray(b"p")).payload == b"p"
     with pytest.raises(InputError, match="must be bytes"):
-        publish_bytes(1, {}, "text", wants_answer=False)
+        encode_publish(1, {}, "text", wants_answer=False)

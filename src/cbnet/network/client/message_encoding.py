@@ -18,7 +18,7 @@ MessageLike: TypeAlias = Message | Mapping[str, Any]
 _NO_TAGS: list[str] = []
 
 
-def said(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
+def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
     """Return the attributes and tags of a message; an `InputError` if it is none."""
     if type(message) is dict and RESERVED_NAME not in message:
         try:
@@ -36,21 +36,21 @@ def said(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
     return dict(whole.attributes), tags
 
 
-def publish_bytes(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:
+def encode_publish(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:
     """Return the bytes of the frame that publishes a message."""
-    attributes, tags = said(message)
-    return checked_frame(Publish(number, attributes, tags, checked_payload(payload), wants_answer), message)
+    attributes, tags = message_content(message)
+    return encode_checked(Publish(number, attributes, tags, check_payload(payload), wants_answer), message)
 
 
-def trace_bytes(
+def encode_trace(
     number: int, message: MessageLike, payload: bytes, *, is_dry: bool, predicate: str, at: str
 ) -> bytes:  # fmt: skip
     """Return the bytes of the frame that asks what happens to a message."""
-    attributes, tags = said(message)
-    return checked_frame(Trace(number, attributes, tags, checked_payload(payload), is_dry, predicate, at), message)
+    attributes, tags = message_content(message)
+    return encode_checked(Trace(number, attributes, tags, check_payload(payload), is_dry, predicate, at), message)
 
 
-def checked_payload(payload: object) -> bytes:
+def check_payload(payload: object) -> bytes:
     """Return the payload of a message, or say why it cannot be one."""
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise ValueDomainError("the payload must be bytes", hint="encode it, such as text.encode()")
@@ -60,7 +60,7 @@ def checked_payload(payload: object) -> bytes:
     return plain
 
 
-def checked_frame(frame: Frame, message: MessageLike) -> bytes:
+def encode_checked(frame: Frame, message: MessageLike) -> bytes:
     """Return the bytes of a frame with a message, or say why it cannot be sent."""
     try:
         data = encode(frame)

@@ -288,7 +288,7 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
             assert sub.stdout.readline() == 'price = 11, region = "EU"\n'
         assert "you may not trace" in cbnet("trace", "region=EU", *shown).err
         row = json.loads(cbnet("top", *shown, "--json").out)
-        assert (row["router"], row["tells_all"]) == ("a", False)
+        assert (row["router"], row["is_detailed"]) == ("a", False)
         assert "it needs the right `watch`" in cbnet("top", *shown, "--once").err
         monkeypatch.delenv("CBNET_TOKEN")
         assert cbnet("pub", "price=11", *shown, "--certificate", ours.issue("card")).err == "published 1 message at a\n"

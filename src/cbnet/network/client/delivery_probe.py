@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import AsyncSubscription
-from cbnet.network.client.publish_frames import MessageLike
+from cbnet.network.client.message_encoding import MessageLike
 from cbnet.network.errors import Refused
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.transport.event_loop import run
@@ -21,12 +21,12 @@ from cbnet.network.transport.event_loop import run
 _PATIENCE = 5.0  # seconds without a delivery, after which those that are lacking count as missed
 _QUIET = 0.5  # seconds in which what is spurious may still come
 
-Received = Counter[tuple[str, int]]  # router and number of the message: how often it came
+DeliveryCounts = Counter[tuple[str, int]]  # router and number of the message: how often it came
 
 
-def rehearse(
+def probe_deliveries(
     routers: Mapping[str, Address], messages: Sequence[tuple[str, MessageLike]], expected: int, network: str = "cbnet"
-) -> Received:
+) -> DeliveryCounts:
     """Publish messages, each at a router, and return who got which.
 
     expected: so many deliveries are waited for; if they do not come, until nothing comes any more.
@@ -36,8 +36,8 @@ def rehearse(
 
 async def _rehearsed(
     routers: Mapping[str, Address], messages: Sequence[tuple[str, MessageLike]], expected: int, network: str
-) -> Received:
-    received: Received = Counter()
+) -> DeliveryCounts:
+    received: DeliveryCounts = Counter()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         clients = {
             name: await stack.enter_async_context(await connect_async(str(where), network=network))
@@ -61,12 +61,12 @@ async def _loaded(client: AsyncClient) -> AsyncSubscription | None:
         return None
 
 
-async def _note(received: Received, name: str, subscription: AsyncSubscription) -> None:
+async def _note(received: DeliveryCounts, name: str, subscription: AsyncSubscription) -> None:
     async for delivery in subscription:
         received[name, int(delivery.payload)] += 1
 
 
-async def _settled(received: Received, expected: int) -> None:
+async def _settled(received: DeliveryCounts, expected: int) -> None:
     """Wait until all that is expected has come, or nothing more comes; then a little longer."""
     before, silent = -1, 0.0
     while (count := received.total()) < expected and silent < _PATIENCE:

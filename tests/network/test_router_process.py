@@ -9,10 +9,10 @@ from contextlib import ExitStack
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from support.operated import operated
+from support.router_processes import operated
 
 from cbnet import connect
-from cbnet.network import Processes, Settings
+from cbnet.network import ProcessNetwork, Settings
 from cbnet.network.service.process_network import _free_ports
 
 
@@ -96,7 +96,7 @@ def test_a_router_is_ready_when_it_has_its_neighbours():
         assert routers["a"].state("/healthz") == (200, {"healthy": True})
         waits = "no link to b yet, for which it waits 10 s from its start"
         assert routers["a"].state() == (503, {"ready": False, "reasons": [waits]})
-        with Processes([Settings("b")], [], {"b": port}):
+        with ProcessNetwork([Settings("b")], [], {"b": port}):
             routers["a"].wait_until_ready()
             assert routers["a"].state() == (200, {"ready": True})
 
@@ -237,7 +237,7 @@ def test_a_router_that_drains_loses_nothing():
 
 
 def test_a_router_that_is_killed_loses_what_it_had():
-    with Processes([Settings(name) for name in "abcd"], [tuple(link) for link in RING.split()]) as ring:
+    with ProcessNetwork([Settings(name) for name in "abcd"], [tuple(link) for link in RING.split()]) as ring:
         ring.wait()
 
         def kill():

@@ -1,4 +1,4 @@
-"""Running: where are the routers of a network that runs on this machine? A small file that says so, `running.toml`.
+"""Addresses of the routers of a network that runs on this machine: `running.toml`.
 
 network = "cbnet"
 
@@ -20,7 +20,7 @@ NAME = "running.toml"
 
 
 @dataclass(frozen=True)
-class Running:
+class NetworkAddresses:
     """A network that runs."""
 
     network: str
@@ -36,7 +36,7 @@ class Running:
         return path
 
     @classmethod
-    def read(cls, folder: Path) -> Running:
+    def read(cls, folder: Path) -> NetworkAddresses:
         """Read the file of a folder."""
         path = folder / NAME
         if not path.exists():
@@ -49,7 +49,7 @@ class Running:
             raise InputError("this is not what `cbnet up` writes", file=str(path))
         return cls(said["network"], {name: address(str(where)) for name, where in routers.items()})
 
-    def meant(self, router: str | None) -> dict[str, Address]:
+    def select(self, router: str | None) -> dict[str, Address]:
         """Return where one router is, or all are."""
         if router is None:
             return dict(self.routers)

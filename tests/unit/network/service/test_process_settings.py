@@ -4,22 +4,22 @@ import pytest
 
 from cbnet import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.service.operation import DEFAULTS, Operation, operation_of
+from cbnet.network.service.process_settings import DEFAULTS, ProcessSettings, process_settings_from
 
 
 def test_nothing_is_told_over_http_unless_it_is_said():
-    assert operation_of(DEFAULTS) == Operation(None, "text", "info", 5.0)
+    assert process_settings_from(DEFAULTS) == ProcessSettings(None, "text", "info", 5.0)
 
 
 def test_health_is_told_to_this_machine_and_to_others_only_by_the_words():
     here, there = Address("127.0.0.1", 9090), Address("0.0.0.0", 9090)
-    assert operation_of({**DEFAULTS, "http": str(here)}).http == here
+    assert process_settings_from({**DEFAULTS, "http": str(here)}).http == here
     with pytest.raises(InputError, match="can be reached from other machines"):
-        operation_of({**DEFAULTS, "http": str(there)})
+        process_settings_from({**DEFAULTS, "http": str(there)})
     with pytest.raises(InputError, match="can be reached from other machines"):
-        operation_of({**DEFAULTS, "http": str(there), "http_insecure": "yes"})
+        process_settings_from({**DEFAULTS, "http": str(there), "http_insecure": "yes"})
     words = "anybody may read the metrics"
-    assert operation_of({**DEFAULTS, "http": str(there), "http_insecure": words}).http == there
+    assert process_settings_from({**DEFAULTS, "http": str(there), "http_insecure": words}).http == there
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_health_is_told_to_this_machine_and_to_others_only_by_the_words():
 )
 def test_what_means_nothing_is_refused(key, value, problem):
     with pytest.raises(InputError, match=problem):
-        operation_of({**DEFAULTS, key: value})
+        process_settings_from({**DEFAULTS, key: value})

@@ -10,7 +10,7 @@ from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.memory_client import MemoryClient
-from cbnet.network.simulation.memory_network import Memory
+from cbnet.network.simulation.memory_network import MemoryNetwork
 
 
 class Alone:
@@ -71,7 +71,7 @@ class Lab:
 
     def __init__(self, links, seed=1, **settings):
         """Take links such as `a-b:2 b-c`."""
-        self.memory = Memory(seed)
+        self.memory = MemoryNetwork(seed)
         lengths = {}
         for said in links.split():
             ends, _, length = said.partition(":")
@@ -82,7 +82,7 @@ class Lab:
             weights = {b if a == name else a: length for (a, b), length in lengths.items() if name in (a, b)}
             self.memory.add(Settings(name, weights=weights, **settings))
         for pair in lengths:
-            self.memory.lay(*pair)
+            self.memory.add_cable(*pair)
         self.clients = {name: MemoryClient(self.memory, f"client of {name}", name) for name in self.names}
         self.memory.run(3.0)
 

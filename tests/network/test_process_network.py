@@ -7,7 +7,7 @@ import time
 import pytest
 
 from cbnet import InputError, connect, connect_async
-from cbnet.network import NotConnected, Processes, Refused, Settings
+from cbnet.network import NotConnected, ProcessNetwork, Refused, Settings
 from cbnet.network.transport.event_loop import run
 from cbnet.topology import topology
 
@@ -18,7 +18,7 @@ MESSAGES = [{"x": 1}, {"x": 5, "#": ["a"]}, {"y": 2, "#": ["a", "b"]}, {"s": "ab
 
 @pytest.fixture(scope="module")
 def network():
-    with Processes.of(topology("random:6", seed=3)) as started:
+    with ProcessNetwork.of(topology("random:6", seed=3)) as started:
         started.wait()
         yield started
 
@@ -155,7 +155,7 @@ def test_a_trace_shows_every_router_that_the_message_passes(network):
 
 def test_one_router_that_is_killed_is_left_out_and_comes_back():
     links = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
-    with Processes([Settings(name) for name in "abcd"], links) as ring:
+    with ProcessNetwork([Settings(name) for name in "abcd"], links) as ring:
         ring.wait()
         with connect(str(ring.addresses["a"])) as publisher, connect(str(ring.addresses["c"])) as subscriber:
             subscription = subscriber.subscribe("x = 1", wait=True)
@@ -180,7 +180,7 @@ def test_one_router_that_is_killed_is_left_out_and_comes_back():
 
 
 def test_a_client_comes_back_with_its_subscriptions_when_its_router_does():
-    with Processes([Settings("a"), Settings("b")], [("a", "b")]) as pair:
+    with ProcessNetwork([Settings("a"), Settings("b")], [("a", "b")]) as pair:
         pair.wait()
         with connect(str(pair.addresses["a"])) as publisher, connect(str(pair.addresses["b"])) as subscriber:
             subscription = subscriber.subscribe("x = 1", wait=True)
@@ -200,7 +200,7 @@ def test_a_client_comes_back_with_its_subscriptions_when_its_router_does():
 
 
 def test_a_client_goes_to_another_router_of_its_list():
-    with Processes([Settings("a"), Settings("b")], [("a", "b")]) as pair:
+    with ProcessNetwork([Settings("a"), Settings("b")], [("a", "b")]) as pair:
         pair.wait()
         both = [str(pair.addresses[name]) for name in "ab"]
         with connect(both) as subscriber, connect(both[1]) as publisher:
@@ -214,7 +214,7 @@ def test_a_client_goes_to_another_router_of_its_list():
 
 
 def test_routers_end_with_the_process_that_started_them():
-    started = Processes([Settings("a"), Settings("b")], [("a", "b")])
+    started = ProcessNetwork([Settings("a"), Settings("b")], [("a", "b")])
     with started:
         pids = list(started.pids.values())
         assert len(pids) == 2
@@ -224,7 +224,7 @@ def test_routers_end_with_the_process_that_started_them():
 
 
 def test_routers_end_when_their_launcher_is_killed():
-    started = Processes([Settings("a")], [])
+    started = ProcessNetwork([Settings("a")], [])
     with started:
         (pid,) = started.pids.values()
         started._launcher.kill()

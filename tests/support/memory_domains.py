@@ -1,6 +1,6 @@
 """Domains in memory, and the same routers as one flat network: what live domains are compared with."""
 
-from cbnet.network import Memory, MemoryClient, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.simulation.memory_gateway import MemoryGateway
 
 SETTLING = 9.0  # seconds, for each domain that a change has to pass
@@ -14,7 +14,7 @@ class Domains:
     """
 
     def __init__(self, domains, gateways, *, seed=0, schemes=("psf",), outside="all"):
-        self.memory = Memory(seed)
+        self.memory = MemoryNetwork(seed)
         self.outside = outside
         self.domains = [part.split() for part in domains.split(";")]
         names = [sorted({name for cable in part for name in cable.split("-")}) for part in self.domains]
@@ -25,7 +25,7 @@ class Domains:
         for part in self.domains:
             for cable in part:
                 if "-" in cable:
-                    self.memory.lay(*cable.split("-"))
+                    self.memory.add_cable(*cable.split("-"))
         self.gateways = {name: self._gateway(name, said.split()) for name, said in gateways.items()}
         self.clients = {name: MemoryClient(self.memory, f"at {name}", name) for name in self.routers}
         self.got = {}
@@ -35,7 +35,7 @@ class Domains:
         settings = [Settings(f"{name}@{side}", network=side, scheme=self.scheme[side]) for side in sides]
         made = MemoryGateway(self.memory, name, settings, self.outside)
         for router in at:
-            self.memory.lay(router, f"{name}@{router[0]}")
+            self.memory.add_cable(router, f"{name}@{router[0]}")
         return made
 
     def settle(self, domains=None):
@@ -69,12 +69,12 @@ def flat(domains, gateways, *, seed=0, scheme="psf"):
     cables = [cable for part in domains.split(";") for cable in part.split()]
     cables += [f"{router}-{name}" for name, said in gateways.items() for router in said.split()]
     network = Domains("x", {}, seed=seed)  # a network with nothing in it yet
-    network.memory = Memory(seed)
+    network.memory = MemoryNetwork(seed)
     names = sorted({name for cable in cables for name in cable.split("-")})
     for name in names:
         network.memory.add(Settings(name, scheme=scheme))
     for cable in cables:
         if "-" in cable:
-            network.memory.lay(*cable.split("-"))
+            network.memory.add_cable(*cable.split("-"))
     network.clients = {name: MemoryClient(network.memory, f"at {name}", name) for name in names if name not in gateways}
     return network

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cbnet.network import Processes, Settings, TcpRouter, TooSlow, connect, connect_async
+from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect, connect_async
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
@@ -299,7 +299,7 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_
 
 def test_what_a_plain_client_publishes_while_the_router_does_not_read_leaves_when_it_does():
     with (
-        Processes([Settings("a")], []) as network,
+        ProcessNetwork([Settings("a")], []) as network,
         connect(str(network.addresses["a"])) as publisher,
         connect(str(network.addresses["a"])) as subscriber,
     ):

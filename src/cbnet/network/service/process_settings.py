@@ -1,4 +1,4 @@
-"""Operation: what is a router told that does not concern the others? Its logs, its health, and how it ends.
+"""ProcessSettings: what is a router told that does not concern the others? Its logs, its health, and how it ends.
 
 http             where its health and its metrics are told; nowhere if nothing is said
 http_insecure    the words by which that may be an address that other machines can reach
@@ -28,7 +28,7 @@ _LONGEST_DRAIN: Final = 3_600.0
 
 
 @dataclass(frozen=True)
-class Operation:
+class ProcessSettings:
     """How a router is run."""
 
     http: Address | None = None
@@ -44,10 +44,10 @@ class Operation:
             raise InputError(f"{self.drain:g} s of drain", hint=f"use 0 to {_LONGEST_DRAIN:,.0f}")
 
 
-QUIET: Final = Operation()
+QUIET: Final = ProcessSettings()
 
 
-def operation_of(said: Mapping[str, Any]) -> Operation:
+def process_settings_from(said: Mapping[str, Any]) -> ProcessSettings:
     """Return what the values of all keys say."""
     where = address(said["http"]) if said["http"] else None
     if where is not None and not where.is_loopback and said["http_insecure"] != HTTP_INSECURE:
@@ -55,4 +55,4 @@ def operation_of(said: Mapping[str, Any]) -> Operation:
             f"http: {where} can be reached from other machines, and whoever reaches it may read",
             hint=f'use 127.0.0.1, or say http_insecure = "{HTTP_INSECURE}"',
         )
-    return Operation(where, said["log"], said["log_level"], said["drain"])
+    return ProcessSettings(where, said["log"], said["log_level"], said["drain"])

@@ -14,11 +14,11 @@ import pytest
 import cbnet as package
 from cbnet import Table, parse
 from cbnet.matching.reference import match
-from cbnet.network import Processes, statuses
-from cbnet.network.client.rehearsal import rehearse
+from cbnet.network import ProcessNetwork, statuses
+from cbnet.network.client.delivery_probe import probe_deliveries
+from cbnet.network.service.address_file import NetworkAddresses
 from cbnet.network.service.network_file import read_folder
-from cbnet.network.service.process_network import Data
-from cbnet.network.service.running_file import Running
+from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import topology
 
 # The tree of 1: 1 - 2 - 3 - 4, and 2 - 5; the link 3 - 5 is not in it.
@@ -91,10 +91,10 @@ def network(tmp_path_factory):
 
 
 def test_every_node_gets_what_brute_force_says_also_beside_a_wrong_table(network):
-    addresses = Running.read(network).routers
+    addresses = NetworkAddresses.read(network).routers
     messages = everywhere(120)
     expected = brute_force(messages)
-    assert rehearse(addresses, messages, len(expected)) == expected
+    assert probe_deliveries(addresses, messages, len(expected)) == expected
     found = statuses(addresses)
     assert {name: status.loaded for name, status in found.items()} == {"1": 1, "2": 0, "3": 2, "4": 1, "5": 2}
     by_table = {name: status.counters.get("initial_table_matches", 0) for name, status in found.items()}
@@ -104,22 +104,22 @@ def test_every_node_gets_what_brute_force_says_also_beside_a_wrong_table(network
 
 
 def test_what_a_client_adds_goes_with_it_and_what_was_loaded_stays(network):
-    addresses = Running.read(network).routers
+    addresses = NetworkAddresses.read(network).routers
     messages = everywhere(60)
     expected = brute_force(messages)
     with package.connect(str(addresses["5"])) as client:
         own = client.subscribe("#jazz", wait=True)  # covers one of the node's
-        assert rehearse(addresses, messages, len(expected)) == expected
+        assert probe_deliveries(addresses, messages, len(expected)) == expected
         jazz = sum("jazz" in message["#"] for _, message in messages)
         assert sum(own.get(timeout=1) is not None for _ in range(jazz)) == jazz
         assert own.get(timeout=0.1) is None
-    assert rehearse(addresses, messages, len(expected)) == expected
+    assert probe_deliveries(addresses, messages, len(expected)) == expected
 
 
 def test_sub_loaded_prints_what_is_delivered_to_the_node(cbnet, network):
     command = [sys.executable, "-m", "cbnet", "sub", "--loaded", "--network", network, "--router", "4", "--count", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        addresses = {"4": Running.read(network).routers["4"]}
+        addresses = {"4": NetworkAddresses.read(network).routers["4"]}
         while not any(status.subscriptions for status in statuses(addresses).values()):
             assert process.poll() is None
         cbnet("pub", "#jazz", "--network", network, "--router", "1")
@@ -138,17 +138,17 @@ def test_another_scheme_leaves_the_tables_out(tmp_path):
     folder = write_folder(tmp_path / "live")
     plan = read_folder(folder)
     plan.scheme = "psf"
-    with Processes.of(plan.graph, data=plan.data, **plan.settings) as network:
+    with ProcessNetwork.of(plan.graph, data=plan.data, **plan.settings) as network:
         assert len(network.remarks) == 2
         assert "a table is of trees, and the scheme is psf" in network.remarks[0]
         network.wait()
         messages = everywhere(40)
         expected = brute_force(messages)
-        assert rehearse(network.addresses, messages, len(expected)) == expected
+        assert probe_deliveries(network.addresses, messages, len(expected)) == expected
         network.kill("3")
         network.start("3")
         network.wait()
-        assert rehearse(network.addresses, messages, len(expected)) == expected
+        assert probe_deliveries(network.addresses, messages, len(expected)) == expected
 
 
 def test_mistakes_are_told_in_a_line(cbnet, tmp_path):
@@ -181,7 +181,7 @@ def test_a_node_with_tens_of_thousands_of_filters_begins_in_seconds(tmp_path):
     tags = pa.array([f"t{number}" for number in numbers])
     table = {"interface": pa.array(["0"] * len(numbers)), "filter": numbers, "name": tags, "op": ["#"] * len(numbers)}
     pq.write_table(pa.table(table), path)
-    with Processes.of(topology("ring:3"), data=Data(path, {}), network="n") as network:
+    with ProcessNetwork.of(topology("ring:3"), data=InitialFiles(path, {}), network="n") as network:
         network.wait()
         found = statuses(network.addresses, network="n")
         assert {status.filters for status in found.values()} == {30_000}
