@@ -89,13 +89,13 @@ def test_a_damaged_table_is_told_of(given, table):
 
 
 def test_renewed_record_keeps_the_compiled_table(given, table):
-    memory = Memory(1)
+    memory = MemoryNetwork(1)
     first = first_table(table(), SETTINGS, given)
     for name in NAMES:
         begun = Beginning(given, first if name == "b" else None, 5)
         memory.add(Settings(name, scheme="multitree", roots=("a",), refresh=2.0), begun)
     for pair in EDGES:
-        memory.lay(*pair)
+        memory.add_cable(*pair)
     client = MemoryClient(memory, "client", "b")
     memory.run(10)  # every router has renewed its records several times
     client.publish({}, b"", ["jazz"])
