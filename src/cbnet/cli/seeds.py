@@ -16,5 +16,5 @@ def seed_option(help: str) -> Any:
 
 def _checked(seed: int) -> int:
     if seed < 0:
-        raise InputError(f"--seed must be a whole number of at least 0, not {seed}")
+        raise InputError(f"--seed must be an integer of at least 0, not {seed}")
     return seed

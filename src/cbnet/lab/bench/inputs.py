@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from cbnet.lab.workload import Forwarding2001, Parameters, as_messages, filters, messages, mix
+from cbnet.lab.workload import Forwarding2001, WorkloadParameters, as_messages, filters, messages, mix
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ class Given:
     texts: list[str]  # of the messages, as JSON
 
 
-def parameters_of(name: str, *, names: int | None, **sizes: Any) -> Parameters:
+def parameters_of(name: str, *, names: int | None, **sizes: Any) -> WorkloadParameters:
     """Return the parameters of a mix, all as in its paper but for the sizes, and the number of names if given."""
     parameters = mix(name, **sizes)
     if names is None:
         return parameters
     said = "A" if isinstance(parameters, Forwarding2001) else "names"
-    return cast("Parameters", replace(cast("Any", parameters), **{said: names}))
+    return cast("WorkloadParameters", replace(cast("Any", parameters), **{said: names}))
 
 
-def make(parameters: Parameters, report: Report) -> Given:
+def make(parameters: WorkloadParameters, report: Report) -> Given:
     """Generate filters and messages."""
     report("generating filters")
     table = filters(parameters)

@@ -21,7 +21,7 @@ from cbnet.errors import CbnetError
 from cbnet.lab.bench.answer import Answer
 from cbnet.lab.bench.inputs import Given, make
 from cbnet.lab.bench.oracle import Oracle
-from cbnet.lab.workload import Parameters
+from cbnet.lab.workload import WorkloadParameters
 from cbnet.language.message import Message
 from cbnet.matching import reference
 from cbnet.matching.compiled_table import Compiled
@@ -135,7 +135,7 @@ class Contest:
                 raise CbnetError("an engine does not agree with the reference on the interfaces of a message")
 
 
-def timed(parameters: Parameters, ways: Sequence[Way], *, turns: int, seconds: float) -> list[Row]:
+def timed(parameters: WorkloadParameters, ways: Sequence[Way], *, turns: int, seconds: float) -> list[Row]:
     """Return a row for each way and turn on a generated table."""
     return Contest(make(parameters, lambda _: None), ways).rows(turns, seconds)
 

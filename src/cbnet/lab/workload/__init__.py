@@ -1,4 +1,4 @@
-"""Workloads: what would users say? The papers' generators of filters and messages.
+"""Workloads: the papers' generators of filters and messages.
 
 parameters of a mix ─► scenario ─┬─► filters     an Arrow table, one row per constraint
                                  └─► messages    an Arrow batch, one row per message
@@ -11,9 +11,9 @@ from cbnet.lab.workload.forwarding_2001 import Forwarding2001
 from cbnet.lab.workload.forwarding_2002 import Forwarding2002
 from cbnet.lab.workload.message_batch import as_messages, messages
 from cbnet.lab.workload.mixes import MIXES, mix
-from cbnet.lab.workload.scenario import Domain, Parameters, Scenario
+from cbnet.lab.workload.scenario import Scenario, ValueDomain, WorkloadParameters
 
 __all__ = [
-    "MIXES", "SCENARIOS", "Disjunction2006", "Domain", "Forwarding2001", "Forwarding2002", "Parameters", "Scenario",
-    "as_messages", "filters", "messages", "mix", "predicates",
+    "MIXES", "SCENARIOS", "Disjunction2006", "Forwarding2001", "Forwarding2002", "Scenario", "ValueDomain",
+    "WorkloadParameters", "as_messages", "filters", "messages", "mix", "predicates",
 ]  # fmt: skip

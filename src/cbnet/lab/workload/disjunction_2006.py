@@ -1,9 +1,9 @@
-"""The predicates of [2006 §4.2]: what did its generator draw, and with which parameters?
+"""The predicate generator of [2006 §4.2] and its parameters.
 
-A predicate is one filter. A name is either a string's or an integer's, half of the names each; which
-half is drawn anew for each set. Where the paper is silent: Zipf's exponent is 1; names are drawn
-independently, so a filter may have one twice, for else its rule for redundant constraints in a
-conjunction would have nothing to do; strings are drawn by their counts in the corpus.
+A predicate is one filter. Half of the names have string values, half integers; which half is drawn
+for each set. Where the paper is silent: Zipf's exponent is 1; names are drawn independently, so a
+filter may repeat a name (otherwise the paper's rule for redundant constraints in a conjunction would
+never apply); strings are drawn by their counts in the corpus.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cbnet.lab.workload.checks import OperatorShares, check_at_least, check_zipf
 from cbnet.lab.workload.distributions import Ranks, distinct, uniform, weighted, zipf_weights
 from cbnet.lab.workload.filter_table import SCHEMA
-from cbnet.lab.workload.scenario import Domain, draw_by_type
+from cbnet.lab.workload.scenario import ValueDomain, draw_by_type
 from cbnet.lab.workload.terms import terms
 from cbnet.language.constraint import Op
 
@@ -40,10 +40,10 @@ class Disjunction2006:
     predicates: int = 10_000
     names: int = 500
     zipf: float = 0.0  # the exponent of D; 0 is uniform
-    terms: Path | None = None  # a file; None: words of our own
+    terms: Path | None = None  # a term file; None: the default list
     distinct_names: bool = False  # in a filter
     seed: int = 0
-    set: int = 0  # of many sets with the same seed
+    set: int = 0  # the index of a set; sets with the same seed differ
 
     def __post_init__(self) -> None:
         check_at_least(0, seed=self.seed, set=self.set)
@@ -91,13 +91,13 @@ def _names(parameters: Disjunction2006, rng: Generator, sizes: Ranks) -> Ranks:
     return weighted(weights)(rng, int(sizes.sum()))
 
 
-def _domains(file: Path | None) -> tuple[Domain, Domain]:
+def _domains(file: Path | None) -> tuple[ValueDomain, ValueDomain]:
     words = terms(file)
     return (
-        Domain("string", 50.0, words.words, weighted(np.array(words.weights)), _STRING_OPERATORS),
-        Domain("int", 50.0, _INTEGERS, uniform(len(_INTEGERS)), _INTEGER_OPERATORS),
+        ValueDomain("string", 50.0, words.words, weighted(np.array(words.weights)), _STRING_OPERATORS),
+        ValueDomain("int", 50.0, _INTEGERS, uniform(len(_INTEGERS)), _INTEGER_OPERATORS),
     )
 
 
-def _coded(places: Ranks | NDArray[np.int8], values: object, mask: NDArray[np.bool_] | None = None) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(places, mask=mask), pa.array(values))
+def _coded(indexes: Ranks | NDArray[np.int8], values: object, mask: NDArray[np.bool_] | None = None) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(indexes, mask=mask), pa.array(values))

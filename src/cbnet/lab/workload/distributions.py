@@ -1,6 +1,6 @@
-"""Distributions: how are names, types, operators and values drawn?
+"""Random distributions of names, types, operators and values.
 
-A `Draw` gives ranks, counted from 0, and knows nothing of what they stand for. Three shapes occur
+A `Draw` returns ranks, counted from 0, whatever they stand for. Three shapes occur
 in the papers: uniform, Zipf [2002 §5.1] and "linear" [2001 §4.1].
 """
 
@@ -17,7 +17,7 @@ Ranks: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[Generator, int], Ranks]
 
-_KEYS = 1 << 20  # of `distinct`, made at a time: 8 MiB
+_KEYS = 1 << 20  # drawn at a time by `distinct`: 8 MiB
 
 
 def uniform(count: int) -> Draw:
@@ -37,7 +37,7 @@ def linear(count: int) -> Draw:
 def weighted(weights: Weights) -> Draw:
     """Return a draw of ranks in proportion to their weights: float64[n]."""
     cumulated = np.cumsum(weights)
-    cumulated /= cumulated[-1]  # now the last is exactly 1, above every draw from [0, 1)
+    cumulated /= cumulated[-1]  # the last is now exactly 1, above every draw from [0, 1)
     return lambda rng, size: np.searchsorted(cumulated, rng.random(size), side="right").astype(np.int32)
 
 
@@ -47,16 +47,16 @@ def equal_weights(count: int) -> Weights:
 
 
 def zipf_weights(count: int, exponent: float) -> Weights:
-    """Return the weights of a Zipf distribution, 1 / place^exponent: float64[count]."""
+    """Return the weights of a Zipf distribution, 1 / rank^exponent: float64[count]."""
     return np.arange(1, count + 1, dtype=np.float64) ** -exponent
 
 
 def distinct(rng: Generator, weights: Weights, sizes: NDArray[np.int64]) -> Ranks:
     """Return sizes[i] distinct ranks for each i, one group after the other.
 
-    Each group is what drawing by weight, and again where the rank is there already, would give.
-    The ranks race for that: each takes an exponential time at the rate of its weight, and the
-    first to arrive are in. No loop over the groups, and no draw in vain.
+    Each group has the distribution of drawing by weight with rejection of repeated ranks. Instead of
+    rejecting, each rank gets an exponential arrival time with its weight as rate, and the first to
+    arrive are chosen: no loop over groups and no rejected draws.
     """
     step = max(1, _KEYS // len(weights))
     groups = [_race(rng, weights, sizes[start : start + step]) for start in range(0, len(sizes), step)]
@@ -64,9 +64,9 @@ def distinct(rng: Generator, weights: Weights, sizes: NDArray[np.int64]) -> Rank
 
 
 def _race(rng: Generator, weights: Weights, sizes: NDArray[np.int64]) -> Ranks:
-    most = int(sizes.max())
+    largest = int(sizes.max())
     times = rng.exponential(size=(len(sizes), len(weights))) / weights
-    first = np.argpartition(times, most - 1, axis=1)[:, :most]
+    first = np.argpartition(times, largest - 1, axis=1)[:, :largest]
     order = np.argsort(np.take_along_axis(times, first, axis=1), axis=1)
     ranks = np.take_along_axis(first, order, axis=1)
-    return ranks[np.arange(most) < sizes[:, None]].astype(np.int32)
+    return ranks[np.arange(largest) < sizes[:, None]].astype(np.int32)

@@ -1,4 +1,4 @@
-"""The equality workload: what if users ask for exact values only, as the clients of most brokers do?
+"""The equality workload: filters that compare with `=` only, as in most brokers.
 
 As [2002 §5.1], with `=` as the only operator. Not from the papers.
 """
@@ -14,5 +14,5 @@ _ONLY_EQUAL = ((Op.EQ, 100.0),)
 
 
 def equality(**parameters: Any) -> Forwarding2002:
-    """Return the parameters of the mix; all others than D_os and D_oi may be given."""
+    """Return the parameters of the mix; D_os and D_oi are fixed."""
     return Forwarding2002(D_os=_ONLY_EQUAL, D_oi=_ONLY_EQUAL, **parameters)

@@ -1,4 +1,4 @@
-"""Filters: which filters would users register? An Arrow table, one row per constraint.
+"""Generated filters: an Arrow table with one row per constraint.
 
     interface  filter  name   op  string  int  float  bool
     0          0       tulip  =   -       17   -      -       filter 0: tulip = 17 and
@@ -6,7 +6,7 @@
     0          1       -      -   -       -    -      -       filter 1: true, a filter without constraints
 
 Sorted by interface and filter, both counted from 0. In a row with an operator, exactly one of the
-four last columns is not null. All columns are made at once by numpy: there is no Python object per
+last four columns is not null. numpy builds whole columns: there is no Python object per
 constraint.
 """
 
@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cbnet.lab.workload.distributions import weighted
-from cbnet.lab.workload.scenario import Parameters, Scenario, Types, draw_by_type
+from cbnet.lab.workload.scenario import Scenario, Types, WorkloadParameters, draw_by_type
 from cbnet.language.constraint import Op
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
 _NO_TYPE = -1  # the row of a filter without constraints
 
 
-def filters(parameters: Parameters) -> pa.Table:
+def filters(parameters: WorkloadParameters) -> pa.Table:
     """Return the filters of a scenario."""
     scenario = parameters.scenario()
     rng = scenario.stream("filters")
@@ -53,7 +53,7 @@ def _repeated(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _names_and_operators(scenario: Scenario, rng: Generator, types: Types) -> dict[str, pa.Array]:
-    """Return what every constraint has; names are drawn independently: a filter may have one twice."""
+    """Return names and operators; names are drawn independently, so a filter may repeat one."""
     names = weighted(scenario.name_weights)(rng, len(types))
     operators = draw_by_type(rng, types, [domain.draw_operator for domain in scenario.domains])
     none = types == _NO_TYPE
@@ -69,7 +69,7 @@ def _values(scenario: Scenario, rng: Generator, types: Types) -> dict[str, pa.Ar
     ranks = draw_by_type(rng, types, [domain.draw for domain in scenario.domains])
     columns: dict[str, pa.Array] = {}
     for type, domain in enumerate(scenario.domains):
-        places = pa.array(ranks, mask=types != type)
-        column = pa.DictionaryArray.from_arrays(places, pa.array(domain.values))
+        indexes = pa.array(ranks, mask=types != type)
+        column = pa.DictionaryArray.from_arrays(indexes, pa.array(domain.values))
         columns[domain.type] = column if domain.type == "string" else column.dictionary_decode()
     return columns

@@ -1,8 +1,8 @@
-"""The forwarding workload of [2001 §4.1]: what did its generator draw, and with which parameters?
+"""The forwarding workload of [2001 §4.1].
 
-By the names of [2001 Table 1]; both ranges include both ends. The paper's "linear" distribution of
+Parameters have the names of [2001 Table 1]; ranges include both ends. The paper's "linear" distribution of
 values is read as a probability that falls linearly with the rank: 0 is the most likely integer.
-Where the paper is silent: names are uniform, bools know `=` only, and SV and IV are those of [2002].
+Where the paper is silent: names are uniform, bools are compared with `=` only, and SV and IV are those of [2002].
 Its Table 1 calls IV a number of strings, its text a sequence of integers from 0: here, 0 to IV - 1.
 """
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cbnet.lab.workload import checks
 from cbnet.lab.workload.distributions import equal_weights, linear, uniform
-from cbnet.lab.workload.scenario import Domain, Scenario
-from cbnet.lab.workload.spread import dealt
+from cbnet.lab.workload.scenario import Scenario, ValueDomain
+from cbnet.lab.workload.spread import fixed_spread
 from cbnet.lab.workload.words import words
 from cbnet.language.constraint import Op
 from cbnet.language.values import ValueType
@@ -37,7 +37,7 @@ class Forwarding2001:
     DO: checks.OperatorShares = _DO  # for strings and integers
     SV: int = 1000  # words
     IV: int = 100  # integers, from 0
-    dictionary: Path | None = None  # of words, one a line; None: the system's, or invented words
+    dictionary: Path | None = None  # one word per line; None: the system's dictionary, or generated words
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -49,10 +49,10 @@ class Forwarding2001:
         checks.check_shares("DT", self.DT)
         checks.check_operators("DO", self.DO, ValueType.STRING)
         checks.check_operators("DO", self.DO, ValueType.NUMBER)
-        dealt(self.F, self.I)  # checks both
+        fixed_spread(self.F, self.I)  # checks both
 
     def scenario(self) -> Scenario:
-        """Return what these parameters ask for."""
+        """Return the scenario of these parameters."""
         text = words(self.SV, f"strings {self.seed}", self.dictionary)
         numbers = range(self.IV)
         return Scenario(
@@ -60,11 +60,11 @@ class Forwarding2001:
             names=words(self.A, f"names {self.seed}", self.dictionary),
             name_weights=equal_weights(self.A),
             domains=(
-                Domain("string", self.DT[0], text, linear(self.SV), self.DO),
-                Domain("int", self.DT[1], numbers, linear(self.IV), self.DO),
-                Domain("bool", self.DT[2], (False, True), uniform(2), _DO_BOOL),
+                ValueDomain("string", self.DT[0], text, linear(self.SV), self.DO),
+                ValueDomain("int", self.DT[1], numbers, linear(self.IV), self.DO),
+                ValueDomain("bool", self.DT[2], (False, True), uniform(2), _DO_BOOL),
             ),
-            spread=dealt(self.F, self.I),
+            spread=fixed_spread(self.F, self.I),
             constraints=_inclusive(self.CN),
             messages=self.N,
             attributes=_inclusive(self.AN),
@@ -76,4 +76,4 @@ def _inclusive(ends: tuple[int, int]) -> range:
 
 
 def _ends(name: str, ends: tuple[int, int]) -> dict[str, int]:
-    return {f"{name}[{place}]": end for place, end in enumerate(ends)}
+    return {f"{name}[{index}]": end for index, end in enumerate(ends)}

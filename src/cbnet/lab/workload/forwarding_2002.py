@@ -1,6 +1,6 @@
-"""The forwarding workload of [2002 §5.1]: what did its generator draw, and with which parameters?
+"""The forwarding workload of [2002 §5.1].
 
-By the names of [2002 Table 1]; every range includes its lower end and not its upper. Names are
+Parameters have the names of [2002 Table 1]; ranges include their lower end only. Names are
 weighted by Zipf, the same for attributes and constraints; values are uniform. Where the paper is
 silent: Zipf's exponent is 1, the integers are 0 to 99, and the operands of prefix, suffix and
 substring are whole words, as for `=`.
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cbnet.lab.workload import checks
 from cbnet.lab.workload.distributions import uniform, zipf_weights
-from cbnet.lab.workload.scenario import Domain, Scenario
-from cbnet.lab.workload.spread import Spread, dealt, drawn
+from cbnet.lab.workload.scenario import Scenario, ValueDomain
+from cbnet.lab.workload.spread import Spread, fixed_spread, random_spread
 from cbnet.lab.workload.words import words
 from cbnet.language.constraint import Op
 from cbnet.language.values import ValueType
@@ -27,10 +27,10 @@ _D_OS = (
 
 @dataclass(frozen=True)
 class Forwarding2002:
-    """The parameters of [2002 Table 1], with the paper's values where it gives one.
+    """The parameters of [2002 Table 1], with the paper's values as defaults.
 
-    The number of filters is left to chance, about I * f_h / 2, as in the paper; or it is exactly F,
-    and then f_l and f_h play no part: every interface gets one filter and the rest are dealt at random.
+    The number of filters is random, about I * f_h / 2, as in the paper, or exactly F; then f_l and f_h
+    are ignored, every interface gets one filter and the rest are dealt at random.
     """
 
     M: int = 100  # messages
@@ -39,7 +39,7 @@ class Forwarding2002:
     I: int | None = 20  # noqa: E741  # interfaces; None: as many as filters, one filter each
     f_l: int = 1  # filters of an interface: [f_l, f_h); the paper varies f_h
     f_h: int = 1000
-    F: int | None = None  # filters in all
+    F: int | None = None  # total number of filters
     c_l: int = 1  # constraints of a filter: [c_l, c_h)
     c_h: int = 10
     names: int = 1000
@@ -49,7 +49,7 @@ class Forwarding2002:
     D_t: tuple[float, float] = (50.0, 50.0)  # % of strings and of integers
     D_os: checks.OperatorShares = _D_OS
     D_oi: checks.OperatorShares = _D_OI
-    dictionary: Path | None = None  # of words, one a line; None: the system's, or invented words
+    dictionary: Path | None = None  # one word per line; None: the system's dictionary, or generated words
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Forwarding2002:
         self._spread()  # checks I, F, f_l and f_h
 
     def scenario(self) -> Scenario:
-        """Return what these parameters ask for."""
+        """Return the scenario of these parameters."""
         text = words(self.strings, f"strings {self.seed}", self.dictionary)
         numbers = range(self.integers)
         return Scenario(
@@ -74,8 +74,8 @@ class Forwarding2002:
             names=words(self.names, f"names {self.seed}", self.dictionary),
             name_weights=zipf_weights(self.names, self.zipf),
             domains=(
-                Domain("string", self.D_t[0], text, uniform(self.strings), self.D_os),
-                Domain("int", self.D_t[1], numbers, uniform(self.integers), self.D_oi),
+                ValueDomain("string", self.D_t[0], text, uniform(self.strings), self.D_os),
+                ValueDomain("int", self.D_t[1], numbers, uniform(self.integers), self.D_oi),
             ),
             spread=self._spread(),
             constraints=self._constraints,
@@ -93,5 +93,5 @@ class Forwarding2002:
 
     def _spread(self) -> Spread:
         if self.F is None:
-            return drawn(self.I, self.f_l, self.f_h)
-        return dealt(self.F, self.I)
+            return random_spread(self.I, self.f_l, self.f_h)
+        return fixed_spread(self.F, self.I)

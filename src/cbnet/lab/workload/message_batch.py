@@ -1,14 +1,14 @@
-"""Messages: what would users publish? An Arrow batch, one row per message.
+"""Generated messages: an Arrow batch with one row per message.
 
-A column per attribute name and type, null = absent. Attributes have no declared type, so a name
-that occurs with two types has two columns of that name, of which at most one is not null in a row:
+There is a column per attribute name and type; null means absent. Attributes have no declared type, so
+a name that occurs with two types has two columns, of which at most one is not null in a row:
 
     bread: string  bread: int64  tulip: int64
     "shoal"        -             17             {"bread": "shoal", "tulip": 17}
     -              4             -              {"bread": 4}
 
-Columns are sorted by name. Frequent names therefore stand anywhere among the others; first, they
-would let a matcher that goes by column order stop sooner than by chance.
+Columns are sorted by name, so frequent names are spread among the others: if they came first, a
+matcher that reads columns in order would stop early more often than it should.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cbnet.lab.workload.distributions import Ranks, distinct
-from cbnet.lab.workload.scenario import Parameters, Types, draw_by_type
+from cbnet.lab.workload.scenario import Types, WorkloadParameters, draw_by_type
 
-Places: TypeAlias = NDArray[np.int64]
+Indexes: TypeAlias = NDArray[np.int64]
 
 
-def messages(parameters: Parameters) -> pa.RecordBatch:
+def messages(parameters: WorkloadParameters) -> pa.RecordBatch:
     """Return the messages of a scenario; the names in a message are distinct."""
     scenario = parameters.scenario()
     rng = scenario.stream("messages")
@@ -53,15 +53,15 @@ def as_messages(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     return messages
 
 
-def _groups(names: Ranks, types: Types) -> list[Places]:
-    """Return the places of each pair of a name and a type that occurs, sorted by that pair."""
+def _groups(names: Ranks, types: Types) -> list[Indexes]:
+    """Return the indexes of each pair of a name and a type that occurs, sorted by pair."""
     order = np.lexsort((types, names))
     changes = (np.diff(names[order]) != 0) | (np.diff(types[order]) != 0)
     return np.split(order, np.flatnonzero(changes) + 1)
 
 
-def _column(values: pa.Array, ranks: Ranks, rows: Places, count: int) -> pa.Array:
-    """Return a column of `count` messages with values[ranks] in the given rows, null in the others."""
+def _column(values: pa.Array, ranks: Ranks, rows: Indexes, count: int) -> pa.Array:
+    """Return a column of `count` messages with values[ranks] in `rows` and null elsewhere."""
     dense = np.zeros(count, dtype=np.int32)
     absent = np.ones(count, dtype=bool)
     dense[rows], absent[rows] = ranks, False

@@ -1,9 +1,9 @@
-"""News terms: which words do users look for in the news? A list of our own, for when none is given.
+"""News terms: the default list of strings for the workload of [2006 §4.2].
 
-[2006 §4.2] draws strings from the 200 commonest meaningful terms of a corpus of news reports, which
-is not ours to ship. These are 200 words such as stand in reports on business and politics, the
-commonest first, weighted by Zipf. As in the real list, some of them begin, end or contain another:
-that is what prefix, suffix and substring constraints meet.
+The paper draws strings from the 200 most frequent meaningful terms of a corpus of news reports, which
+we cannot redistribute. This is a list of our own of 200 words from business and politics, the most
+frequent first, weighted by Zipf. As in a real list, some words are a prefix, suffix or substring of
+another, which exercises those operators.
 """
 
 from __future__ import annotations

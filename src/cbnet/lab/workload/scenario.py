@@ -1,8 +1,8 @@
-"""Scenario: what do the papers' generators have in common? All that `filters` and `messages` ask.
+"""Scenarios: the common form of the papers' workload parameters.
 
 The parameters of each paper are turned into one scenario. Filters and messages are drawn from the
-same names and the same values, each from a random stream of its own: another number of messages
-leaves the filters as they are.
+same names and values, but from separate random streams: changing the number of messages does not
+change the filters.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from cbnet.lab.workload.spread import Spread
 from cbnet.language.constraint import Op
 from cbnet.language.values import Value
 
-Types: TypeAlias = NDArray[np.int32]  # places in `Scenario.domains`
+Types: TypeAlias = NDArray[np.int32]  # indexes into `Scenario.domains`
 _STREAMS = {"filters": 0, "messages": 1}
 
 
 @dataclass(frozen=True)
-class Domain:
+class ValueDomain:
     """The values of one type, and the constraints on them."""
 
     type: Literal["string", "int", "bool"]
     share: float  # of all attributes and constraints, in per cent
     values: Sequence[Value]
-    draw: Draw  # of places in `values`
+    draw: Draw  # of indexes into `values`
     operators: OperatorShares
 
     @property
     def draw_operator(self) -> Draw:
-        """Return the draw of operators, by their rank."""
+        """Return a draw of operators, as ranks."""
         weights = np.zeros(len(Op))
         for op, share in self.operators:
             weights[op.rank] += share
@@ -46,19 +46,19 @@ class Domain:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What to draw, how often, and from what."""
+    """What to draw, how many, and from which distributions."""
 
     seed: int
     names: Sequence[str]
     name_weights: Weights  # float64[names]
-    domains: tuple[Domain, ...]
+    domains: tuple[ValueDomain, ...]
     spread: Spread
     constraints: range  # numbers of constraints of a filter, equally likely
     messages: int
     attributes: range  # numbers of attributes of a message, equally likely
 
     def stream(self, of: Literal["filters", "messages"]) -> Generator:
-        """Return the source of randomness of the filters, or that of the messages."""
+        """Return the random generator of the filters, or that of the messages."""
         return np.random.default_rng([self.seed, _STREAMS[of]])
 
     def draw_types(self, rng: Generator, count: int) -> Types:
@@ -66,18 +66,18 @@ class Scenario:
         return weighted(np.array([domain.share for domain in self.domains]))(rng, count)
 
 
-class Parameters(Protocol):
-    """The parameters of a mix, by the names of its paper."""
+class WorkloadParameters(Protocol):
+    """The parameters of a mix, under the names of its paper."""
 
     def scenario(self) -> Scenario:
-        """Return what these parameters ask for."""
+        """Return the scenario of these parameters."""
         ...
 
 
 def draw_by_type(rng: Generator, types: Types, draws: Sequence[Draw]) -> Ranks:
-    """Return a rank for each type, drawn by draws[type]; 0 where the type is none of them."""
+    """Return a rank for each entry of `types`, drawn by draws[type]; 0 for an unknown type."""
     ranks = np.zeros(len(types), dtype=np.int32)
     for type, draw in enumerate(draws):
-        places = np.flatnonzero(types == type)
-        ranks[places] = draw(rng, len(places))
+        rows = np.flatnonzero(types == type)
+        ranks[rows] = draw(rng, len(rows))
     return ranks

@@ -1,8 +1,8 @@
-"""Standing predicates: what would users ask of records like these? Filters drawn from the records themselves.
+"""Standing rules: filters drawn from the records that they will be matched against.
 
-A filter is drawn from a random record: 2 to 4 of its attributes, each with `=`, `<=`, `>=` or `^=` and the value there.
-So every filter matches something. How often it matches others is estimated from how often each constraint holds, as if
-they were independent; filters above a limit are drawn anew.
+A filter is drawn from a random record: 2 to 4 of its attributes, each with `=`, `<=`, `>=` or `^=` and the record's
+value, so every filter matches something. Its selectivity is estimated from those of its constraints as if they were
+independent; filters above a limit are drawn again.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_FEWEST, _MOST = 2, 4  # constraints of a filter
+_MIN_CONSTRAINTS, _MAX_CONSTRAINTS = 2, 4  # constraints of a filter
 _OPS = ("=", "<=", ">=", "^=")
 _PREFIX = 2  # characters
-_DRAWN = 200_000  # filters at a time
-_ROUNDS = 200  # of drawing; most limits need few
+_BATCH = 200_000  # filters at a time
+_ROUNDS = 200  # of drawing; usually a few suffice
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class _Attribute:
-    """A column of the records, and how often each constraint with a row's own value holds."""
+    """A column of the records, and how often a constraint with the value of each row holds."""
 
     name: str
     values: pa.Array
@@ -43,14 +43,14 @@ class Records:
         self._attributes = [_attribute(name, records[name].combine_chunks()) for name in records.column_names]
 
     def draw(self, count: int, limit: float, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
-        """Return about `count` filters: for each, its record, its attributes, their ops, and how many it has."""
+        """Return at most `count` filters: record, attributes, operators and number of constraints of each."""
         rows = rng.integers(self.count, size=count)
-        chosen = np.argsort(rng.random((count, len(self._attributes))), axis=1)[:, :_MOST]
-        sizes = rng.integers(_FEWEST, min(_MOST, chosen.shape[1]) + 1, size=count)
+        chosen = np.argsort(rng.random((count, len(self._attributes))), axis=1)[:, :_MAX_CONSTRAINTS]
+        sizes = rng.integers(_MIN_CONSTRAINTS, min(_MAX_CONSTRAINTS, chosen.shape[1]) + 1, size=count)
         ops = np.where(rng.random(chosen.shape) < 0.6, 0, rng.integers(1, len(_OPS), size=chosen.shape))
         share = np.ones(count)
-        for place in range(chosen.shape[1]):
-            share *= np.where(place < sizes, self._share(rows, chosen[:, place], ops[:, place]), 1.0)
+        for column in range(chosen.shape[1]):
+            share *= np.where(column < sizes, self._share(rows, chosen[:, column], ops[:, column]), 1.0)
         good = share <= limit
         return rows[good], chosen[good], ops[good], sizes[good]
 
@@ -62,14 +62,14 @@ class Records:
         return found
 
     def constraints(self, filters: Any, rows: Any, attributes: Any, ops: Any, sizes: Any) -> list[pa.Table]:
-        """Return the constraints of filters, a row each."""
+        """Return the constraints of filters, one row each."""
         tables = []
-        for place in range(attributes.shape[1]):
+        for column in range(attributes.shape[1]):
             for number, attribute in enumerate(self._attributes):
-                for op, said in enumerate(_OPS):
-                    here = np.flatnonzero((place < sizes) & (attributes[:, place] == number) & (ops[:, place] == op))
+                for op, symbol in enumerate(_OPS):
+                    here = np.flatnonzero((column < sizes) & (attributes[:, column] == number) & (ops[:, column] == op))
                     if len(here):
-                        tables.append(_constraints(filters[here], attribute, said, rows[here]))
+                        tables.append(_constraints(filters[here], attribute, symbol, rows[here]))
         return tables
 
 
@@ -87,15 +87,15 @@ def _attribute(name: str, values: pa.Array) -> _Attribute:
 
 
 def _equal_share(values: pa.Array) -> Floats:
-    """Return for each row how many rows have its value, as a share of all."""
-    places = np.asarray(values.dictionary_encode().indices.fill_null(-1)).astype(np.int64)
-    counts = np.bincount(places + 1)
-    share: Floats = counts[places + 1] / max(len(values), 1)
+    """Return for each row the share of rows with its value."""
+    codes = np.asarray(values.dictionary_encode().indices.fill_null(-1)).astype(np.int64)
+    counts = np.bincount(codes + 1)
+    share: Floats = counts[codes + 1] / max(len(values), 1)
     return share
 
 
 def _rank_share(values: pa.Array, equal: Floats) -> Floats:
-    """Return for each row how many rows have at most its value, as a share of all."""
+    """Return for each row the share of rows with at most its value."""
     ranks = np.asarray(pc.rank(values, sort_keys="ascending", tiebreaker="min")).astype(np.float64)
     return (ranks - 1) / max(len(values), 1) + equal
 
@@ -128,7 +128,7 @@ def standing_filters(kinds: Sequence[Records], count: int, limit: float, seed: i
         for _ in range(_ROUNDS):
             if first == last:
                 break
-            drawn = [column[: last - first] for column in records.draw(_DRAWN, limit, rng)]
+            drawn = [column[: last - first] for column in records.draw(_BATCH, limit, rng)]
             numbers = np.arange(first, first + len(drawn[0]))
             parts += records.constraints(numbers, *drawn)
             first += len(numbers)

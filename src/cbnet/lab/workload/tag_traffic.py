@@ -1,7 +1,7 @@
-"""Tag sets: which descriptors would users register, and with which tags would they publish?
+"""Tag traffic: random descriptors and tagged messages.
 
-Not from the papers, whose traces are not public: tags are drawn by Zipf's law, as they are in such
-traces, and a set has each tag once. Sets are made in bulk by numpy; there is no Python object for a tag.
+Not from the papers, whose traces are not public: tags follow Zipf's law, as in such traces, and are
+distinct within a set. numpy draws whole arrays: there is no Python object per tag.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from cbnet.lab.workload import checks
 from cbnet.lab.workload.distributions import Draw, Ranks, Weights, weighted, zipf_weights
 from cbnet.lab.workload.filter_table import SCHEMA
-from cbnet.lab.workload.spread import dealt
+from cbnet.lab.workload.spread import fixed_spread
 
 _STREAMS = {"descriptors": 0, "messages": 1, "sets": 2}
-# The sizes 1 to 10 fall by this ratio from each to the next, which makes 3.2 their mean: [2014 Table 1]
+# The share of each size, 1 to 10, is this ratio times that of the size before, so the mean is 3.2: [2014 Table 1]
 # has 276,501,173 tags in 85,504,514 descriptors, 3.23 in each.
-_LARGEST, _RATIO = 10, 0.72245
+_MAX_SIZE, _RATIO = 10, 0.72245
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class TagTraffic:
         for name, (least, most) in (("in_descriptor", self.in_descriptor), ("in_message", self.in_message)):
             checks.check_sizes(f"{name} = {least, most}", range(least, most + 1))
             checks.check_names(name, range(least, most + 1), self.tags)
-        dealt(self.descriptors, self.interfaces)  # checks both
+        fixed_spread(self.descriptors, self.interfaces)  # checks both
 
     def filters(self) -> pa.Table:
         """Return the descriptors as filters, in the form of `filter_table`."""
         rng = np.random.default_rng([self.seed, _STREAMS["descriptors"]])
-        spread = dealt(self.descriptors, self.interfaces)(rng)
+        spread = fixed_spread(self.descriptors, self.interfaces)(rng)
         interface = np.repeat(np.arange(len(spread)), spread)
         offsets, tags = self._sets(rng, self.descriptors, self.in_descriptor)
         filter = np.repeat(np.arange(self.descriptors), np.diff(offsets))
@@ -82,19 +82,19 @@ def tag_sets(count: int, *, tags: int = 1_000_000, zipf: float = 1.0, seed: int 
     """Return many sets of 1 to 10 tags, 3.2 on average; tags are ints, the likeliest is 0."""
     checks.check_at_least(0, seed=seed)
     checks.check_at_least(1, sets=count)
-    checks.check_at_least(_LARGEST, tags=tags)
+    checks.check_at_least(_MAX_SIZE, tags=tags)
     checks.check_zipf(zipf)
     rng = np.random.default_rng([seed, _STREAMS["sets"]])
-    sizes = weighted(np.power(_RATIO, np.arange(_LARGEST, dtype=np.float64)))(rng, count) + 1
+    sizes = weighted(np.power(_RATIO, np.arange(_MAX_SIZE, dtype=np.float64)))(rng, count) + 1
     offsets, drawn = distinct_tags(rng, zipf_weights(tags, zipf), sizes.astype(np.int64))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(drawn))
 
 
 def distinct_tags(rng: Generator, weights: Weights, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ranks]:
-    """Return sizes[i] distinct ranks for each i, one set after the other, and where each begins.
+    """Return the offsets of the sets, and sizes[i] distinct ranks for each i, one set after the other.
 
-    A set is the first distinct ranks of a stream that is drawn by weight: as many as are missing are
-    drawn, until none is. For many ranks and few in a set; `distributions.distinct` is for few ranks.
+    A set is the first distinct ranks of a stream drawn by weight: repeated ranks are drawn again until
+    all differ. Suits many ranks and small sets; `distributions.distinct` suits few ranks.
     """
     draw = weighted(weights)
     offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))

@@ -1,7 +1,7 @@
-"""Terms: which strings do users compare with, and how often each? [2006 §4.2]
+"""Terms and their frequencies, the strings of the workload of [2006 §4.2].
 
-A file of terms has a term and a count to a line, separated by tabs, the commonest first. A first line
-may name the columns; then `term` and `term_freq` or `count` are read, and others are skipped.
+A term file has a term, a tab and a count per line, the most frequent first. A header line may name the
+columns; then `term` and `term_freq` or `count` are read and other columns are ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from cbnet.errors import InputError
 from cbnet.lab.workload.news_terms import TERMS
 
-MOST = 200  # as in the paper; what stands further down in a file is left out
+MAX_TERMS = 200  # as in the paper; further lines are ignored
 _TERM, _COUNTS = "term", ("term_freq", "count")
 
 
@@ -27,19 +27,19 @@ class Terms:
 
 
 def terms(file: Path | None = None) -> Terms:
-    """Return the first terms of a file; without a file, words of our own weighted by Zipf."""
+    """Return the first terms of a file, or the default list weighted by Zipf."""
     if file is None:
         return Terms(TERMS, [1 / rank for rank in range(1, len(TERMS) + 1)])
     lines = _lines(file)
     columns, skipped = _columns(lines, file)
     found: dict[str, float] = {}
-    for number, line in enumerate(lines[skipped : skipped + MOST], skipped + 1):
+    for number, line in enumerate(lines[skipped : skipped + MAX_TERMS], skipped + 1):
         word, count = _parsed(line, columns, file, number)
         if word in found:
-            raise InputError(f"the term {word!r} is there twice", file=str(file), line=number)
+            raise InputError(f"duplicate term {word!r}", file=str(file), line=number)
         found[word] = count
     if not found:
-        raise InputError("there are no terms", hint="write a term, a tab and a count to a line", file=str(file))
+        raise InputError("no terms in the file", hint="write a term, a tab and a count on each line", file=str(file))
     return Terms(list(found), list(found.values()))
 
 
@@ -53,13 +53,13 @@ def _lines(file: Path) -> list[str]:
 
 
 def _columns(lines: Sequence[str], file: Path) -> tuple[tuple[int, int], int]:
-    """Return where term and count stand in a line, and how many lines name the columns: 0 or 1."""
+    """Return the columns of term and count, and the number of header lines: 0 or 1."""
     names = lines[0].split("\t") if lines else []
     if _TERM not in names:
         return (0, 1), 0
     count = next((name for name in _COUNTS if name in names), None)
     if count is None:
-        raise InputError("no column counts the terms", hint=f"call it {' or '.join(_COUNTS)}", file=str(file), line=1)
+        raise InputError("no column of counts", hint=f"name it {' or '.join(_COUNTS)}", file=str(file), line=1)
     return (names.index(_TERM), names.index(count)), 1
 
 
@@ -70,5 +70,5 @@ def _parsed(line: str, columns: tuple[int, int], file: Path, number: int) -> tup
     except (IndexError, ValueError):
         raise InputError("expected a term, a tab and a count", file=str(file), line=number) from None
     if not (word and 0 < count < math.inf):
-        raise InputError("a term is empty, or its count is not above 0", file=str(file), line=number)
+        raise InputError("empty term, or count not above 0", file=str(file), line=number)
     return word, count

@@ -1,7 +1,7 @@
-"""Words: which words serve as names and values? A seeded choice from a dictionary.
+"""Random words for names and values: a seeded sample of a dictionary.
 
-The papers chose random words of a common dictionary [2001 §4.1, 2002 §5.1]. Here it is the one that
-is given, or else the system's, or else the words are invented, of syllables that can be spoken.
+The papers chose random words of a common dictionary [2001 §4.1, 2002 §5.1]. Here it is the one passed
+by the caller, or else the system's; without either, words are generated from pronounceable syllables.
 The same count, seed and dictionary give the same words on every machine.
 """
 
@@ -17,24 +17,24 @@ from cbnet.errors import InputError
 
 SYSTEM_DICTIONARIES = (Path("/usr/share/dict/words"), Path("/usr/share/dict/american-english"))
 
-# Invented words are about as long as English ones, and about as often a part of each other, for that
-# is what prefix, suffix and substring constraints meet. Of 1000 words, the mean length and the pairs
-# in a million where one word starts, ends, contains another: 8.4, 73, 40, 230; in English 8.2, 66, 31, 270.
+# Generated words are about as long as English ones and as often part of each other, so that prefix,
+# suffix and substring constraints match as often. For 1000 words, the mean length and the pairs in a
+# million where one word starts, ends, contains another: 8.4, 73, 40, 230; in English 8.2, 66, 31, 270.
 _SYLLABLES = {1: 4, 2: 40, 3: 40, 4: 16}  # number -> share in per cent
-_SHORTEST = 3
+_MIN_LENGTH = 3
 _ONSETS = (*"bcdfghjklmnprstvw", "ch", "sh", "st", "tr", "pl", "br", "gr")
 _VOWELS = (*"aeiouaeio", "ea", "ou")
 _CODAS = ("", "", "", *"nrstl")
 
 
 def words(count: int, seed: int | str, dictionary: Path | None = None) -> list[str]:
-    """Return `count` distinct words in random order; `dictionary` has a word a line, and may be gzipped."""
+    """Return `count` distinct words in random order; `dictionary` has one word per line and may be gzipped."""
     rng = random.Random(seed)
-    known = dictionary or next((path for path in SYSTEM_DICTIONARIES if path.is_file()), None)
-    return _invented(count, rng) if known is None else _chosen(count, rng, known)
+    path = dictionary or next((each for each in SYSTEM_DICTIONARIES if each.is_file()), None)
+    return _generate(count, rng) if path is None else _sample(count, rng, path)
 
 
-def _chosen(count: int, rng: random.Random, dictionary: Path) -> list[str]:
+def _sample(count: int, rng: random.Random, dictionary: Path) -> list[str]:
     known = _read(dictionary)
     if count > len(known):
         raise InputError(
@@ -47,10 +47,10 @@ def _chosen(count: int, rng: random.Random, dictionary: Path) -> list[str]:
 
 @cache
 def _read(dictionary: Path) -> list[str]:
-    """Return the plain words of a dictionary: no proper names, no genitives, no accents."""
-    opened = gzip.open if dictionary.suffix == ".gz" else open
+    """Return the plain words of a dictionary, without proper names, genitives and accents."""
+    open_file = gzip.open if dictionary.suffix == ".gz" else open
     try:
-        with opened(dictionary, "rt", encoding="utf-8", errors="replace") as file:
+        with open_file(dictionary, "rt", encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
     except (OSError, EOFError, zlib.error) as error:  # the latter two: a damaged .gz
         problem = getattr(error, "strerror", None) or error
@@ -58,11 +58,11 @@ def _read(dictionary: Path) -> list[str]:
     return sorted({line for line in lines if line.isascii() and line.isalpha() and line.islower()})
 
 
-def _invented(count: int, rng: random.Random) -> list[str]:
-    found: dict[str, None] = {}
+def _generate(count: int, rng: random.Random) -> list[str]:
+    found: dict[str, None] = {}  # a set that keeps its order
     while len(found) < count:
         word = _word(rng)
-        if len(word) >= _SHORTEST:
+        if len(word) >= _MIN_LENGTH:
             found[word] = None
     return list(found)
 

@@ -20,7 +20,7 @@ Track = Callable[[list[int]], Iterable[int]]  # hands the sources on, and may sh
 def check_seed(seed: int) -> None:
     """Check that randomness can begin with this number."""
     if seed < 0:
-        raise InputError(f"the seed must be a whole number of at least 0, not {seed}")
+        raise InputError(f"the seed must be an integer of at least 0, not {seed}")
 
 
 def sample_sources(graph: Graph, count: int | None, seed: int) -> list[int]:

@@ -35,4 +35,4 @@ def test_a_wrong_answer_ends_with_code_1(cbnet, monkeypatch):
 def test_what_makes_no_sense_is_refused(cbnet):
     outcome = cbnet("bench", "minimal", "--sets", 0)
     assert (outcome.code, outcome.out) == (2, "")
-    assert "sets must be a whole number of at least 1" in outcome.err
+    assert "sets must be an integer of at least 1" in outcome.err

@@ -63,9 +63,9 @@ def test_bench_tags_shows_tables_to_people(cbnet):
         (["--seconds", "inf"], "--seconds must be from 0 to 3,600, not inf"),
         (["--seconds", "-1"], "--seconds must be from 0 to 3,600, not -1"),
         (["--interfaces", "all"], "--interfaces: 'all' is not a number"),
-        (["--descriptors", "0"], "descriptors must be a whole number of at least 1"),
+        (["--descriptors", "0"], "descriptors must be an integer of at least 1"),
         (["--descriptors", "10", "--interfaces", "F,20"], "I = 20 interfaces cannot share F = 10 filters"),
-        (["--messages", "0"], "messages must be a whole number of at least 1"),
+        (["--messages", "0"], "messages must be an integer of at least 1"),
     ],
 )
 def test_a_workload_that_makes_no_sense_is_refused_before_anything_is_run(cbnet, arguments, problem):

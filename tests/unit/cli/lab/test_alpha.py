@@ -104,8 +104,8 @@ def test_alpha_general_alone_is_general(cbnet):
         (["specific", "--sets", "99999999999999"], "at most 10,000 sets"),
         (["specific", "--sets", "0"], "Invalid value for '--sets'"),
         (["specific", "--most", "0"], "Invalid value for '--most'"),
-        (["specific", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1"),
-        (["general", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1"),
+        (["specific", "--seed", "-1"], "--seed must be an integer of at least 0, not -1"),
+        (["general", "--seed", "-1"], "--seed must be an integer of at least 0, not -1"),
         (["both"], "'both' is not one of 'general', 'specific'"),
     ],
 )

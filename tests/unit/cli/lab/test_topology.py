@@ -78,7 +78,7 @@ def test_names_are_not_taken_for_styles(cbnet, file):
     ("arguments", "problem"),
     [
         (("rign:12",), "there is no file or generator 'rign:12'; write ring:12"),
-        (("ring:12", "--seed", "-1"), "--seed must be a whole number of at least 0, not -1"),
+        (("ring:12", "--seed", "-1"), "--seed must be an integer of at least 0, not -1"),
         (("ring:12", "--sources", "0"), "the number of sources must be at least 1, not 0"),
         (("ring:2",), "ring:2: a ring has at least 3 nodes"),
     ],

@@ -94,7 +94,7 @@ def test_the_largest_component_can_be_taken(cbnet, tmp_path):
         (("--ties", "least"), "unknown rule of ties in 'least'; choose among smallest, random, fresh"),
         (("--selections", "0"), "the number of selections must be at least 1, not 0"),
         (("--sources", "0"), "the number of sources must be at least 1, not 0"),
-        (("--seed", "-1"), "--seed must be a whole number of at least 0, not -1"),
+        (("--seed", "-1"), "--seed must be an integer of at least 0, not -1"),
     ],
 )
 def test_bad_input_is_one_line(cbnet, arguments, problem):

@@ -83,14 +83,14 @@ def test_a_set_may_have_all_tags():
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: TagTraffic(0), "descriptors must be a whole number of at least 1"),
+        (lambda: TagTraffic(0), "descriptors must be an integer of at least 1"),
         (lambda: TagTraffic(5, 6), "I = 6 interfaces cannot share F = 5 filters"),
-        (lambda: TagTraffic(5, tags=10), "there are 10 names"),
+        (lambda: TagTraffic(5, tags=10), "there are only 10 names"),
         (lambda: TagTraffic(5, in_message=(5, 4)), "is an empty range"),
         (lambda: TagTraffic(5, zipf=-1.0), "zipf must be from 0"),
-        (lambda: TagTraffic(5, seed=-1), "seed must be a whole number"),
-        (lambda: tag_sets(0), "sets must be a whole number"),
-        (lambda: tag_sets(5, tags=9), "tags must be a whole number of at least 10"),
+        (lambda: TagTraffic(5, seed=-1), "seed must be an integer"),
+        (lambda: tag_sets(0), "sets must be an integer"),
+        (lambda: tag_sets(5, tags=9), "tags must be an integer of at least 10"),
     ],
 )
 def test_a_workload_that_makes_no_sense_is_refused(make, problem):

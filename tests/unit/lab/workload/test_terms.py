@@ -36,15 +36,15 @@ def test_only_the_first_200_terms_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        (b"", None, "there are no terms"),
-        (b"term\tcount\n", None, "there are no terms"),
-        (b"term\trank\nyear\t1\n", 1, "no column counts the terms; call it term_freq or count"),
+        (b"", None, "no terms in the file"),
+        (b"term\tcount\n", None, "no terms in the file"),
+        (b"term\trank\nyear\t1\n", 1, "no column of counts; name it term_freq or count"),
         (b"year\t3\nnet\n", 2, "expected a term, a tab and a count"),
         (b"year\tmany\n", 1, "expected a term, a tab and a count"),
-        (b"year\t3\nyear\t2\n", 2, "the term 'year' is there twice"),
-        (b"year\t0\n", 1, "a term is empty, or its count is not above 0"),
-        (b"year\tnan\n", 1, "a term is empty, or its count is not above 0"),
-        (b"\t3\n", 1, "a term is empty, or its count is not above 0"),
+        (b"year\t3\nyear\t2\n", 2, "duplicate term 'year'"),
+        (b"year\t0\n", 1, "empty term, or count not above 0"),
+        (b"year\tnan\n", 1, "empty term, or count not above 0"),
+        (b"\t3\n", 1, "empty term, or count not above 0"),
         (b"\xff\t3\n", None, "the terms are not UTF-8"),
     ],
 )

@@ -17,7 +17,7 @@ from cbnet.lab.bench.rival import Rival
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.answer import Answer
-    from cbnet.lab.workload import Parameters
+    from cbnet.lab.workload import WorkloadParameters
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Outcome:
     expected: Expected
 
 
-def forwarding(parameters: Parameters, engines: Sequence[str], seconds: float, report: Report) -> Outcome:
+def forwarding(parameters: WorkloadParameters, engines: Sequence[str], seconds: float, report: Report) -> Outcome:
     """Measure engines on a workload; a measurement lasts at least `seconds`."""
     given = make(parameters, report)
     right = expected(given, report)

@@ -71,7 +71,7 @@ def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
     [
         (lambda: specific(["zipf-1"]), "unknown scenario 'zipf-1'; use one of zipf-500"),
         (lambda: specific(sets=0), "at least one set"),
-        (lambda: specific(most=0), "predicates must be a whole number of at least 1"),
+        (lambda: specific(most=0), "predicates must be an integer of at least 1"),
         (lambda: specific(most=10**12), "at most 1,000,000 predicates, not 1,000,000,000,000"),
         (lambda: specific(sets=10**13), "at most 10,000 sets, not 10,000,000,000,000"),
         (lambda: general(sets=10**13), "at most 10,000 sets"),
