@@ -17,8 +17,8 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-    from cbnet.lab.bench.matching.forwarding import Outcome
-    from cbnet.lab.bench.result import Result
+    from cbnet.lab.bench.engine_result import EngineResult
+    from cbnet.lab.bench.matching.forwarding import ForwardingOutcome
 
 
 def forwarding(
@@ -44,7 +44,7 @@ def forwarding(
     """
     from cbnet.cli.predicates.engine_names import checked_engines
     from cbnet.cli.progress import reported_steps
-    from cbnet.lab.bench.inputs import parameters_of
+    from cbnet.lab.bench.bench_input import parameters_of
     from cbnet.lab.bench.matching.forwarding import forwarding as run
 
     engines = checked_engines(engine)
@@ -62,7 +62,7 @@ def forwarding(
         raise CbnetError(f"the answers differ, of {', of '.join(wrong)}: please report this")
 
 
-def _show(outcome: Outcome, workload: str) -> None:
+def _show(outcome: ForwardingOutcome, workload: str) -> None:
     from rich.console import Console
 
     first = outcome.results[0]
@@ -75,7 +75,7 @@ def _show(outcome: Outcome, workload: str) -> None:
         console.print(line)
 
 
-def _times(results: list[Result]) -> Grid:
+def _times(results: list[EngineResult]) -> Grid:
     heads = ("single", "batch", "2 threads", "json.loads", "single / json", "batch / json")
     grid = new_grid("Microseconds per message", "engine", *heads)
     for result in results:
@@ -85,7 +85,7 @@ def _times(results: list[Result]) -> Grid:
     return grid
 
 
-def _work(results: list[Result]) -> Grid:
+def _work(results: list[EngineResult]) -> Grid:
     heads = ("build s", "bytes / constraint", "touched", "matched", "touched / matched")
     grid = new_grid("Building, and entries touched and interfaces matched per message", "engine", *heads)
     for result in results:
@@ -94,7 +94,7 @@ def _work(results: list[Result]) -> Grid:
     return grid
 
 
-def _gains(results: list[Result]) -> Grid:
+def _gains(results: list[EngineResult]) -> Grid:
     grid = new_grid("Speed-up of two over one", "engine", "threads", "processes", "threads / processes")
     for result in results:
         if result.speedup_2threads is not None:
@@ -103,18 +103,18 @@ def _gains(results: list[Result]) -> Grid:
     return grid
 
 
-def _add(grid: Grid, result: Result, *values: float | None) -> None:
+def _add(grid: Grid, result: EngineResult, *values: float | None) -> None:
     add_cells(grid, result.engine, *map(number, values))
 
 
-def _ratios(results: list[Result]) -> Iterator[str]:
+def _ratios(results: list[EngineResult]) -> Iterator[str]:
     """Yield how the engines compare, each with the next."""
     for one, other in pairwise(result for result in results if result.us_batch):
         ratio = number(over(other.us_batch, one.us_batch))
         yield f"In batch, {one.engine} is {ratio} times as fast as {other.engine}."
 
 
-def _checked(outcome: Outcome) -> Iterator[str]:
+def _checked(outcome: ForwardingOutcome) -> Iterator[str]:
     equal = all(result.equal for result in outcome.results)
     said = "All engines and paths give the same answers" if equal else "[bold red]The answers differ[/]"
     yield f"{said} on {counted(outcome.messages, 'message')}."

@@ -1,1 +1,1 @@
-"""Bench: how fast, compared in one run? Plain functions that measure and check; they print nothing."""
+"""Benchmarks: functions that measure rivals in one run and check their answers; they print nothing."""

@@ -1,44 +1,69 @@
-"""CPU: how much time of the processors have processes used?"""
+"""Processor time of processes: unlike wall time, independent of other load on the machine."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from dataclasses import dataclass
 
-Used = Mapping[int, float | None]  # seconds by process; None where the system does not tell
+import psutil
+
+CpuSeconds = Mapping[int, float | None]  # by process; None for a process that has ended
+
+
+@dataclass(frozen=True)
+class ProcessTreeTime:
+    """Processor seconds of a process and of its descendants."""
+
+    own: float
+    descendants: float  # including those that have ended
+
+    def __sub__(self, other: ProcessTreeTime) -> ProcessTreeTime:
+        return ProcessTreeTime(self.own - other.own, self.descendants - other.descendants)
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Return the seconds of a process, its own and the system's for it."""
-    fields = _fields(pid)
-    return None if fields is None else (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the user and system seconds of a process, or None if there is no such process."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.NoSuchProcess:
+        return None
+    return times.user + times.system
 
 
-def cpu_of(pids: Iterable[int]) -> Used:
-    """Return the seconds of several processes."""
+def cpu_of(pids: Iterable[int]) -> CpuSeconds:
+    """Return the processor seconds of several processes."""
     return {pid: cpu_seconds(pid) for pid in pids}
 
 
-def used_since(before: Used, pids: Iterable[int]) -> list[float]:
-    """Return the seconds that each process has used since then, as far as the system tells."""
+def used_since(before: CpuSeconds, pids: Iterable[int]) -> list[float]:
+    """Return the seconds that each process has used since `before`, for those alive both times."""
     now = cpu_of(pids)
     return [after - then for pid, after in now.items() if after is not None and (then := before.get(pid)) is not None]
 
 
 def session(leader: int) -> list[int]:
-    """Return the processes of the session that a process leads: those that it has started, and theirs."""
-    found = [leader]
-    for path in Path("/proc").glob("[0-9]*"):
-        fields = _fields(int(path.name))
-        if fields is not None and int(fields[3]) == leader and int(path.name) != leader:
-            found.append(int(path.name))
-    return found
+    """Return the processes of the session that a process leads, the leader first."""
+    others = [pid for pid in psutil.pids() if pid != leader and _session_id(pid) == leader]
+    return [leader, *others]
 
 
-def _fields(pid: int) -> list[str] | None:
-    """Return what the system says of a process, from its state on."""
+def process_tree_time(pid: int) -> ProcessTreeTime:
+    """Return the processor seconds that a process and its descendants have used so far."""
+    process = psutil.Process(pid)
+    descendants = 0.0
+    for child in process.children(recursive=True):
+        try:
+            times = child.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        descendants += times.user + times.system + times.children_user + times.children_system
+    own = process.cpu_times()
+    return ProcessTreeTime(own.user + own.system, descendants)
+
+
+def _session_id(pid: int) -> int | None:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
+        return os.getsid(pid)
+    except ProcessLookupError:
         return None

@@ -1,11 +1,11 @@
-"""Oracle: what is the right answer, said by nothing that is measured?
+"""An oracle for matching that shares no code with the engines.
 
-It reads the Arrow table of filters by itself, for `matching.reference`; of what the engines share
-(words, columns, encoded messages) it uses nothing, so that an error there shows, too.
+It decodes the Arrow table of filters itself, for `matching.reference`, and uses nothing that the engines
+share (words, columns, encoded messages), so an error there shows too.
 
-To try all filters of a large table is too slow. But a constraint holds only if the message has its
-attribute: a filter that asks for another name cannot match. All filters that this leaves, the
-*candidates*, are tried, so the answer is complete and tells missed interfaces from wrong ones.
+Trying all filters of a large table is too slow. But a constraint holds only if the message has its
+attribute, so only filters whose names all occur in the message, the *candidates*, can match. All of
+them are tried, so the answer is complete and distinguishes missed interfaces from spurious ones.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Oracle:
         self._filters = filters.combine_chunks()
         names = self._filters["name"].combine_chunks()
         self._names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
-        self._codes = names.indices.fill_null(len(self._names)).to_numpy()  # a filter without names: one more
+        self._codes = names.indices.fill_null(len(self._names)).to_numpy()  # one more code: no name
         filter = self._filters["filter"].to_numpy()
         self._starts = np.flatnonzero(np.diff(filter, prepend=filter[0] - 1))
         self._ends = np.append(self._starts[1:], len(filter))
 
     def candidates(self, members: Mapping[str, Any]) -> NDArray[np.int64]:
-        """Return the places of the filters all of whose names the message has."""
+        """Return the indexes of the filters all of whose names occur in the message."""
         present = np.zeros(len(self._names) + 1, bool)
         present[[self._names[name] for name in members if name in self._names]] = True
         present[-1] = True
@@ -47,10 +47,10 @@ class Oracle:
         """Return the predicate of every interface."""
         return self.predicates(np.arange(len(self._starts)))
 
-    def predicates(self, places: NDArray[np.int64]) -> dict[int, Predicate]:
-        """Return the predicates that some filters make up, by interface."""
-        lengths = self._ends[places] - self._starts[places]
-        rows = np.repeat(self._starts[places] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    def predicates(self, indexes: NDArray[np.int64]) -> dict[int, Predicate]:
+        """Return the predicates of some filters, by interface."""
+        lengths = self._ends[indexes] - self._starts[indexes]
+        rows = np.repeat(self._starts[indexes] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
         columns = self._filters.take(pa.array(rows)).to_pydict()
         filters: dict[int, list[Filter]] = {}
         end = 0
@@ -58,7 +58,7 @@ class Oracle:
             first, end = end, end + length
             constraints = (_constraint(columns, row) for row in range(first, end) if columns["op"][row] is not None)
             filters.setdefault(columns["interface"][first], []).append(Filter(constraints))
-        return {interface: Predicate(said) for interface, said in filters.items()}
+        return {interface: Predicate(group) for interface, group in filters.items()}
 
 
 def _constraint(columns: dict[str, list[Any]], row: int) -> Constraint:

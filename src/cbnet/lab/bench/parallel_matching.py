@@ -1,7 +1,7 @@
-"""Processes: how much faster than one are two that share nothing but the machine?
+"""Parallel matching by processes, which calibrates matching by threads.
 
-It calibrates threads: two threads cannot do better than two processes that match the same messages
-against the same table file, each a half of them, with nothing to share or to put together.
+Two threads cannot be faster than two processes that each match half of the messages against the same
+table file, share nothing and need not merge their results.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ONE, TWO = "one process", "two processes"
 
 @contextmanager
 def matching_processes(table: Path, messages: pa.RecordBatch) -> Iterator[dict[str, Passes]]:
-    """Start two processes; give the ways to match all messages with one of them and with both."""
+    """Start two processes; yield timers for matching all messages with one of them and with both."""
     middle = messages.num_rows // 2
     halves = [messages.slice(0, middle), messages.slice(middle)]
     context = get_context("spawn")  # a fork would copy the threads of Arrow in an unknown state
     pipes = [context.Pipe() for _ in halves]
     workers = [
-        context.Process(target=_match_when_asked, args=(theirs, table, halves), daemon=True) for _, theirs in pipes
+        context.Process(target=_match_on_request, args=(theirs, table, halves), daemon=True) for _, theirs in pipes
     ]
     connections = [ours for ours, _ in pipes]
     try:
@@ -41,7 +41,7 @@ def matching_processes(table: Path, messages: pa.RecordBatch) -> Iterator[dict[s
             worker.start()
             theirs.close()
         for connection in connections:
-            _received(connection)  # it is ready
+            _receive(connection)  # until it is ready
         yield {
             ONE: lambda times: _run(connections[:1], [(0, 1)], times),
             TWO: lambda times: _run(connections, [(0,), (1,)], times),
@@ -55,27 +55,27 @@ def matching_processes(table: Path, messages: pa.RecordBatch) -> Iterator[dict[s
 
 
 def _run(connections: Sequence[Connection], halves: Sequence[tuple[int, ...]], times: int) -> float:
-    """Let each worker match its halves so many times; return the seconds from the first start to the last end."""
+    """Let each worker match its halves `times` times; return the seconds from the first start to the last end."""
     for connection, own in zip(connections, halves, strict=True):
         connection.send((own, times))
-    spans = [_received(connection) for connection in connections]
+    spans = [_receive(connection) for connection in connections]
     return float(max(end for _, end in spans) - min(start for start, _ in spans))
 
 
-def _received(connection: Connection) -> Any:
+def _receive(connection: Connection) -> Any:
     try:
         return connection.recv()
     except EOFError:
-        raise CbnetError("a process of the calibration has ended too soon") from None
+        raise CbnetError("a calibration process has died") from None
 
 
-def _match_when_asked(connection: Connection, table: Path, halves: Sequence[pa.RecordBatch]) -> None:
+def _match_on_request(connection: Connection, table: Path, halves: Sequence[pa.RecordBatch]) -> None:
     from cbnet.matching.compiled_table import Compiled
     from cbnet.matching.storage.arrow_messages import encode_batch
 
-    signal(SIGINT, SIG_IGN)  # who is interrupted from the keyboard ends this process
+    signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent terminates this process
     compiled = Compiled.open(table)
-    encoded = [encode_batch(half, compiled.symbols) for half in halves]  # each with what it keeps alive
+    encoded = [encode_batch(half, compiled.symbols) for half in halves]  # each with the buffers that it refers to
     connection.send("ready")
     while True:
         own, times = connection.recv()

@@ -1,4 +1,4 @@
-"""Rival: how does one engine do on what is given, and are its answers right by every path?"""
+"""A rival: one engine, checked by every path and measured."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from cbnet.lab.bench.answer import Answer, differences
+from cbnet.lab.bench.engine_answer import EngineAnswer, differences
+from cbnet.lab.bench.engine_result import EngineResult
 from cbnet.lab.bench.parallel_matching import ONE, TWO, matching_processes
-from cbnet.lab.bench.result import Result
 from cbnet.lab.bench.timing import Passes, best_of_rounds, passes
 from cbnet.matching.compiled_table import Compiled
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet.matching.table import Table
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.expected import Expected
-    from cbnet.lab.bench.inputs import Given, Report
+    from cbnet.lab.bench.bench_input import BenchInput, Report
+    from cbnet.lab.bench.expected_matches import ExpectedMatches
 
 _SINGLE, _BATCH, _THREADS, _JSON = "single", "batch", "two threads", "json.loads"
 
 
 class Rival:
-    """An engine, built on what all engines of a run are given."""
+    """An engine, built on the input that all engines of a run share."""
 
-    def __init__(self, engine: str, given: Given, report: Report) -> None:
+    def __init__(self, engine: str, given: BenchInput, report: Report) -> None:
         self._given = given
         start = perf_counter()
         self._compiled = Compiled.build(given.columns, engine, lambda step: report(f"{engine}: {step}"))
         self._build_s = given.read_s + perf_counter() - start
         self._batch, self._kept = encode_batch(given.messages, self._compiled.symbols)
         offsets, targets, self._touched = self._compiled.match_batch(self._batch)
-        self.answer = Answer(offsets, targets)
+        self.answer = EngineAnswer(offsets, targets)
 
-    def result(self, right: Expected, first: Answer, seconds: float, report: Report) -> Result:
-        """Check the answers, against those of the first engine too, and measure all that there is to measure."""
+    def result(self, expected: ExpectedMatches, first: EngineAnswer, seconds: float, report: Report) -> EngineResult:
+        """Check the answers, also against those of the first engine, and measure the engine."""
         about, count = self._compiled.about, len(self._batch)
         report(f"{about['engine']}: checking its answers")
-        who = tuple(differences(self.answer, self._compiled, self._batch, self._given.members, right, first))
+        differing = tuple(differences(self.answer, self._compiled, self._batch, self._given.members, expected, first))
         report(f"{about['engine']}: timing")
         best = self._times(seconds)
-        report(f"{about['engine']}: weighing its file")
-        return Result(
+        report(f"{about['engine']}: measuring its file")
+        return EngineResult(
             **{key: about[key] for key in ("engine", "filters", "interfaces", "constraints")},
             build_s=self._build_s,
             bytes_per_constraint=self._file_size() / max(1, about["constraints"]),
@@ -53,17 +53,17 @@ class Rival:
             us_json_loads=best[_JSON] / count * 1e6,
             touched=self._touched / count,
             matched=len(self.answer.targets) / count,
-            equal=not who,
+            equal=not differing,
             speedup_2threads=best[_BATCH] / best[_THREADS],
             speedup_2processes=best[ONE] / best[TWO],
-            differences=who,
+            differences=differing,
         )
 
     def _times(self, seconds: float) -> dict[str, float]:
-        """Return the seconds that each way takes for all messages."""
+        """Return the seconds that each method takes for all messages."""
         compiled, batch, given = self._compiled, self._batch, self._given
         match = Table[Any](compiled).match
-        ways: dict[str, Passes] = {
+        methods: dict[str, Passes] = {
             _SINGLE: passes(lambda: [match(message) for message in given.members] and None),
             _BATCH: passes(lambda: compiled.match_batch(batch)),
             _THREADS: passes(lambda: compiled.match_batch(batch, 2)),
@@ -73,10 +73,10 @@ class Rival:
             path = Path(folder) / "table.cbt"
             compiled.save(path)
             with matching_processes(path, given.messages) as processes:
-                return best_of_rounds({**ways, **processes}, seconds)
+                return best_of_rounds({**methods, **processes}, seconds)
 
     def _file_size(self) -> int:
-        """Return the size of the table's file with all filters in it, covered ones too."""
+        """Return the size of the table's file with all filters, including covered ones."""
         compiled = self._compiled
         if compiled.about["covered"]:
             compiled = Compiled.build(self._given.columns, compiled.engine, reduce=False)

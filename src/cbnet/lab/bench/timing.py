@@ -1,7 +1,7 @@
-"""Timing: how long does each of several ways take, on a machine that is never quiet?
+"""Timing of several methods in interleaved rounds, for noisy machines.
 
-The ways take turns, for several rounds, and the best round of each counts: what disturbs one round
-disturbs all ways alike, so that their ratios hold where their times do not.
+The methods take turns for several rounds and the best round of each counts: noise affects all methods
+alike, so their ratios are stable even where their times are not.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from math import ceil
 from time import perf_counter
 
-Passes = Callable[[int], float]  # does the work so many times, and returns the seconds that it took
+Passes = Callable[[int], float]  # runs the work so many times and returns the seconds
 
 _ROUNDS = 7
-_PATIENCE = 20.0  # seconds; after these, no more rounds than needed
-_NEEDED = 2
+_MAX_SECONDS = 20.0  # after these, only the minimum number of rounds
+_MIN_ROUNDS = 2
 
 
 def passes(work: Callable[[], object]) -> Passes:
-    """Return work in this process as something that can be timed."""
+    """Return a timer of work in this process."""
 
     def run(times: int) -> float:
         start = perf_counter()
@@ -31,23 +31,23 @@ def passes(work: Callable[[], object]) -> Passes:
     return run
 
 
-def best_of_rounds(ways: Mapping[str, Passes], seconds: float) -> dict[str, float]:
-    """Return the seconds of one pass of each way; a measurement lasts at least `seconds`."""
+def best_of_rounds(methods: Mapping[str, Passes], seconds: float) -> dict[str, float]:
+    """Return the seconds of one pass of each method; a measurement lasts at least `seconds`."""
     start = perf_counter()
-    with _uncollected():
-        best = {name: run(1) for name, run in ways.items()}  # which also warms up
+    with _without_collector():
+        best = {name: run(1) for name, run in methods.items()}  # also the warm-up
         times = {name: max(1, ceil(seconds / max(once, 1e-9))) for name, once in best.items()}
         for count in range(_ROUNDS):
-            if count >= _NEEDED and perf_counter() - start > _PATIENCE:
+            if count >= _MIN_ROUNDS and perf_counter() - start > _MAX_SECONDS:
                 break
-            for name, run in ways.items():
+            for name, run in methods.items():
                 best[name] = min(best[name], run(times[name]) / times[name])
     return best
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector out of the way, as `timeit` does."""
+def _without_collector() -> Iterator[None]:
+    """Disable the garbage collector, as `timeit` does."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -18,8 +18,8 @@ from time import thread_time
 from typing import Any, TypeAlias
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.answer import Answer
-from cbnet.lab.bench.inputs import Given, make
+from cbnet.lab.bench.bench_input import BenchInput, bench_input
+from cbnet.lab.bench.engine_answer import EngineAnswer
 from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.workload import WorkloadParameters
 from cbnet.language.message import Message
@@ -58,7 +58,7 @@ PIVOT = Way("pivot", "pivot")
 class Matched:
     """The answers of one way to all messages, and what it took to find them."""
 
-    answer: Answer
+    answer: EngineAnswer
     work: Mapping[str, int]
 
 
@@ -66,7 +66,12 @@ class Contest:
     """A table and messages, compiled for all engines of some ways."""
 
     def __init__(
-        self, given: Given, ways: Sequence[Way], compiled: Mapping[str, Compiled] | None = None, *, reduce: bool = False
+        self,
+        given: BenchInput,
+        ways: Sequence[Way],
+        compiled: Mapping[str, Compiled] | None = None,
+        *,
+        reduce: bool = False,
     ) -> None:
         self.given = given
         self.ways = ways
@@ -76,7 +81,7 @@ class Contest:
         self._batches = {engine: batch for engine, (batch, _) in encoded.items()}
         self._kept = [kept for _, kept in encoded.values()]  # what the batches point into
 
-    def with_messages(self, given: Given) -> Contest:
+    def with_messages(self, given: BenchInput) -> Contest:
         """Return the same tables with the messages of another."""
         return Contest(given, self.ways, self.compiled)
 
@@ -85,9 +90,9 @@ class Contest:
         compiled, batch = self.compiled[way.engine], self._batches[way.engine]
         if way.engine != "counting":
             offsets, targets, touched = compiled.match_batch(batch)
-            return Matched(Answer(offsets, targets), {"postings": touched})
+            return Matched(EngineAnswer(offsets, targets), {"postings": touched})
         found = compiled.index.index.match_batch(batch, 0, len(batch), way.rounds, way.short_circuit)
-        return Matched(Answer(*found[:2]), found[2])
+        return Matched(EngineAnswer(*found[:2]), found[2])
 
     def checked(self) -> list[Matched]:
         """Return what each way finds, after it is checked."""
@@ -119,7 +124,7 @@ class Contest:
             for place, spent in enumerate(row)
         ]
 
-    def _check(self, answers: Sequence[Answer]) -> None:
+    def _check(self, answers: Sequence[EngineAnswer]) -> None:
         if not all(answer.equals(answers[0]) for answer in answers):
             raise CbnetError("the engines do not agree on the interfaces of a message")
         given, oracle = self.given, Oracle(self.given.filters)
@@ -137,7 +142,7 @@ class Contest:
 
 def timed(parameters: WorkloadParameters, ways: Sequence[Way], *, turns: int, seconds: float) -> list[Row]:
     """Return a row for each way and turn on a generated table."""
-    return Contest(make(parameters, lambda _: None), ways).rows(turns, seconds)
+    return Contest(bench_input(parameters, lambda _: None), ways).rows(turns, seconds)
 
 
 def _times(ways: Sequence[Callable[[], object]], turns: int, seconds: float) -> list[list[float]]:

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cbnet.lab.bench.inputs import Given
+from cbnet.lab.bench.bench_input import BenchInput
 from cbnet.lab.workload import as_messages
 
 _STRANGE = "in no filter: "  # before a name, makes one that no filter has
 
 
-def with_strangers(given: Given, kept: int) -> Given:
+def with_strangers(given: BenchInput, kept: int) -> BenchInput:
     """Return the same with messages of which only so many attributes keep a name that filters have."""
     names = given.messages.schema.names
     order = np.random.default_rng(0).permutation(len(names))

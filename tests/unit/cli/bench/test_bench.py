@@ -5,10 +5,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cbnet.lab.bench.expected
-from cbnet.lab.bench.answer import Answer, differences
-from cbnet.lab.bench.expected import expected
-from cbnet.lab.bench.inputs import make, parameters_of
+import cbnet.lab.bench.expected_matches
+from cbnet.lab.bench.bench_input import bench_input, parameters_of
+from cbnet.lab.bench.engine_answer import EngineAnswer, differences
+from cbnet.lab.bench.expected_matches import expected_matches
 from cbnet.lab.bench.timing import best_of_rounds, passes
 from cbnet.matching.compiled_table import Compiled
 from cbnet.matching.engines.registry import ENGINES
@@ -67,7 +67,7 @@ def test_bench_forwarding_shows_tables_to_people(cbnet):
         (["--interfaces", "f"], "--interfaces: 'f' is not a number; write a number, or F: one for each filter"),
         (["--interfaces", "-3"], "--interfaces: '-3' is not a number; write a number, or F"),
         (["--messages", "0"], "must be an integer of at least 1"),
-        (["--names", "5"], "there are 5 names"),
+        (["--names", "5"], "there are only 5 names"),
         (["--seconds", "soon"], "Invalid value for '--seconds'"),
     ],
 )
@@ -88,35 +88,35 @@ def test_without_a_benchmark_the_help_lists_them(cbnet):
 def workload(request):
     """A table small enough to ask the reference about everything."""
     sizes = {"filters": 500, "interfaces": 100, "messages": 60, "seed": 3}
-    return make(parameters_of(request.param, names=20, **sizes), silent)
+    return bench_input(parameters_of(request.param, names=20, **sizes), silent)
 
 
 def differing(given, right):
     """Return who does not agree with an engine that was built from these columns."""
     compiled = Compiled.build(given.columns)
     batch, kept = encode_batch(given.messages, compiled.symbols)
-    answer = Answer(*compiled.match_batch(batch)[:2])
+    answer = EngineAnswer(*compiled.match_batch(batch)[:2])
     found = list(differences(answer, compiled, batch, given.members, right, answer))
     del kept
     return found
 
 
 def test_a_right_engine_agrees_with_all(workload):
-    assert differing(workload, expected(workload, silent)) == []
+    assert differing(workload, expected_matches(workload, silent)) == []
 
 
 def test_a_sample_of_messages_gets_the_answers_of_the_whole_table(workload, monkeypatch):
-    answers = expected(workload, silent).answers
-    monkeypatch.setattr(cbnet.lab.bench.expected, "ALL", 0)
-    sampled = expected(workload, silent)
+    answers = expected_matches(workload, silent).answers
+    monkeypatch.setattr(cbnet.lab.bench.expected_matches, "MAX_PAIRS", 0)
+    sampled = expected_matches(workload, silent)
     assert (len(sampled.answers), sampled.deliveries) == (60, sum(map(len, answers.values())))
     assert sampled.answers == answers
-    monkeypatch.setattr(cbnet.lab.bench.expected, "_SAMPLE", 0)
-    assert len(expected(workload, silent).answers) == 2
+    monkeypatch.setattr(cbnet.lab.bench.expected_matches, "_MAX_SAMPLE_FILTERS", 0)
+    assert len(expected_matches(workload, silent).answers) == 2
 
 
 def test_a_filter_that_every_engine_misses_is_found_out(workload):
-    right = expected(workload, silent)
+    right = expected_matches(workload, silent)
     interface = next(interfaces[0] for interfaces in right.answers.values() if interfaces)
     others = pa.compute.not_equal(workload.filters["interface"], interface)
     columns = columns_from_arrow(workload.filters.filter(others))
@@ -124,7 +124,7 @@ def test_a_filter_that_every_engine_misses_is_found_out(workload):
 
 
 def test_a_constraint_that_every_engine_overlooks_is_found_out(workload):
-    right = expected(workload, silent)
+    right = expected_matches(workload, silent)
     column = workload.filters.schema.get_field_index("filter")
     apart = workload.filters.set_column(
         column, "filter", pa.array(np.arange(len(workload.filters)))
@@ -133,11 +133,11 @@ def test_a_constraint_that_every_engine_overlooks_is_found_out(workload):
 
 
 def test_paths_and_engines_that_differ_are_named(workload, monkeypatch):
-    right = expected(workload, silent)
+    right = expected_matches(workload, silent)
     compiled = Compiled.build(workload.columns)
     batch, kept = encode_batch(workload.messages, compiled.symbols)
-    answer = Answer(*compiled.match_batch(batch)[:2])
-    other = Answer(answer.offsets, answer.targets[::-1].copy())
+    answer = EngineAnswer(*compiled.match_batch(batch)[:2])
+    other = EngineAnswer(answer.offsets, answer.targets[::-1].copy())
     assert list(differences(answer, compiled, batch, workload.members, right, other)) == ["the first engine"]
     monkeypatch.setattr(Compiled, "match", lambda *_: ["nobody"])
     assert list(differences(answer, compiled, batch, workload.members, right, answer)) == ["single messages"]

@@ -5,8 +5,8 @@ import pyarrow.compute as pc
 import pytest
 
 import cbnet.lab.bench.matching.tags as bench
-from cbnet.lab.bench.answer import Answer
-from cbnet.lab.bench.matching.tag_expected import expected
+from cbnet.lab.bench.engine_answer import EngineAnswer
+from cbnet.lab.bench.matching.tag_expected import expected_tag_matches
 from cbnet.lab.workload.message_batch import as_messages
 from cbnet.lab.workload.tag_traffic import TagTraffic
 from cbnet.matching.compiled_table import Compiled
@@ -77,7 +77,7 @@ def test_a_workload_that_makes_no_sense_is_refused_before_anything_is_run(cbnet,
 def test_the_reference_is_asked_about_whole_answers():
     traffic = TagTraffic(400, 30, messages=40, tags=50, seed=1)
     filters, members = traffic.filters(), as_messages(traffic.message_batch())
-    found = expected(filters, members, silent)
+    found = expected_tag_matches(filters, members, silent)
     assert len(found.answers) == 40
     rows = zip(*(filters[name].to_pylist() for name in ("interface", "filter", "name")), strict=True)
     sets = {}
@@ -131,13 +131,13 @@ def test_tables_that_are_wrong_alike_are_found_out_by_the_reference(cbnet, monke
 
 
 def test_one_answer_is_within_another_by_message():
-    few, many = Answer(np.array([0, 1, 1]), np.array([4])), Answer(np.array([0, 2, 3]), np.array([1, 4, 7]))
-    none = Answer(np.array([0, 0, 0]), np.array([], int))
+    few, many = EngineAnswer(np.array([0, 1, 1]), np.array([4])), EngineAnswer(np.array([0, 2, 3]), np.array([1, 4, 7]))
+    none = EngineAnswer(np.array([0, 0, 0]), np.array([], int))
     assert bench.is_within(few, many)
     assert bench.is_within(none, few)
     assert not bench.is_within(many, few)
     assert not bench.is_within(few, none)
-    assert not bench.is_within(Answer(np.array([0, 0, 1]), np.array([4])), many)  # 4 is of the other message
+    assert not bench.is_within(EngineAnswer(np.array([0, 0, 1]), np.array([4])), many)  # 4 is of the other message
 
 
 # --- the other commands -------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 import pytest
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.answer import Answer
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
+from cbnet.lab.bench.engine_answer import EngineAnswer
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, Contest, Matched, timed
 from cbnet.lab.workload import mix
 from cbnet.language.filter import Filter
@@ -13,7 +13,7 @@ WAYS = (COUNTING, SELECTIVE, PIVOT)
 
 @pytest.fixture(scope="module")
 def given():
-    return make(mix("2002", filters=200, interfaces=10, messages=20), lambda _: None)
+    return bench_input(mix("2002", filters=200, interfaces=10, messages=20), lambda _: None)
 
 
 def test_there_is_a_row_for_each_way_and_turn_on_one_table():
@@ -43,7 +43,11 @@ def test_a_wrong_answer_ends_the_run(given, liar, monkeypatch):
 
     def match(way):
         found = honest(way)
-        return Matched(Answer(found.answer.offsets * 0, found.answer.targets[:0]), found.work) if way == liar else found
+        return (
+            Matched(EngineAnswer(found.answer.offsets * 0, found.answer.targets[:0]), found.work)
+            if way == liar
+            else found
+        )
 
     monkeypatch.setattr(contest, "match", match)
     with pytest.raises(CbnetError, match="do not agree"):
@@ -52,7 +56,7 @@ def test_a_wrong_answer_ends_the_run(given, liar, monkeypatch):
 
 def test_an_error_of_all_engines_is_found_by_the_reference(given, monkeypatch):
     contest = Contest(given, (COUNTING, PIVOT))
-    monkeypatch.setattr(contest, "match", lambda _: Matched(Answer(honest.offsets * 0, honest.targets[:0]), {}))
+    monkeypatch.setattr(contest, "match", lambda _: Matched(EngineAnswer(honest.offsets * 0, honest.targets[:0]), {}))
     honest = Contest(given, (PIVOT,)).match(PIVOT).answer
     with pytest.raises(CbnetError, match="with the reference"):
         contest.rows(1, 0.0)

@@ -1,7 +1,7 @@
-"""False positives: how often does a Bloom table take a descriptor for one that the message has?
+"""False positives of Bloom tables, predicted and measured.
 
-By the number of tags of the message, predicted and measured: of one descriptor, and of all descriptors
-of the table as one predicate, which is mistaken if any of them is [2014 §4.2.3].
+Grouped by the number of tags in the message: for one descriptor, and for all descriptors of the table as
+one predicate, which is a false positive if any of them is [2014 §4.2.3].
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from cbnet.matching.compiled_table import Compiled
     from cbnet.matching.storage.columns import Array
 
-_SAMPLE = 5  # messages of each number of tags for which all descriptors are looked at to predict
+_SAMPLE = 5  # messages per number of tags for which the prediction reads all descriptors
 
 
 @dataclass(frozen=True)
 class FalsePositives:
-    """What is predicted and what was measured for the messages of one number of tags."""
+    """Predicted and measured rates for the messages with one number of tags."""
 
-    tags: int  # of those that the table knows
+    tags: int  # known to the table
     messages: int
     predicted_per_descriptor: float
     measured_per_descriptor: float
@@ -36,7 +36,7 @@ class FalsePositives:
 def false_positives(bloom: Compiled, exact: Compiled, batch: Batch, messages: list[Array]) -> list[FalsePositives]:
     """Compare a Bloom table with an exact one of the same filters.
 
-    batch: the messages, encoded. messages: the same, each as the numbers of the tags that the tables know.
+    batch: the encoded messages. messages: the same messages as arrays of known tag numbers.
     """
     right = exact.index.count_descriptors(batch)
     wrong = bloom.index.count_descriptors(batch) - right
@@ -44,16 +44,16 @@ def false_positives(bloom: Compiled, exact: Compiled, batch: Batch, messages: li
     sizes = np.array([len(tags) for tags in messages])
     found = []
     for size in np.unique(sizes).tolist():
-        places = np.flatnonzero(sizes == size)
-        predicted = np.mean([_predicted(bloom, messages[place]) for place in places[:_SAMPLE].tolist()], axis=0)
-        measured = wrong[places].sum() / max(1, others[places].sum()), (wrong[places] > 0).mean()
+        indexes = np.flatnonzero(sizes == size)
+        predicted = np.mean([_predicted(bloom, messages[index]) for index in indexes[:_SAMPLE].tolist()], axis=0)
+        measured = wrong[indexes].sum() / max(1, others[indexes].sum()), (wrong[indexes] > 0).mean()
         rates = [float(rate) for pair in zip(predicted, measured, strict=True) for rate in pair]
-        found.append(FalsePositives(size, len(places), *rates))
+        found.append(FalsePositives(size, len(indexes), *rates))
     return found
 
 
 def _predicted(bloom: Compiled, message: Array) -> tuple[float, float]:
-    """Return how likely one of the descriptors that a message lacks is taken for one that it has, and any of them."""
+    """Return the probability that one absent descriptor, and that any absent descriptor, is reported as present."""
     tags, offsets = bloom.arrays["aside_tags"], bloom.arrays["aside_offsets"].astype(np.int64)
     absent = np.ones(len(bloom.arrays["symbol_offsets"]) - 1, bool)
     absent[message] = False
@@ -61,7 +61,7 @@ def _predicted(bloom: Compiled, message: Array) -> tuple[float, float]:
     missing = np.add.reduceat(absent, offsets[:-1], dtype=np.int64)
     counts = np.bincount(missing, minlength=2)
     chances = np.array([false_positive(bloom.index.hashes, len(message), count) for count in range(1, len(counts))])
-    # Descriptors that lack the same one tag are mistaken together: for the predicate they count once.
+    # Descriptors that differ from the message in the same single tag fail together: the predicate counts them once.
     alone = np.repeat(missing == 1, np.diff(offsets)) & absent
     distinct = np.append(len(np.unique(tags[alone])), counts[2:])
     lacked = counts[1:].sum()

@@ -1,7 +1,7 @@
-"""The forwarding benchmark: how fast does each engine find the interfaces of a message?
+"""The forwarding benchmark: time per message of each engine.
 
-All engines of a run get the same filters and messages, must give the same answers, and those of the
-reference where there is time to ask it.
+All engines of a run get the same filters and messages and must agree with each other, and with the
+reference on all messages or a sample.
 """
 
 from __future__ import annotations
@@ -10,56 +10,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cbnet.lab.bench.expected import Expected, expected
-from cbnet.lab.bench.inputs import Given, Report, make
-from cbnet.lab.bench.result import Result
+from cbnet.lab.bench.bench_input import BenchInput, Report, bench_input
+from cbnet.lab.bench.engine_result import EngineResult
+from cbnet.lab.bench.expected_matches import ExpectedMatches, expected_matches
 from cbnet.lab.bench.rival import Rival
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.answer import Answer
+    from cbnet.lab.bench.engine_answer import EngineAnswer
     from cbnet.lab.workload import WorkloadParameters
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The results of a run, an engine each, and what they were checked with."""
+class ForwardingOutcome:
+    """The results of a run, one per engine, and the expected answers."""
 
-    results: list[Result]
+    results: list[EngineResult]
     messages: int
-    expected: Expected
+    expected: ExpectedMatches
 
 
-def forwarding(parameters: WorkloadParameters, engines: Sequence[str], seconds: float, report: Report) -> Outcome:
+def forwarding(
+    parameters: WorkloadParameters, engines: Sequence[str], seconds: float, report: Report
+) -> ForwardingOutcome:
     """Measure engines on a workload; a measurement lasts at least `seconds`."""
-    given = make(parameters, report)
-    right = expected(given, report)
-    results: list[Result] = []
-    first: Answer | None = None
+    given = bench_input(parameters, report)
+    expected = expected_matches(given, report)
+    results: list[EngineResult] = []
+    first: EngineAnswer | None = None
     for engine in engines:
         rival = Rival(engine, given, report)
         first = first or rival.answer
-        results.append(rival.result(right, first, seconds, report))
-    if right.us_single is not None:
-        results.append(_reference(given, right))
-    return Outcome(results, len(given.members), right)
+        results.append(rival.result(expected, first, seconds, report))
+    if expected.us_single is not None:
+        results.append(_reference(given, expected))
+    return ForwardingOutcome(results, len(given.members), expected)
 
 
-def _reference(given: Given, right: Expected) -> Result:
-    """Return what was measured of the reference, which has no file, no batches and no threads."""
-    assert right.build_s is not None
-    assert right.us_single is not None
-    return Result(
+def _reference(given: BenchInput, expected: ExpectedMatches) -> EngineResult:
+    """Return the measurements of the reference, which has no file, batches or threads."""
+    assert expected.build_s is not None
+    assert expected.us_single is not None
+    return EngineResult(
         engine="reference",
         filters=len(given.columns),
         interfaces=len(given.columns.interfaces),
         constraints=len(given.columns.words),
-        build_s=right.build_s,
+        build_s=expected.build_s,
         bytes_per_constraint=None,
-        us_single=right.us_single,
+        us_single=expected.us_single,
         us_batch=None,
         us_batch_2threads=None,
         us_json_loads=None,
         touched=None,
-        matched=right.deliveries / len(given.members),
-        equal=True,  # to itself: where an engine differs, the engine says so
+        matched=expected.deliveries / len(given.members),
+        equal=True,  # to itself; differences are reported for the engines
     )

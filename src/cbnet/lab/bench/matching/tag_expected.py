@@ -1,8 +1,7 @@
-"""Tag expected: which interfaces are right for a sample of tagged messages?
+"""Expected matches of tagged messages, computed by the reference matcher on a sample.
 
-Said by `matching.reference`, from the Arrow table of filters; of what the tables share (words, columns,
-encoded messages) nothing is used. To try all filters of a large table is too slow: only those all of
-whose tags the message has can match, and numpy finds these; all of them are tried.
+The Arrow table of filters is decoded here, without code that the tables share (words, columns, encoded
+messages). Only filters whose tags all occur in the message can match; numpy finds them, and all are tried.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cbnet.lab.bench.expected import Expected
+from cbnet.lab.bench.expected_matches import ExpectedMatches
 from cbnet.language.filter import Descriptor, Filter
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
@@ -23,26 +22,26 @@ from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import reference
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.inputs import Report
+    from cbnet.lab.bench.bench_input import Report
 
-_TRIED = 100_000  # descriptors, for all messages of the sample
-_MOST, _LEAST = 200, 2  # messages
+_MAX_DESCRIPTORS = 100_000  # tried for the whole sample
+_MAX_SAMPLE, _MIN_SAMPLE = 200, 2  # messages
 
 
-def expected(filters: pa.Table, members: Sequence[Mapping[str, Any]], report: Report) -> Expected:
-    """Ask the reference about a random sample of messages."""
+def expected_tag_matches(filters: pa.Table, messages: Sequence[Mapping[str, Any]], report: Report) -> ExpectedMatches:
+    """Match a random sample of messages with the reference."""
     descriptors = _Descriptors(filters)
     answers: dict[int, list[int]] = {}
     tried = 0
-    for place in random.Random(0).sample(range(len(members)), min(_MOST, len(members))):
-        candidates = descriptors.within(members[place][RESERVED_NAME])
+    for index in random.Random(0).sample(range(len(messages)), min(_MAX_SAMPLE, len(messages))):
+        candidates = descriptors.within(messages[index][RESERVED_NAME])
         tried += len(candidates)
-        if tried > _TRIED and len(answers) >= _LEAST:
+        if tried > _MAX_DESCRIPTORS and len(answers) >= _MIN_SAMPLE:
             break
         report(f"reference: matching message {len(answers) + 1} of a sample")
-        message = Message.from_dict(dict(members[place]))
-        answers[place] = reference.match(descriptors.predicates(candidates), message)
-    return Expected(answers)
+        message = Message.from_dict(dict(messages[index]))
+        answers[index] = reference.match(descriptors.predicates(candidates), message)
+    return ExpectedMatches(answers)
 
 
 class _Descriptors:
@@ -59,15 +58,15 @@ class _Descriptors:
         self._interfaces = filters["interface"].to_numpy()[self._starts]
 
     def within(self, tags: Sequence[str]) -> NDArray[np.int64]:
-        """Return the places of the filters all of whose tags are given."""
+        """Return the indexes of the filters whose tags are all in `tags`."""
         present = np.zeros(len(self._texts), bool)
         present[[self._codes[tag] for tag in tags if tag in self._codes]] = True
         return np.flatnonzero(np.logical_and.reduceat(present[self._tags], self._starts))
 
-    def predicates(self, places: NDArray[np.int64]) -> dict[int, Predicate]:
-        """Return the predicates that some filters make up, by interface."""
+    def predicates(self, indexes: NDArray[np.int64]) -> dict[int, Predicate]:
+        """Return the predicates of some filters, by interface."""
         filters: dict[int, list[Filter]] = {}
-        for place in places.tolist():
-            tags = self._tags[self._starts[place] : self._ends[place]].tolist()
-            filters.setdefault(int(self._interfaces[place]), []).append(Descriptor(self._texts[tag] for tag in tags))
-        return {interface: Predicate(said) for interface, said in filters.items()}
+        for index in indexes.tolist():
+            tags = self._tags[self._starts[index] : self._ends[index]].tolist()
+            filters.setdefault(int(self._interfaces[index]), []).append(Descriptor(self._texts[tag] for tag in tags))
+        return {interface: Predicate(group) for interface, group in filters.items()}

@@ -1,7 +1,7 @@
-"""The tag benchmark: how fast does each table of tags find the interfaces of a message, and how small is it?
+"""The tag benchmark: time per message and size of each tag table.
 
-All tables of a run get the same descriptors and messages. The exact ones must give the same answers, by
-every path, and those of the reference where it is asked; the Bloom table must miss none of them.
+All tables of a run get the same descriptors and messages. The exact ones must agree with each other by every
+path, and with the reference on a sample; the Bloom table must not miss an interface.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cbnet.lab.bench.answer import Answer, differences
-from cbnet.lab.bench.expected import Expected
+from cbnet.lab.bench.engine_answer import EngineAnswer, differences
+from cbnet.lab.bench.expected_matches import ExpectedMatches
 from cbnet.lab.bench.matching.false_positives import FalsePositives, false_positives
-from cbnet.lab.bench.matching.tag_expected import expected
+from cbnet.lab.bench.matching.tag_expected import expected_tag_matches
 from cbnet.lab.bench.timing import best_of_rounds, passes
 from cbnet.lab.workload.message_batch import as_messages
 from cbnet.language.values import RESERVED_NAME
@@ -28,35 +28,35 @@ from cbnet.matching.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cbnet.lab.bench.inputs import Report
+    from cbnet.lab.bench.bench_input import Report
     from cbnet.lab.workload.tag_traffic import TagTraffic
     from cbnet.matching.storage.columns import Columns
 
 TABLES = ("tags", "bloom", "pivot")
 _BLOOM, _JSON = "bloom", "json.loads"
-_BATCH = 500  # messages; so the memory of one answer can serve for the next, which else would be most of the time
-_SAMPLE = 1000  # messages that a table may look at when it is built
-# What matching does not need: the texts of the tags, which each table has, and what a Bloom table is read back from.
-_NOT_WEIGHED = ("symbol_", "aside_")
+_BATCH = 500  # messages; small, so that the memory of answers is reused: allocating it would dominate
+_SAMPLE = 1000  # messages that a table may sample when it is built
+# Not needed for matching: the texts of tags, which every table has, and the source of a Bloom table.
+_NOT_COUNTED = ("symbol_", "aside_")
 
 
 @dataclass(frozen=True)
 class TagResult:
-    """What was measured of a table; all times are per message."""
+    """Measurements of a table; all times are per message."""
 
     table: str
     descriptors: int
     interfaces: int
     us_single: float
     us_batch: float
-    bytes_per_descriptor: float  # without the texts of the tags, with no descriptor left out
-    false_positives: int  # interfaces that messages were sent to in vain, all messages together
-    equal: bool  # of a Bloom table: whether it missed none
+    bytes_per_descriptor: float  # without the texts of tags, and without reduction
+    false_positives: int  # spurious interfaces of all messages together
+    equal: bool  # for a Bloom table: whether it missed none
     us_json_loads: float
     matched: float  # interfaces of a message
     hashes: int | None = None
     by_tags: tuple[FalsePositives, ...] | None = None
-    differences: tuple[str, ...] = ()  # with whom; empty if equal
+    differences: tuple[str, ...] = ()  # what disagrees; empty if equal
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
@@ -67,15 +67,15 @@ class TagResult:
 
 @dataclass(frozen=True)
 class TagOutcome:
-    """The results of a run, a table each, and what they were checked with."""
+    """The results of a run, one per table, and the expected answers."""
 
     results: list[TagResult]
     messages: int
-    expected: Expected
+    expected: ExpectedMatches
 
 
 @dataclass(frozen=True)
-class _Given:
+class _TagInput:
     filters: pa.Table
     columns: Columns
     messages: pa.RecordBatch
@@ -86,50 +86,50 @@ def tag_tables(traffic: TagTraffic, seconds: float, report: Report) -> TagOutcom
     """Measure all tables on a workload; a measurement lasts at least `seconds`."""
     report("generating descriptors and messages")
     filters, messages = traffic.filters(), traffic.message_batch()
-    given = _Given(filters, columns_from_arrow(filters), messages, as_messages(messages))
-    right = expected(filters, given.members, report)
+    given = _TagInput(filters, columns_from_arrow(filters), messages, as_messages(messages))
+    expected = expected_tag_matches(filters, given.members, report)
     rivals = [_Rival(table, given, report) for table in TABLES]
     exact = rivals[0]
-    who = [tuple(rival.differences(exact, right, report)) for rival in rivals]
+    differing = [tuple(rival.differences(exact, expected, report)) for rival in rivals]
     report("timing")
     best = _times(rivals, given, seconds)
-    results = [rival.result(exact, best, differs, report) for rival, differs in zip(rivals, who, strict=True)]
-    return TagOutcome(results, len(given.members), right)
+    results = [rival.result(exact, best, differs, report) for rival, differs in zip(rivals, differing, strict=True)]
+    return TagOutcome(results, len(given.members), expected)
 
 
-def _times(rivals: list[_Rival], given: _Given, seconds: float) -> dict[str, float]:
-    """Return the microseconds for a message of each table, one by one and in batches, and of `json.loads`."""
+def _times(rivals: list[_Rival], given: _TagInput, seconds: float) -> dict[str, float]:
+    """Return the microseconds per message of each table, singly and in batches, and of `json.loads`."""
     texts = [json.dumps(message) for message in given.members]
-    ways = {way: passes(work) for rival in rivals for way, work in rival.ways().items()}
-    ways[_JSON] = passes(lambda: [json.loads(text) for text in texts] and None)
-    return {way: best / len(texts) * 1e6 for way, best in best_of_rounds(ways, seconds).items()}
+    methods = {name: passes(work) for rival in rivals for name, work in rival.methods().items()}
+    methods[_JSON] = passes(lambda: [json.loads(text) for text in texts] and None)
+    return {name: best / len(texts) * 1e6 for name, best in best_of_rounds(methods, seconds).items()}
 
 
 class _Rival:
-    """A table, built on what all tables of a run are given."""
+    """A table, built on the input that all tables of a run share."""
 
-    def __init__(self, table: str, given: _Given, report: Report) -> None:
+    def __init__(self, table: str, given: _TagInput, report: Report) -> None:
         self._given = given
-        self.compiled = self._built(table, lambda step: report(f"{table}: {step}"))
+        self.compiled = self._build(table, lambda step: report(f"{table}: {step}"))
         self.batch, self._kept = encode_batch(given.messages, self.compiled.symbols)
-        self.answer = Answer(*self.compiled.match_batch(self.batch)[:2])
+        self.answer = EngineAnswer(*self.compiled.match_batch(self.batch)[:2])
 
-    def _built(self, table: str, report: Report, *, reduce: bool = True) -> Compiled:
+    def _build(self, table: str, report: Report, *, reduce: bool = True) -> Compiled:
         sample = self._given.members[:_SAMPLE]
         return Compiled.build(self._given.columns, table, report, reduce=reduce, sample=sample)
 
-    def differences(self, exact: _Rival, right: Expected, report: Report) -> Iterator[str]:
-        """Yield who does not agree with the answers: another path, the reference, or an exact table."""
+    def differences(self, exact: _Rival, expected: ExpectedMatches, report: Report) -> Iterator[str]:
+        """Yield what disagrees with the answers: another path, the reference, or an exact table."""
         report(f"{self.compiled.engine}: checking its answers")
         first = exact.answer
-        if self.compiled.engine == _BLOOM:  # it may add interfaces, by all its paths the same
+        if self.compiled.engine == _BLOOM:  # it may add interfaces, the same by all paths
             if not is_within(first, self.answer):
                 yield f"{exact.compiled.engine}, whose answers it should contain"
-            first, right = self.answer, Expected({})
-        yield from differences(self.answer, self.compiled, self.batch, self._given.members, right, first)
+            first, expected = self.answer, ExpectedMatches({})
+        yield from differences(self.answer, self.compiled, self.batch, self._given.members, expected, first)
 
-    def ways(self) -> dict[str, Callable[[], object]]:
-        """Return what is timed: all messages, one by one and in batches."""
+    def methods(self) -> dict[str, Callable[[], object]]:
+        """Return the work to time: all messages, singly and in batches."""
         match, index, count = Table[Any](self.compiled).match, self.compiled.index, len(self.batch)
 
         def in_batches() -> None:
@@ -142,27 +142,27 @@ class _Rival:
 
         return {f"{self.compiled.engine}, single": one_by_one, f"{self.compiled.engine}, batch": in_batches}
 
-    def result(self, exact: _Rival, best: dict[str, float], who: tuple[str, ...], report: Report) -> TagResult:
-        """Return what was measured, with the weight of the table and the mistakes that it makes."""
+    def result(self, exact: _Rival, best: dict[str, float], differing: tuple[str, ...], report: Report) -> TagResult:
+        """Return the measurements, with the size of the table and its false positives."""
         table, about = self.compiled.engine, self.compiled.about
         is_bloom = table == _BLOOM
-        report(f"{table}: weighing it")
+        report(f"{table}: measuring its size")
         return TagResult(
             table, about["filters"], about["interfaces"],
             best[f"{table}, single"], best[f"{table}, batch"], self._bytes() / about["filters"],
-            len(self.answer.targets) - len(exact.answer.targets), not who, best[_JSON],
+            len(self.answer.targets) - len(exact.answer.targets), not differing, best[_JSON],
             matched=len(exact.answer.targets) / len(self.batch),
             hashes=self.compiled.index.hashes if is_bloom else None,
             by_tags=tuple(self._by_tags(exact)) if is_bloom else None,
-            differences=who,
+            differences=differing,
         )  # fmt: skip
 
     def _bytes(self) -> int:
-        """Return the size of what is needed to match, with all filters in it, covered ones too."""
+        """Return the bytes needed for matching, with all filters, including covered ones."""
         compiled = self.compiled
         if compiled.about["covered"]:
-            compiled = self._built(compiled.engine, lambda _: None, reduce=False)
-        return sum(array.nbytes for name, array in compiled.arrays.items() if not name.startswith(_NOT_WEIGHED))
+            compiled = self._build(compiled.engine, lambda _: None, reduce=False)
+        return sum(array.nbytes for name, array in compiled.arrays.items() if not name.startswith(_NOT_COUNTED))
 
     def _by_tags(self, exact: _Rival) -> list[FalsePositives]:
         symbols = self.compiled.symbols
@@ -171,11 +171,11 @@ class _Rival:
         return false_positives(self.compiled, exact.compiled, self.batch, messages)
 
 
-def is_within(few: Answer, many: Answer) -> bool:
-    """Return whether each message has all its targets of `few` in `many`, too."""
+def is_within(few: EngineAnswer, many: EngineAnswer) -> bool:
+    """Return whether every target of a message in `few` is also in `many`."""
     rows = [np.repeat(np.arange(len(answer.offsets) - 1), np.diff(answer.offsets)) for answer in (few, many)]
     pairs = [row << 32 | answer.targets for row, answer in zip(rows, (few, many), strict=True)]
-    places = np.searchsorted(pairs[1], pairs[0])
+    indexes = np.searchsorted(pairs[1], pairs[0])
     return len(pairs[0]) == 0 or (
-        bool(places[-1] < len(pairs[1])) and bool((pairs[1][np.minimum(places, len(pairs[1]) - 1)] == pairs[0]).all())
+        bool(indexes[-1] < len(pairs[1])) and bool((pairs[1][np.minimum(indexes, len(pairs[1]) - 1)] == pairs[0]).all())
     )

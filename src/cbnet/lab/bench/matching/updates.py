@@ -1,8 +1,8 @@
-"""Updates: how fast does a table change, and what does that cost those who match meanwhile?
+"""The update benchmark: the rate of changes to a live table, and their cost for concurrent matching.
 
-One thread adds and removes single filters at a given rate, half of each, the removals half from
-what the table was built with and half from what was added since. Another matches all the time. Now
-and then both pause, and the answers to some messages are compared with what the filters say.
+One thread adds and removes single filters at a fixed rate, as many removals as additions; half of the
+removals are original filters, half are added ones. Another thread matches all the time. Now and then
+both pause, and the answers to some messages are checked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Report = Callable[[str], None]
 
 @dataclass
 class UpdatesResult:
-    """What was measured."""
+    """Measurements and the outcome of the checks."""
 
     filters: int
     seconds: float = 0.0
@@ -45,12 +45,12 @@ class UpdatesResult:
 
 
 @dataclass
-class _Story:
-    """What the table should hold: its original filters but the removed, and those added."""
+class _Hihistory:
+    """The changes made so far, and so the expected content of the table."""
 
     table: LiveTable[Any]
-    base: list[tuple[int, Filter]]  # to be removed, from the end
-    fresh: list[tuple[int, Filter]]  # to be added, from the end
+    base: list[tuple[int, Filter]]  # to remove, from the end
+    fresh: list[tuple[int, Filter]]  # to add, from the end
     removed: dict[tuple[int, Filter], None] = field(default_factory=dict)
     added: dict[tuple[int, Filter], None] = field(default_factory=dict)
     source: random.Random = field(default_factory=random.Random)
@@ -96,33 +96,33 @@ def bench_updates(
     report("compiling the table")
     original = Table[Any](Compiled.build(columns))
     report("preparing the updates")
-    story = _prepare(columns, original, filters, int(rate * (seconds + 1) / 2) + 1, seed)
+    history = _prepare(columns, original, filters, int(rate * (seconds + 1) / 2) + 1, seed)
     result = UpdatesResult(filters)
-    story.table.match(messages[0])
+    history.table.match(messages[0])
     report("matching without updates")
-    result.us_match_idle = _match_for(story.table, messages, _IDLE_SECONDS)
-    _run(story, original, messages, rate, seconds, result, report)
-    story.table.wait()
-    _check(story, original, messages, result)
-    result.merges = story.table.merges
-    result.us_update = story.spent / max(1, story.updates) * 1e6
-    result.updates = story.updates
+    result.us_match_idle = _match_for(history.table, messages, _IDLE_SECONDS)
+    _run(history, original, messages, rate, seconds, result, report)
+    history.table.wait()
+    _check(history, original, messages, result)
+    result.merges = history.table.merges
+    result.us_update = history.spent / max(1, history.updates) * 1e6
+    result.updates = history.updates
     return result
 
 
-def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, seed: int) -> _Story:
+def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, seed: int) -> _Hihistory:
     source = random.Random(seed)
     chosen = source.sample(range(filters), min(filters, updates // 2 + 1))
-    base = [(int(columns.interfaces[columns.targets[place]]), columns.filter(place)) for place in chosen]
+    base = [(int(columns.interfaces[columns.targets[index]]), columns.filter(index)) for index in chosen]
     new = columns_from_arrow(workload.filters(workload.mix("2002", filters=updates, messages=1, seed=seed + 1)))
-    fresh = [(source.randrange(filters), new.filter(place)) for place in range(updates)]
+    fresh = [(source.randrange(filters), new.filter(index)) for index in range(updates)]
     for item in (*base, *fresh):
-        hash(item)  # is kept, so that our own bookkeeping is not measured
-    return _Story(LiveTable(original), base, fresh, source=source)
+        hash(item)  # cached now, so that the benchmark's own bookkeeping is not measured
+    return _Hihistory(LiveTable(original), base, fresh, source=source)
 
 
 def _match_for(table: LiveTable[Any], messages: list[dict[str, Any]], seconds: float) -> float:
-    """Match for a time; return the microseconds per message."""
+    """Match for `seconds`; return the microseconds per message."""
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
         for message in messages[:50]:
@@ -132,7 +132,7 @@ def _match_for(table: LiveTable[Any], messages: list[dict[str, Any]], seconds: f
 
 
 def _run(
-    story: _Story,
+    history: _Hihistory,
     original: Table[Any],
     messages: list[Any],
     rate: int,
@@ -140,41 +140,41 @@ def _run(
     result: UpdatesResult,
     report: Report,
 ) -> None:
-    """Update and match at once, in turns of a few seconds, with a check after each."""
+    """Update and match concurrently, in periods of a few seconds, with a check after each."""
     turns = max(1, round(seconds / 10))
     spent_matching = []
     for turn in range(turns):
         report(f"matching with updates, {turn + 1} of {turns}")
         ended = threading.Event()
-        updater = threading.Thread(target=_update_at, args=(story, rate, ended))
-        start, before = time.perf_counter(), story.updates
+        updater = threading.Thread(target=_update_at, args=(history, rate, ended))
+        start, before = time.perf_counter(), history.updates
         updater.start()
-        spent_matching.append(_match_for(story.table, messages, seconds / turns))
+        spent_matching.append(_match_for(history.table, messages, seconds / turns))
         ended.set()
         updater.join()
         result.seconds += time.perf_counter() - start
-        result.updates_per_second += (story.updates - before) / (time.perf_counter() - start) / turns
-        _check(story, original, messages, result)
+        result.updates_per_second += (history.updates - before) / (time.perf_counter() - start) / turns
+        _check(history, original, messages, result)
     result.us_match_busy = sum(spent_matching) / len(spent_matching)
 
 
-def _update_at(story: _Story, rate: int, ended: threading.Event) -> None:
-    """Make updates at a rate, in bursts, until told to end."""
+def _update_at(history: _Hihistory, rate: int, ended: threading.Event) -> None:
+    """Apply updates at a rate, in bursts, until `ended` is set."""
     start, done = time.perf_counter(), 0
     while not ended.is_set():
         due = int((time.perf_counter() - start) * rate)
         if due > done:
-            story.burst(due - done)
+            history.burst(due - done)
             done = due
         ended.wait(_TICK)
 
 
-def _check(story: _Story, original: Table[Any], messages: list[Any], result: UpdatesResult) -> None:
-    """Compare some answers with the original table, corrected by what was removed and added."""
-    gone = {target for target, _ in story.removed}
-    for members in story.source.sample(messages, _CHECKED_MESSAGES):
+def _check(history: _Hihistory, original: Table[Any], messages: list[Any], result: UpdatesResult) -> None:
+    """Compare some answers with the original table, corrected by the changes."""
+    gone = {target for target, _ in history.removed}
+    for members in history.source.sample(messages, _CHECKED_MESSAGES):
         message = Message.from_dict(members)
         expected = {target for target in original.match(members) if target not in gone}
-        expected |= {target for target, filter in story.added if filter.matches(message)}
-        result.equal = result.equal and set(story.table.match(members)) == expected
+        expected |= {target for target, filter in history.added if filter.matches(message)}
+        result.equal = result.equal and set(history.table.match(members)) == expected
         result.checks += 1

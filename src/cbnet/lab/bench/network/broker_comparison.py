@@ -27,7 +27,7 @@ from cbnet.network.client.load_clients import Order
 from cbnet.topology import topology
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.inputs import Report
+    from cbnet.lab.bench.bench_input import Report
     from cbnet.lab.bench.network.run_result import RunResult
     from cbnet.lab.bench.network.throughput import NetworkPlan
 

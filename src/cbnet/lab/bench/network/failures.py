@@ -31,7 +31,7 @@ from cbnet.network.link.counters import drops
 from cbnet.topology import Graph, bridges, topology
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.inputs import Report
+    from cbnet.lab.bench.bench_input import Report
     from cbnet.lab.bench.network.delivery_check import Counts
     from cbnet.lab.bench.network.load_processes import Came
     from cbnet.lab.bench.network.throughput import NetworkPlan

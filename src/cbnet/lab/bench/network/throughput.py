@@ -23,7 +23,7 @@ from cbnet.network.link.counters import Event
 from cbnet.topology import topology
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.inputs import Report
+    from cbnet.lab.bench.bench_input import Report
     from cbnet.lab.bench.network.load_processes import LoadProcesses
     from cbnet.topology import Graph
 

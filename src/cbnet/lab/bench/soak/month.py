@@ -26,7 +26,7 @@ from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.topology import Graph, topology
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.inputs import Report
+    from cbnet.lab.bench.bench_input import Report
 
 LIMIT = 9.0  # seconds: what is silent is given up after 3.5, on either side; dialled again; then records flow
 _MOST_WAITS = 20  # times of `LIMIT`, in the end

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.process_times import Used, used_by
+from cbnet.lab.bench.cpu import ProcessTreeTime, process_tree_time
 from cbnet.matching import Table
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
@@ -87,15 +87,15 @@ def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
         columns=_columns(records),
         note=tallies.note,
     )
-    before, start = used_by(java), perf_counter()
+    before, start = process_tree_time(java), perf_counter()
     matched.write.format("noop").mode("overwrite").save()
-    seconds, used = perf_counter() - start, used_by(java) - before
+    seconds, used = perf_counter() - start, process_tree_time(java) - before
     return _pass(tallies, seconds, used)
 
 
-def _pass(tallies: Tallies, seconds: float, used: Used) -> Pass:
+def _pass(tallies: Tallies, seconds: float, used: ProcessTreeTime) -> Pass:
     tally = tallies.total()
-    return Pass(tally.records, tally.matches, seconds, used.own, used.started, tally.encode_s, tally.match_s)
+    return Pass(tally.records, tally.matches, seconds, used.own, used.descendants, tally.encode_s, tally.match_s)
 
 
 def bare_pass(records: Path, table: Table[int]) -> Pass:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
@@ -89,7 +89,7 @@ def _answers(parameters: Parameters, context: Context) -> Iterator[Row]:
         mix = Forwarding2001(
             N=parameters.messages, F=parameters.filters, I=1 + number % 7, A=10, seed=context.seed + number
         )
-        given = make(mix, lambda _: None)
+        given = bench_input(mix, lambda _: None)
         contest = Contest(given, _WAYS)
         predicates = Oracle(given.filters).all_predicates()
         right = [sorted(reference.match(predicates, Message.from_dict(members))) for members in given.members]

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, where
 from cbnet.lab.experiments.experiment import Context, Experiment, Tables
@@ -54,7 +54,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         mix = Forwarding2001(
             N=parameters.messages, F=filters, I=interfaces, A=names, dictionary=dictionary(context), seed=context.seed
         )
-        contest = Contest(make(mix, lambda _: None), (PIVOT, COUNTING))
+        contest = Contest(bench_input(mix, lambda _: None), (PIVOT, COUNTING))
         counts = np.diff(contest.checked()[0].answer.offsets)
         rows += [
             {"names": names, "filters": filters, "interfaces": interfaces, "matched": matched, "messages": messages}

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import Given, make
+from cbnet.lab.bench.bench_input import BenchInput, bench_input
 from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.bench.timing import passes
 from cbnet.lab.experiments.claim import Finding
@@ -61,7 +61,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     for done, filters in enumerate(parameters.filters):
         context.progress(done, len(parameters.filters) + 1, f"{filters:,} filters")
         for interfaces in parameters.interfaces:
-            given = make(_mix(parameters, filters, interfaces, context), lambda _: None)
+            given = bench_input(_mix(parameters, filters, interfaces, context), lambda _: None)
             short += Contest(given, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
         disjoint += _single(with_strangers(given, 0), parameters)  # of the most interfaces
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
@@ -76,7 +76,7 @@ def _mix(parameters: Parameters, filters: int, interfaces: int, context: Context
     )  # fmt: skip
 
 
-def _single(given: Given, parameters: Parameters) -> list[Row]:
+def _single(given: BenchInput, parameters: Parameters) -> list[Row]:
     """Return the times of messages one by one, so that the search for their names counts; and what they touch."""
     contest = Contest(given, (COUNTING, PIVOT))
     return [
@@ -89,7 +89,7 @@ def _single(given: Given, parameters: Parameters) -> list[Row]:
     ]  # fmt: skip
 
 
-def _pass(compiled: Compiled, given: Given) -> float:
+def _pass(compiled: Compiled, given: BenchInput) -> float:
     """Return the seconds of a message, the best of some passes."""
     run = passes(lambda: [compiled.match(members) for members in given.members] and None)
     return min(run(1) for _ in range(_PASSES)) / len(given.members)
@@ -98,7 +98,7 @@ def _pass(compiled: Compiled, given: Given) -> float:
 def _common(parameters: Parameters, context: Context) -> list[Row]:
     """Return the times by index and by scan of messages with 10 attributes, by names in common."""
     mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1], context), AN=(10, 10))
-    given = make(mix, lambda _: None)
+    given = bench_input(mix, lambda _: None)
     predicates = Oracle(given.filters).all_predicates()
     contest = Contest(given, (COUNTING, PIVOT))
     rows: list[Row] = []

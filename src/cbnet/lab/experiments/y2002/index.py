@@ -9,7 +9,7 @@ from math import log2
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
 from cbnet.lab.experiments.experiment import Context, Experiment, Tables
@@ -97,7 +97,7 @@ def _united(parameters: Parameters, context: Context) -> Iterator[Row]:
     mix = Forwarding2002(
         M=parameters.messages, F=parameters.filters, I=None, dictionary=dictionary(context), seed=context.seed
     )
-    given = make(mix, lambda _: None)
+    given = bench_input(mix, lambda _: None)
     compiled = Compiled.build(given.columns, "counting", reduce=False)
     for name, matcher in (("one", compiled.index), ("one for each operator", _apart(compiled, given.columns))):
         offsets, targets, work = matcher.index.match_batch(compiled.encode(given.members), 0, len(given.members), 0)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, summary, where
 from cbnet.lab.experiments.experiment import Context, Experiment, Tables
@@ -46,7 +46,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         mix = Forwarding2002(
             M=parameters.messages, F=filters, I=_INTERFACES, dictionary=dictionary(context), seed=context.seed
         )
-        contest = Contest(make(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
+        contest = Contest(bench_input(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
         times += contest.rows(parameters.turns, parameters.seconds)
         counts = np.diff(contest.match(PIVOT).answer.offsets).tolist()
         sizes = map(len, contest.given.members)

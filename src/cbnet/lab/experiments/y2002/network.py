@@ -16,7 +16,7 @@ from math import ceil, log
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import Given, make
+from cbnet.lab.bench.bench_input import BenchInput, bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, where
 from cbnet.lab.experiments.experiment import Context, Experiment, Tables
@@ -52,7 +52,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     mix = Forwarding2002(
         M=parameters.messages, F=destinations, I=None, dictionary=dictionary(context), seed=context.seed
     )
-    given = make(mix, lambda _: None)
+    given = bench_input(mix, lambda _: None)
     tables = [(_SERVER, 0, given)]
     tables.append((_ALL, 0, _split(given, np.arange(destinations) * parameters.interfaces // destinations)))
     tables += [(_ROUTER, level, _at(given, parameters, level)) for level in range(parameters.levels)]
@@ -64,14 +64,14 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"hops": as_table(hops), "times": as_table(rows)}
 
 
-def _at(given: Given, parameters: Parameters, level: int) -> Given:
+def _at(given: BenchInput, parameters: Parameters, level: int) -> BenchInput:
     """Return the table of the first router of a level: the root is level 0; all that is not below it is upward."""
     size = parameters.interfaces ** (parameters.levels - level)  # destinations below it
     below = np.arange(len(given.columns)) * parameters.interfaces // size
     return _split(given, np.minimum(below, parameters.interfaces))
 
 
-def _split(given: Given, targets: np.ndarray) -> Given:
+def _split(given: BenchInput, targets: np.ndarray) -> BenchInput:
     """Return the same filters with other interfaces."""
     columns = given.columns
     owners = targets.astype(columns.targets.dtype)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Context, Experiment, Tables
@@ -41,7 +41,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     mix = Forwarding2002(
         M=parameters.messages, F=parameters.filters, I=None, dictionary=dictionary(context), seed=context.seed
     )
-    contest = Contest(make(mix, lambda _: None), (COUNTING,))
+    contest = Contest(bench_input(mix, lambda _: None), (COUNTING,))
     compiled = contest.compiled["counting"]
     batch, _kept = encode_batch(contest.given.messages, compiled.symbols)
     index = compiled.index.index
@@ -61,7 +61,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
 def _work(parameters: Parameters, context: Context) -> list[Row]:
     """Return for 0 rounds the counters that the engine moves, and the constraints that hold, counted one by one."""
     mix = Forwarding2002(M=20, F=parameters.counted, I=None, names=20, seed=context.seed)
-    given = make(mix, lambda _: None)
+    given = bench_input(mix, lambda _: None)
     contest = Contest(given, (COUNTING,))
     index = contest.compiled["counting"].index.index
     batch, _kept = encode_batch(given.messages, contest.compiled["counting"].symbols)

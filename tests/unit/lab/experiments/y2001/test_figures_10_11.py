@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.experiments.experiment import Context
 from cbnet.lab.experiments.y2001.figures_10_11 import EXPERIMENT, Parameters
@@ -13,7 +13,7 @@ TINY = Parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), mes
 
 def test_the_counts_are_those_of_the_reference():
     rows = EXPERIMENT.run(TINY, Context(seed=3))["matched"].to_pylist()
-    given = make(Forwarding2001(N=40, F=300, I=5, A=50, seed=3), lambda _: None)
+    given = bench_input(Forwarding2001(N=40, F=300, I=5, A=50, seed=3), lambda _: None)
     predicates = Oracle(given.filters).all_predicates()
     counts = [len(reference.match(predicates, Message.from_dict(members))) for members in given.members]
     assert {(row["matched"], row["messages"]) for row in rows if (row["names"], row["filters"]) == (50, 300)} == {

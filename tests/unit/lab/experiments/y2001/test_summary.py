@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.experiment import Context
 from cbnet.lab.experiments.unknown_attributes import with_strangers
 from cbnet.lab.experiments.y2001.summary import EXPERIMENT, Parameters
@@ -12,7 +12,7 @@ TINY = Parameters((100, 200), scanned=50, common=(0, 3, 10), interfaces=(2,), me
 
 @pytest.mark.parametrize("kept", [0, 2, 10])
 def test_so_many_attributes_keep_their_names_and_all_their_values(kept):
-    given = make(Forwarding2001(N=30, F=50, I=2, A=20), lambda _: None)
+    given = bench_input(Forwarding2001(N=30, F=50, I=2, A=20), lambda _: None)
     for before, after in zip(given.members, with_strangers(given, kept).members, strict=True):
         assert sum(name in before for name in after) == min(kept, len(before))
         assert {name.split(": ")[-1]: value for name, value in after.items()} == before

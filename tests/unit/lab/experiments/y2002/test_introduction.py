@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.experiments.experiment import Context
 from cbnet.lab.experiments.y2002.introduction import EXPERIMENT, Parameters
@@ -13,7 +13,7 @@ TINY = Parameters((400,), common=(18, 1, 0), messages=20, turns=2, seconds=0.0)
 
 def test_what_matches_is_what_the_reference_finds():
     tables = EXPERIMENT.run(TINY, Context(seed=2))
-    given = make(Forwarding2002(M=20, F=400, I=20, seed=2), lambda _: None)
+    given = bench_input(Forwarding2002(M=20, F=400, I=20, seed=2), lambda _: None)
     predicates = Oracle(given.filters).all_predicates()
     right = [len(reference.match(predicates, Message.from_dict(members))) for members in given.members]
     assert tables["matched"].column("matched").to_pylist() == right

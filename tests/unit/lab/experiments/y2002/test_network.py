@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.experiment import Context
 from cbnet.lab.experiments.y2002.network import EXPERIMENT, Parameters, _at
 from cbnet.lab.workload import Forwarding2002
@@ -15,7 +15,7 @@ TINY = Parameters(3, 3, messages=10, turns=2, seconds=0.0)
     [(0, [9, 9, 9]), (1, [3, 3, 3, 18]), (2, [1, 1, 1, 24])],  # the last interface of all but the root leads upward
 )
 def test_a_router_has_what_is_below_each_interface_and_all_else_upward(level, sizes):
-    given = make(Forwarding2002(M=5, F=27, I=None), lambda _: None)
+    given = bench_input(Forwarding2002(M=5, F=27, I=None), lambda _: None)
     own = _at(given, TINY, level)
     assert np.bincount(own.columns.targets).tolist() == sizes
     assert own.filters["filter"].equals(given.filters["filter"])

@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from cbnet.lab.bench.inputs import make
+from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.experiment import Context
 from cbnet.lab.experiments.y2002.selectivity import EXPERIMENT, Parameters
 from cbnet.lab.workload import Forwarding2002
@@ -10,7 +10,7 @@ TINY = Parameters(300, messages=10, rounds=15, counted=50)
 
 def test_excluded_is_who_asks_for_one_of_the_ten_commonest_names_that_a_message_lacks():
     tables = EXPERIMENT.run(TINY, Context(seed=1))
-    given = make(Forwarding2002(M=10, F=300, I=None, seed=1), lambda _: None)
+    given = bench_input(Forwarding2002(M=10, F=300, I=None, seed=1), lambda _: None)
     names = [{each.name for each in given.columns.filter(place).constraints} for place in range(300)]
     asked = {name: {place for place, own in enumerate(names) if name in own} for name in set().union(*names)}
     sizes = sorted((len(own) for own in asked.values()), reverse=True)

@@ -1,4 +1,4 @@
-"""Given: what do all engines of a run get? The same filters and the same messages, in every form."""
+"""The input of a benchmark run: the same filters and messages for every engine, in every form."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Given:
-    """Filters and messages, made once."""
+class BenchInput:
+    """Filters and messages, generated once."""
 
     filters: pa.Table
     columns: Columns
-    read_s: float  # from filters to columns: a part of every build
+    read_s: float  # seconds from filters to columns: part of every build
     messages: pa.RecordBatch
     members: list[dict[str, Any]]  # of the messages, in JSON form
     texts: list[str]  # of the messages, as JSON
 
 
 def parameters_of(name: str, *, names: int | None, **sizes: Any) -> WorkloadParameters:
-    """Return the parameters of a mix, all as in its paper but for the sizes, and the number of names if given."""
+    """Return the parameters of a mix with these sizes, and with `names` attribute names unless None."""
     parameters = mix(name, **sizes)
     if names is None:
         return parameters
-    said = "A" if isinstance(parameters, Forwarding2001) else "names"
-    return cast("WorkloadParameters", replace(cast("Any", parameters), **{said: names}))
+    field = "A" if isinstance(parameters, Forwarding2001) else "names"
+    return cast("WorkloadParameters", replace(cast("Any", parameters), **{field: names}))
 
 
-def make(parameters: WorkloadParameters, report: Report) -> Given:
+def bench_input(parameters: WorkloadParameters, report: Report) -> BenchInput:
     """Generate filters and messages."""
     report("generating filters")
     table = filters(parameters)
@@ -51,4 +51,4 @@ def make(parameters: WorkloadParameters, report: Report) -> Given:
     start = perf_counter()
     columns = columns_from_arrow(table)
     read_s = perf_counter() - start
-    return Given(table, columns, read_s, batch, members, [json.dumps(message) for message in members])
+    return BenchInput(table, columns, read_s, batch, members, [json.dumps(message) for message in members])

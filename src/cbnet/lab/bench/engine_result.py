@@ -1,4 +1,4 @@
-"""Result: what was measured of one engine? The members of a JSON object, in their order."""
+"""Measurements of one engine, in the order of their JSON members."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Result:
-    """What was measured of an engine; None where the engine has no such thing."""
+class EngineResult:
+    """Measurements of an engine; None where one does not apply."""
 
     engine: str
     filters: int
     interfaces: int
     constraints: int
     build_s: float  # from an Arrow table
-    bytes_per_constraint: float | None  # of the file, with no filter left out
+    bytes_per_constraint: float | None  # of the file, without reduction
     us_single: float  # all times are per message
     us_batch: float | None
     us_batch_2threads: float | None
@@ -24,8 +24,8 @@ class Result:
     matched: float  # interfaces per message
     equal: bool
     speedup_2threads: float | None = None  # of the batch, over one thread
-    speedup_2processes: float | None = None  # of the same work, over one process: what the machine can give
-    differences: tuple[str, ...] = ()  # with whom; empty if equal
+    speedup_2processes: float | None = None  # of the same work, over one process: the upper bound
+    differences: tuple[str, ...] = ()  # what disagrees; empty if equal
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
