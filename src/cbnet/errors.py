@@ -7,6 +7,7 @@
         ├── ValueDomainError              a name or value that no message may hold
         ├── MessageFormatError            the JSON form of a message or of a predicate
         ├── LimitError                    larger than a stated limit
+        ├── UnknownInterfaceError         (also KeyError) a key that is not an interface of the table
         ├── TableFileError                a compiled table that is not whole, not one, or not of this version
         └── FileError                     all the mistakes of one file, together
 
@@ -117,6 +118,10 @@ class LimitError(InputError):
         super().__init__(f"{what}: {count:,} is over the limit of {limit:,}", hint=hint)
         self.count = count
         self.limit = limit
+
+
+class UnknownInterfaceError(InputError, KeyError):
+    """A key that is not an interface of a table."""
 
 
 class TableFileError(InputError):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from cbnet._kernels.message_encoding import Batch, Symbols, fill_slots
 from cbnet.errors import InputError, TableFileError
@@ -19,6 +20,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_sets import check_tags_only
+from cbnet.matching.storage.arrow_messages import encode_batch, record_batches
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.storage.reduction import reduced
@@ -57,7 +59,7 @@ class Compiled:
         *,
         reduce: bool = True,
         labelled: bool = True,
-        sample: Sequence[Mapping[str, Any]] = (),
+        sample: Sequence[Message | Mapping[str, Any]] = (),
     ) -> Compiled:
         """Compile filters for an engine; `reduce` leaves out those that another of their interface covers.
 
@@ -73,7 +75,7 @@ class Compiled:
         slots = np.zeros(1 << max(1, int(len(symbols) / _FULLEST).bit_length()), np.uint32)
         fill_slots(symbols.data, symbols.offsets, columns.names, slots)
         arrays = {
-            **builder.build(kept, report, sample),
+            **builder.build(kept, report, _checked(sample, "sample message")),
             **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
             **labels_to_arrays(columns.interfaces if labelled else ()),
@@ -138,18 +140,33 @@ class Compiled:
 
     def _encode_checked(self, messages: Sequence[Any], number: int) -> Batch:
         """Encode messages of which one is not plain; if it is wrong, say which."""
-        checked = []
-        for place, message in enumerate(messages, 1):
-            try:
-                checked.append(Message.of(message).to_dict())
-            except InputError as error:
-                raise InputError(f"message {place}: {error.problem}", hint=error.hint) from None
+        checked = _checked(messages, "message")
         if not all(type(value) in (str, int, float, bool, list) for value in checked[number - 1].values()):
             raise InputError(f"message {number} cannot be encoded")
         batch = Batch()
         for members in checked:
             batch.add(self.symbols, members)
         return batch
+
+    def match_arrow(self, messages: object, threads: int = 1) -> pa.RecordBatch:
+        """Match Arrow rows; return `row` (int64, from 0) and `interface`, sorted by both."""
+        rows, targets, first = [np.empty(0, np.int64)], [np.empty(0, np.uint32)], 0
+        for batch in record_batches(messages):
+            encoded, kept = encode_batch(batch, self.symbols, first)
+            offsets, found, _ = self.match_batch(encoded, threads)
+            del kept
+            rows.append(np.repeat(np.arange(first, first + len(encoded)), np.diff(offsets)))
+            targets.append(found)
+            first += len(encoded)
+        interfaces = self._interface_array().take(pa.array(np.concatenate(targets)))
+        return pa.RecordBatch.from_arrays([pa.array(np.concatenate(rows)), interfaces], ["row", "interface"])
+
+    def _interface_array(self) -> pa.Array:
+        """Return the interfaces by target: int64, or strings; ints beside strings become strings."""
+        ints = self.arrays["label_ints"]
+        if len(ints) == self.about["interfaces"]:
+            return pa.array(ints)
+        return pa.array([str(label) for label in self.labels], pa.string())
 
     def match_batch(self, batch: Batch, threads: int = 1) -> tuple[Array, Array, int]:
         """Return where each message's targets begin, the targets, and how many postings were touched."""
@@ -198,3 +215,14 @@ class Compiled:
 
 def _members(message: Message | dict[str, Any]) -> dict[str, Any]:
     return message if type(message) is dict else Message.of(message).to_dict()
+
+
+def _checked(messages: Sequence[Message | Mapping[str, Any]], noun: str) -> list[dict[str, Any]]:
+    """Return the JSON members of messages; an error names the message by its number, from 1."""
+    checked = []
+    for number, message in enumerate(messages, 1):
+        try:
+            checked.append(Message.of(message).to_dict())
+        except InputError as error:
+            raise InputError(f"{noun} {number}: {error.problem}", hint=error.hint) from None
+    return checked

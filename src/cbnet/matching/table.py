@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
-from cbnet.errors import InputError, ValueDomainError
+from cbnet.errors import InputError, UnknownInterfaceError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
@@ -39,11 +39,11 @@ def _silent(_: str) -> None:
 class Table(Generic[Key]):
     """An immutable forwarding table. Make one with `build`, `from_arrow` or `open`."""
 
-    def __init__(self, compiled: Compiled, given: Mapping[Key, Predicate] | None = None) -> None:
+    def __init__(self, compiled: Compiled, predicates: Mapping[Key, Predicate] | None = None) -> None:
         if isinstance(compiled, Mapping):
             raise InputError("a table is not made of predicates as they are", hint="use Table.build({…})")
         self._compiled = compiled
-        self._given = given  # the predicates as they were given, where the table was built from them
+        self._predicates = predicates  # where the table was built from them
 
     @classmethod
     def build(
@@ -52,7 +52,7 @@ class Table(Generic[Key]):
         *,
         engine: str = "pivot",
         reduce: bool = True,
-        sample: Sequence[Mapping[str, Any]] = (),
+        sample: Sequence[Message | Mapping[str, Any]] = (),
         report: Report = _silent,
     ) -> Table[Key]:
         """Make a table from the predicate, or the text of it, of each interface.
@@ -66,8 +66,8 @@ class Table(Generic[Key]):
 
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
-        given = {key: _predicate(checked_interface(key), said) for key, said in predicates.items()}
-        return cls(Compiled.build(columns_of(given), engine, report, reduce=reduce, sample=sample), given)
+        parsed = {key: _parse(checked_interface(key), predicate) for key, predicate in predicates.items()}
+        return cls(Compiled.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample), parsed)
 
     @classmethod
     def from_arrow(
@@ -76,7 +76,7 @@ class Table(Generic[Key]):
         *,
         engine: str = "pivot",
         reduce: bool = True,
-        sample: Sequence[Mapping[str, Any]] = (),
+        sample: Sequence[Message | Mapping[str, Any]] = (),
         report: Report = _silent,
     ) -> Table[Any]:
         """Make a table from an Arrow table with one row per constraint; see `arrow_filters`."""
@@ -112,30 +112,37 @@ class Table(Generic[Key]):
         found = [labels[target] for target in targets.tolist()]
         return cast("list[list[Key]]", [found[a:b] for a, b in pairwise(offsets)])
 
-    def match_arrow(self, batch: pa.RecordBatch, *, threads: int = 1) -> pa.RecordBatch:
-        """Return the columns `row` and `interface`, for every row of messages and each of its interfaces.
+    def match_arrow(self, batch: pa.RecordBatch | pa.Table | Any, *, threads: int = 1) -> pa.RecordBatch:
+        """Return the columns `row` and `interface`: one row per message and interface that it goes to.
 
-        A column per attribute, null where it is absent; a list-of-strings column "#" for the tags.
+        batch: a column per attribute, null where it is absent; a list-of-strings column "#" for the tags. A
+        record batch, a table, or any object that exports Arrow, such as a pandas or Polars data frame.
         """
-        from cbnet.matching.arrow_matches import matches_as_arrow
-
-        return matches_as_arrow(self._compiled, batch, threads)
+        return self._compiled.match_arrow(batch, threads)
 
     def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
         """Say why the message goes to the interface, or what kept it from going there."""
         return explain(Message.of(message), interface, self[interface])
 
     def __getitem__(self, interface: Key) -> Predicate:
-        checked_interface(interface)  # True and 1.0 are no interfaces, although they equal 1
-        if self._given is not None and interface in self._given:
-            return self._given[interface]
+        """Return the predicate of an interface; raise UnknownInterfaceError, also a KeyError, if there is none."""
         labels = self._compiled.labels
+        try:
+            checked_interface(interface)  # True and 1.0 are not interfaces, although they equal 1
+        except InputError as error:
+            raise UnknownInterfaceError(error.problem, hint=error.hint) from None
+        if self._predicates is not None and interface in self._predicates:
+            return self._predicates[interface]
         if interface not in labels:
-            known = ", ".join(repr(known) for known in labels[:5])
-            raise InputError(f"no interface {interface!r} in the table", hint=f"it has {known or 'none'} …")
+            first = ", ".join(repr(label) for label in labels[:5])
+            raise UnknownInterfaceError(f"no interface {interface!r} in the table", hint=f"it has {first or 'none'} …")
         columns = self._compiled.columns
-        places = (columns.targets == labels.index(interface)).nonzero()[0]
-        return Predicate(columns.filter(place) for place in places)
+        rows = (columns.targets == labels.index(interface)).nonzero()[0]
+        return Predicate(columns.filter(row) for row in rows)
+
+    def __contains__(self, interface: object) -> bool:
+        is_key = isinstance(interface, str | int) and not isinstance(interface, bool)
+        return is_key and interface in self._compiled.labels
 
     def __iter__(self) -> Iterator[Key]:
         return iter(cast("list[Key]", self._compiled.labels))
@@ -157,8 +164,8 @@ def checked_interface(interface: object) -> Interface:
     raise ValueDomainError(f"{written} cannot be an interface", hint="use a string or a 64-bit int")
 
 
-def _predicate(interface: Interface, said: PredicateLike) -> Predicate:
+def _parse(interface: Interface, predicate: PredicateLike) -> Predicate:
     try:
-        return as_predicate(said)
+        return as_predicate(predicate)
     except InputError as error:
         raise error.at(file=f"interface {interface!r}") from None

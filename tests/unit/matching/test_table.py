@@ -91,9 +91,44 @@ def test_a_message_that_is_wrong_says_so_by_every_path(message):
 def test_only_strings_and_ints_are_interfaces(wrong):
     table = Table.build({1: "x = 1"})
     live = LiveTable(table)
-    for ask in (lambda: table[wrong], lambda: live.add(wrong, parse_filter("x = 2")), lambda: live.filters(wrong)):
-        with pytest.raises(ValueError, match="cannot be an interface"):
-            ask()
+    for call in (lambda: table[wrong], lambda: live.add(wrong, parse_filter("x = 2")), lambda: live.filters(wrong)):
+        with pytest.raises(InputError, match="cannot be an interface"):
+            call()
+
+
+@pytest.mark.parametrize("key", [True, 1.0, None, "1", 2])
+def test_a_key_that_is_not_an_interface_of_the_table_is_a_key_error(key, tmp_path):
+    table = Table.build({1: "x = 1"})
+    table.save(tmp_path / "table.cbt")
+    for each in (table, Table.open(tmp_path / "table.cbt")):
+        assert str(each[1]) == "x = 1"
+        assert 1 in each
+        assert key not in each
+        with pytest.raises(KeyError):
+            each[key]
+
+
+@pytest.mark.parametrize("engine", ["pivot", "counting", "tags", "bloom"])
+def test_samples_are_messages_or_dicts(engine):
+    messages = [{"x": 1, "#": ["a", "b"]}, {"#": ["a"]}]
+    for sample in (messages, [Message.of(message) for message in messages]):
+        table = Table.build({1: "#a", 2: "#a and #b"}, engine=engine, sample=sample)
+        assert table.match({"#": ["a", "b"]}) == [1, 2]
+
+
+@pytest.mark.parametrize("engine", ["pivot", "counting", "tags", "bloom"])
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"x": float("nan")}, "sample message 2: x: NaN is not a value"),
+        ({"x": None}, "sample message 2: x: null is not a value"),
+        ({"#": "sale"}, "sample message 2: the tags must be a list of strings"),
+        ("x = 1", "sample message 2: 'x = 1' is not a message"),
+    ],
+)
+def test_a_sample_that_is_not_a_message_is_refused(engine, wrong, problem):
+    with pytest.raises(InputError, match=problem):
+        Table.build({1: "#a"}, engine=engine, sample=[{"x": 1}, wrong])
 
 
 def test_a_table_of_bare_predicates_says_how_to_build_one():
