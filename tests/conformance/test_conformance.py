@@ -1,4 +1,4 @@
-"""The cases of the data files, over everything that gives an answer to them."""
+"""The cases of the data files, run over every engine and matcher."""
 
 import tomllib
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 from cbnet import Table, counterexample, covers, parse
 from cbnet.errors import PredicateSyntaxError
 from cbnet.language.syntax.json_form import message_from_json
+from cbnet.matching import LiveTable, reference
+from cbnet.matching.engines.registry import ENGINES, TAG_ENGINES
 
 
 def cases(name):
@@ -25,13 +27,62 @@ def test_covering(case):
     assert not (case["covers"] and message)
 
 
-@pytest.mark.parametrize("case", cases("matching"))
-def test_matching(case):
+def match_with_reference(predicates, message):
+    return reference.match(predicates, message)
+
+
+def match_with_engine(engine):
+    return lambda predicates, message: Table.build(predicates, engine=engine).match(message)
+
+
+def match_with_live_base(predicates, message):
+    return LiveTable(Table.build(predicates)).match(message)
+
+
+def match_with_live_additions(predicates, message):
+    table = LiveTable(Table.build(dict.fromkeys(predicates, "false")))
+    for interface, predicate in predicates.items():
+        for filter in predicate.filters:
+            table.add(interface, filter)
+    return table.match(message)
+
+
+MATCHERS = {
+    "reference": match_with_reference,
+    **{engine: match_with_engine(engine) for engine in (*ENGINES, *TAG_ENGINES)},
+    "live base": match_with_live_base,
+    "live additions": match_with_live_additions,
+}
+
+
+def has_only_tags(predicate):
+    return not any(filter.constraints for filter in predicate.filters)
+
+
+def matching_cases(matcher):
+    tags_only = matcher in TAG_ENGINES
+    return [case for case in cases("matching") if not tags_only or has_only_tags(parse(case.values[0]["predicate"]))]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "case"),
+    [
+        pytest.param(matcher, case.values[0], id=f"{matcher}-{case.id}")
+        for matcher in MATCHERS
+        for case in matching_cases(matcher)
+    ],
+)
+def test_matching(matcher, case):
     message = message_from_json(case["message"])
-    table = Table.build({"case": case["predicate"], "everything": "true", "nothing": "false"})
+    predicates = {"case": parse(case["predicate"]), "everything": parse("true"), "nothing": parse("false")}
     expected = ["case", "everything"] if case["matches"] else ["everything"]
-    assert table.match(message) == expected, case["reason"]
-    assert table.explain(message, "case").matched == case["matches"]
+    assert MATCHERS[matcher](predicates, message) == expected, case["reason"]
+
+
+@pytest.mark.parametrize("case", cases("matching"))
+def test_explanations_agree_with_matching(case):
+    table = Table.build({"case": case["predicate"]})
+    assert table.explain(message_from_json(case["message"]), "case").matched == case["matches"]
 
 
 @pytest.mark.parametrize("case", cases("bad_predicates"))
@@ -50,3 +101,5 @@ def test_there_are_enough_cases_of_both_answers():
     assert len(matching) >= 100
     assert 0.3 < sum(covering) / len(covering) < 0.7
     assert 0.3 < sum(matching) / len(matching) < 0.7
+    for engine in TAG_ENGINES:
+        assert {case.values[0]["matches"] for case in matching_cases(engine)} == {True, False}

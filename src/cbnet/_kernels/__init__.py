@@ -1,5 +1,13 @@
-"""The compiled hot loops, over flat arrays: which lines must run at C speed?
+"""Compiled inner loops over flat arrays.
 
-A kernel knows nothing of cbnet. Its caller validates the input once; a kernel never raises and
-never sees bad input. Each has a plain Python twin in the package that owns the concept.
+A kernel imports nothing of cbnet but other kernels. Its caller validates the input; a message that is not
+plain and valid is reported by a return value. A kernel raises ValueError where the arrays of a table file
+do not fit together, ValueError where an output array is too small, UnicodeEncodeError for a string with half
+of a surrogate pair, and MemoryError. Each kernel has a plain Python twin in the package that owns the concept.
+
+    pivot_     the pivot engine            set_     minimal sets and the trie of sets
+    counting_  the counting engine         tree_    shortest-path trees
+    tag_       the tag and Bloom engines   reduce_  covered filters
+
+Shared: arrays, message_encoding, constant_pool, target_set, word_rows, test_codes.
 """

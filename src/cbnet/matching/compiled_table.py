@@ -21,6 +21,7 @@ from cbnet.language.message import Message
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_sets import check_tags_only
 from cbnet.matching.storage.arrow_messages import encode_batch, record_batches
+from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.storage.reduction import reduced
@@ -191,6 +192,11 @@ class Compiled:
             offsets = np.concatenate([offsets, offsets[-1] + self.arrays["covered_offsets"][1:].astype(np.int64)])
             words = np.concatenate([words, self.arrays["covered_words"]])
         return self._columns(targets, offsets, words)
+
+    def has_test(self, test: Test) -> bool:
+        """Return whether a filter of this pivot table has a test."""
+        covered = self.arrays.get("covered_words", np.empty(0, np.uint64)) >> np.uint64(TEST_SHIFT) & np.uint64(63)
+        return bool((self.arrays["tested"] & np.uint32(1 << test)).any() or (covered == np.uint64(test)).any())
 
     def decoded(self, words: Sequence[int]) -> Filter:
         """Return the filter that some words of this table say."""

@@ -30,8 +30,10 @@ from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching.compiled_table import Compiled
 from cbnet.matching.level import Level
 from cbnet.matching.memtable import Item, Recent
+from cbnet.matching.spellings import Spellings, filters_by_tests
+from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.columns import columns_of_encoded
-from cbnet.matching.storage.filter_code import Tests, decode_filter, encode_filter
+from cbnet.matching.storage.filter_code import Tests, encode_filter
 from cbnet.matching.storage.merge import joined
 from cbnet.matching.table import Key, Table, checked_interface
 
@@ -62,12 +64,17 @@ class LiveTable(Generic[Key]):
         self._labels: list[Key] = list(base)
         self._targets = {label: target for target, label in enumerate(self._labels)}
         self._state = _State((Level(base._compiled),), (Recent(),))
+        self._spellings = Spellings()
         self._lock = threading.RLock()
         self._compiled_hashes: set[int] = set()  # of filters that may be in a level
         self._log: list[Item] | None = None  # removals since a merge began
         self._merger: threading.Thread | None = None
         self._merge_error: BaseException | None = None
         self.merges = 0
+        if base._predicates is not None and base._compiled.has_test(Test.BOOL_EQ):
+            for target, predicate in enumerate(base._predicates.values()):
+                for tests, filters in filters_by_tests(predicate.filters).items():
+                    self._spellings.replace((target, tests), filters)
 
     # --- matching
 
@@ -96,32 +103,37 @@ class LiveTable(Generic[Key]):
         tests = encode_filter(filter)
         with self._lock:
             item = (self._target(interface), tests)
-            if self._contains(item):
-                return False
-            self._state.recents[-1].add(item)
-            self._start_merging()
-            return True
+            is_new = not self._contains(item)
+            if is_new:
+                self._state.recents[-1].add(item)
+                self._start_merging()
+            return self._spellings.add(item, filter, is_new=is_new)
 
     def remove(self, interface: Key, filter: Filter) -> bool:
         """Remove a filter from the predicate of an interface; return whether it was there."""
         tests = encode_filter(filter)
         with self._lock:
             target = self._known_target(interface)
-            was_there = target is not None and self._remove(self._state, (target, tests))
+            if target is None:
+                return False
+            others = self._spellings.remove((target, tests), filter)
+            was_there = others is not None and (len(others) > 0 or self._remove(self._state, (target, tests)))
             self._start_merging()
             return was_there
 
     def replace(self, interface: Key, predicate: PredicateLike) -> None:
         """Give an interface another predicate; no reader sees only a part of the change."""
-        wanted = set(map(encode_filter, as_predicate(predicate).filters))
+        wanted = filters_by_tests(as_predicate(predicate).filters)
         with self._lock:
             target = self._target(interface)
             present = set(self._filters(target))
             state = self._state.copy()
-            for tests in wanted - present:
+            for tests in wanted.keys() - present:
                 state.recents[-1].add((target, tests))
-            for tests in present - wanted:
+            for tests in present - wanted.keys():
                 self._remove(state, (target, tests))
+            for tests in present | wanted.keys():
+                self._spellings.replace((target, tests), wanted.get(tests, ()))
             self._state = state
             self._start_merging()
 
@@ -129,7 +141,9 @@ class LiveTable(Generic[Key]):
         """Return the filters of an interface."""
         with self._lock:
             target = self._known_target(interface)
-            return set() if target is None else set(map(decode_filter, self._filters(target)))
+            if target is None:
+                return set()
+            return {filter for tests in self._filters(target) for filter in self._spellings.filters((target, tests))}
 
     def snapshot(self) -> Table[Key]:
         """Return the table as it is now, compiled anew from its filters."""
