@@ -1,9 +1,10 @@
 """Compiled inner loops over flat arrays.
 
 A kernel imports nothing of cbnet but other kernels. Its caller validates the input; a message that is not
-plain and valid is reported by a return value. A kernel raises ValueError where the arrays of a table file
-do not fit together, ValueError where an output array is too small, UnicodeEncodeError for a string with half
-of a surrogate pair, and MemoryError. Each kernel has a plain Python twin in the package that owns the concept.
+plain and valid is reported by a return value. A kernel raises KeyError or ValueError where the arrays
+of a table file are missing or do not fit together, ValueError for an output array that is too small,
+UnicodeEncodeError for half of a surrogate pair, and MemoryError. Each kernel has a plain Python twin in the
+package that owns the concept.
 
     pivot_     the pivot engine            set_     minimal sets and the trie of sets
     counting_  the counting engine         tree_    shortest-path trees

@@ -61,7 +61,4 @@ def filters_by_tests(filters: Iterable[Filter]) -> dict[Tests, list[Filter]]:
 
 
 def _negates_bool(filter: Filter) -> bool:
-    for constraint in filter.constraints:
-        if constraint.op is Op.NE and isinstance(constraint.value, bool):
-            return True
-    return False
+    return any(constraint.op is Op.NE and isinstance(constraint.value, bool) for constraint in filter.constraints)
