@@ -29,7 +29,7 @@ def record_batches(messages: object) -> list[pa.RecordBatch]:
         return [messages]
     try:
         if hasattr(messages, "__arrow_c_stream__"):
-            return pa.table(messages).to_batches()
+            return list(pa.table(messages).to_batches())
         if hasattr(messages, "__arrow_c_array__"):
             return [pa.record_batch(messages)]
     except (pa.ArrowException, ValueError, TypeError) as error:
@@ -71,7 +71,7 @@ def _kind(name: str, type: pa.DataType) -> str:
 
 
 def _is_text(type: pa.DataType) -> bool:
-    return pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type)
+    return type in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _is_tags(type: pa.DataType) -> bool:
