@@ -21,11 +21,11 @@ from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.routing.multitree.sides import Sides, lengths_on_tree
 from cbnet.routing.simulate.pull import pull
 from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
-from cbnet.routing.sizing.descriptor_sets import Descriptors
-from cbnet.routing.sizing.edge_entries import EdgeEntries
-from cbnet.routing.sizing.lowest_common_ancestor import Joins
+from cbnet.routing.sizing.descriptor_sets import DescriptorSets
+from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.predicate_fibs import PredicateFibs
 from cbnet.topology import shortest_path_tree, shortest_path_trees
+from cbnet.topology.trees.common_ancestors import CommonAncestors
 
 
 @st.composite
@@ -188,18 +188,18 @@ def test_sides_are_what_is_left_when_a_link_is_cut(graph, data):
 
 @settings(max_examples=150)
 @given(graphs(), st.data())
-def test_lengths_and_joins_are_those_of_the_ways(graph, data):
+def test_lengths_and_common_ancestors_follow_from_the_paths(graph, data):
     tree = shortest_path_tree(graph, data.draw(st.integers(0, len(graph) - 1)))
     everybody = np.arange(len(graph), dtype=np.int32)
-    joins = Joins(tree)
+    ancestors = CommonAncestors.of(tree)
     for u in range(len(graph)):
         ways = [way(tree, u, x) for x in range(len(graph))]
         expected = [sum(graph.weight(*pair) for pair in pairwise(each)) for each in ways]
         assert lengths_on_tree(tree, u, everybody).tolist() == expected
         for x, each in enumerate(ways):
             first, second = sorted((int(tree.positions[u]), int(tree.positions[x])))
-            (place,) = joins.places(np.array([first]), np.array([second]))
-            assert tree.preorder[place] == min(each, key=lambda node: tree.hops[node])
+            (position,) = ancestors.of_pairs(np.array([first]), np.array([second]))
+            assert tree.preorder[position] == min(each, key=lambda node: tree.hops[node])
 
 
 @settings(max_examples=150)
@@ -292,7 +292,7 @@ def registered(draw):
 
 def both_ways(said):
     graph, roots, owned = said
-    descriptors = Descriptors(np.array([x for x, _ in owned], dtype=np.int32), pa.array([tags for _, tags in owned]))
+    descriptors = DescriptorSets(np.array([x for x, _ in owned], dtype=np.int32), pa.array([tags for _, tags in owned]))
     predicates = {}
     for x, tags in owned:
         predicates.setdefault(x, []).append(Descriptor(tags))
@@ -349,7 +349,7 @@ def test_arrays_of_descriptors_fold_to_the_table_that_predicates_fold_to(said):
 def test_the_entries_of_all_edges_are_those_of_the_tables(said):
     fast, _ = both_ways(said)
     for number, tree in enumerate(fast.trees):
-        counted = EdgeEntries.of(tree, fast.descriptors)
+        counted = EdgeCounts.of_minimal(tree, fast.descriptors)
         kept = [fast.kept(u, number) for u in range(len(said[0]))]
         assert counted.at_routers().tolist() == [sum(map(len, each.values())) for each in kept]
         for u, own in enumerate(kept):

@@ -67,8 +67,8 @@ GROUPED = _of(group="int", tags="ints", trees="long")
 ANSWERS = _of(group="int", tags="ints", trees="long", covered="long")
 
 # Inside `tree_counts`: places are those of the preorder of a tree.
-TOPS = _of(tags="ints", places="ints", tops="ints", first="int", last="int")
-MARKS = _of(place="int", below="long", above="long")
+TOPS = _of(tags="ints", positions="ints", tops="ints", first="int", last="int")
+MARKS = _of(position="int", below="long", above="long")
 
 OUTCOMES = _of(task="long", outcome="bytes")  # inside `tasks`
 

@@ -15,18 +15,18 @@ from cbnet.cli.console import counted, print_remark
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
-    from cbnet.routing.sizing.descriptor_sets import Descriptors
+    from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 
 _COLUMN = "tags"
 _HINT = "write a head such as user, item, tags, with tabs between"
 
 
-def spread_descriptors(path: Path, nodes: int, seed: int) -> Descriptors:
+def spread_descriptors(path: Path, nodes: int, seed: int) -> DescriptorSets:
     """Return the descriptors of a file, each at a random one of so many nodes."""
-    from cbnet.routing.sizing.descriptor_sets import Descriptors
+    from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 
     tags = read_tags(path)
-    return Descriptors(np.random.default_rng(seed).integers(nodes, size=len(tags), dtype=np.int32), tags)
+    return DescriptorSets(np.random.default_rng(seed).integers(nodes, size=len(tags), dtype=np.int32), tags)
 
 
 def read_tags(path: Path) -> pa.ListArray:

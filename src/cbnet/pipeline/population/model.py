@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.pipeline.tables.containment import first_equal
-from cbnet.pipeline.tables.tag_sets import Places, Tags, TagSets
+from cbnet.matching.minimal_sets import first_equal
+from cbnet.matching.storage.tag_sets import Numbers, Tags, TagSets
 
 _HALVINGS = 8
 _STEEPEST = 0.9  # of d: above, nearly every tag would be new
@@ -48,7 +48,7 @@ class Model:
     stride: int = 1  # between two new tags: the numbers between them belong to other models
 
     @cached_property
-    def counts(self) -> Places:
+    def counts(self) -> Numbers:
         """How many sets hold each tag: int64[tags]."""
         return np.bincount(self.sets.tags, minlength=1)
 
@@ -58,13 +58,13 @@ class Model:
         return self.sets.rows.astype(np.int32)
 
     @cached_property
-    def occurrences(self) -> tuple[Places, Tags]:
+    def occurrences(self) -> tuple[Numbers, Tags]:
         """Where each tag occurs in `sets.tags`, tag by tag, and where those of each begin."""
         places = np.argsort(self.sets.tags, kind="stable").astype(np.int32)
         return np.concatenate([[0], np.cumsum(self.counts)]), places
 
     @cached_property
-    def keys(self) -> Places:
+    def keys(self) -> Numbers:
         """Set and tag as one number, ascending: int64."""
         return pair_keys(self.owners, self.sets.tags)
 
@@ -84,7 +84,7 @@ class Model:
         return min(_STEEPEST, len(self.once) / self.vocabulary) if self.vocabulary else 0.0
 
 
-def pair_keys(sets: NDArray[np.integer], tags: Tags) -> Places:
+def pair_keys(sets: NDArray[np.integer], tags: Tags) -> Numbers:
     """Return pairs of a set and a tag as single numbers, in the same order."""
     return (sets.astype(np.int64) << 32) | tags
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model
 from cbnet.pipeline.spark.shipped_arrays import Shipped, ship
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 
 def ship_model(spark: SparkSession, model: Model) -> Shipped:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from cbnet.matching.minimal_sets import minimal
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model, distinct_share
 from cbnet.pipeline.population.synthetic_sets import synthetic_rows
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 _RANKS = 1000  # the slope is that of the most popular tags: behind them, counts are ones and twos
 

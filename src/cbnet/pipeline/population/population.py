@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import InputError
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
 from cbnet.pipeline.population.model import Model
 from cbnet.pipeline.population.model_file import open_model, ship_model
@@ -35,7 +36,6 @@ from cbnet.pipeline.population.synthetic_sets import synthetic_rows
 from cbnet.pipeline.schemas import POPULATION, arrow_schema
 from cbnet.pipeline.spark.partitions import partitions_for
 from cbnet.pipeline.spark.shipped_arrays import Shipped
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 CLUSTERS = 2_500_000
 

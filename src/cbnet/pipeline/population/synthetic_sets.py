@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cbnet.matching.storage.tag_sets import Numbers, Tags, TagSets
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
 from cbnet.pipeline.population.model import Model, pair_keys
-from cbnet.pipeline.tables.tag_sets import Places, Tags, TagSets
 
 _ROWS, _TAGS, _TAIL = 0, 1, 2  # streams of random numbers
 _LAST_TAG = 2**31 - 1
@@ -29,7 +29,9 @@ def synthetic_rows(model: Model, seed: int, rows: NDArray[np.integer]) -> TagSet
     return _as_sets(len(rows), of_row, tags)
 
 
-def _mutated(model: Model, seed: int, rows: NDArray[np.integer], copied: Places, sets: TagSets, slots: Places) -> Tags:
+def _mutated(
+    model: Model, seed: int, rows: NDArray[np.integer], copied: Numbers, sets: TagSets, slots: Numbers
+) -> Tags:
     """Return the tags of the copied sets, some exchanged."""
     of_row, tags = sets.rows, sets.tags.copy()
     chance, *walk = words(seed, _TAGS, rows[of_row], slots)
@@ -45,7 +47,7 @@ def _mutated(model: Model, seed: int, rows: NDArray[np.integer], copied: Places,
     return tags
 
 
-def _holds(model: Model, sets: Places, tags: Tags) -> NDArray[np.bool_]:
+def _holds(model: Model, sets: Numbers, tags: Tags) -> NDArray[np.bool_]:
     wanted = pair_keys(sets, tags)
     places = np.searchsorted(model.keys, wanted)
     return np.asarray(model.keys[np.minimum(places, len(model.keys) - 1)] == wanted)
@@ -69,7 +71,7 @@ def _from_tail(model: Model, unit: NDArray[np.float64]) -> Tags:
     return tags
 
 
-def _as_sets(count: int, of_row: Places, tags: Tags) -> TagSets:
+def _as_sets(count: int, of_row: Numbers, tags: Tags) -> TagSets:
     """Return the tags of each row in order, and once."""
     keys = np.sort(pair_keys(of_row, tags))
     keys = keys[np.diff(keys, prepend=-1) != 0]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cbnet.errors import InputError
-from cbnet.pipeline.tables.tag_sets import TagSets
+from cbnet.matching.storage.tag_sets import TagSets
 
 _CONCENTRATION = 50  # drawn tags until which new ones are likely
 _MAX_TAGS = 30  # of a set

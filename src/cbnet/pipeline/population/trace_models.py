@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model, fit
 from cbnet.pipeline.population.synthetic_trace import synthetic_trace
 from cbnet.pipeline.schemas import DESCRIPTORS, arrow_schema
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 MAX_SETS = 500_000
 SYNTHETIC_SETS = 20_000  # of a synthetic trace

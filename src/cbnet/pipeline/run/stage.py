@@ -21,7 +21,7 @@ from cbnet.pipeline.population.users_per_as import first_clusters, users_by_clas
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.spark.results import Facts, Result, spark_path
 from cbnet.pipeline.tables.central_routers import most_central_routers
-from cbnet.pipeline.tables.tree_targets import Interfaces
+from cbnet.pipeline.tables.tree_targets import RouterInterfaces
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, topology
 
 
@@ -68,7 +68,7 @@ class Workplace:
     def check(self) -> None:
         """Find what is wrong with graph, users, root and routers before anything long is run."""
         assert len(self.first_clusters) == len(self.graph) + 1
-        Interfaces.of([self.tree], self.routers)
+        RouterInterfaces.of([self.tree], self.routers)
 
     @cached_property
     def graph(self) -> Graph:

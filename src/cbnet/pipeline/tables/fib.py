@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.tables.minimal_descriptors import minimal_descriptors
-from cbnet.pipeline.tables.tree_targets import Interfaces, Targets
+from cbnet.pipeline.tables.tree_targets import RouterInterfaces, Targets
 from cbnet.topology import Tree
 
 
@@ -28,7 +28,7 @@ def forwarding_tables(
     predicates: DataFrame, tree: Tree, routers: Sequence[int], *, number: int = 0, partitions: int | None = None
 ) -> DataFrame:
     """Return the tables of routers on a tree, which has this number: FIB. predicates: those of the nodes."""
-    interfaces = Interfaces.of([tree], routers)
+    interfaces = RouterInterfaces.of([tree], routers)
     kept = minimal_descriptors(predicates, interfaces.targets(), partitions)
     return _named(kept, interfaces).select(_tree(F.lit(number)), "router", "interface", "tags")
 
@@ -42,7 +42,7 @@ def folded_tables(
     A descriptor that is minimal behind an interface on some tree is there once, without a tree, if on every tree it or
     one that covers it is behind the interface; else once for each tree on which it is minimal.
     """
-    interfaces = Interfaces.of(trees, routers)
+    interfaces = RouterInterfaces.of(trees, routers)
     kept = minimal_descriptors(predicates, interfaces.targets(), partitions)
     everywhere = F.col("trees").bitwiseOR(F.col("covered")) == (1 << len(trees)) - 1
     left = F.col("trees").bitwiseAND(F.bitwise_not("covered"))
@@ -52,7 +52,7 @@ def folded_tables(
     return _named(folded, interfaces).select(_tree(F.col("tree")), "router", "interface", "tags")
 
 
-def _named(rows: DataFrame, interfaces: Interfaces) -> DataFrame:
+def _named(rows: DataFrame, interfaces: RouterInterfaces) -> DataFrame:
     """Return rows with `router` and `interface` for their `group`."""
     names = list(zip(range(len(interfaces)), interfaces.routers.tolist(), interfaces.neighbours.tolist(), strict=True))
     named = rows.sparkSession.createDataFrame(names, "group int, router int, interface int")

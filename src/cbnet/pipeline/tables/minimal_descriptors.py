@@ -1,20 +1,21 @@
-"""The minimal job: which descriptors of a group hold no other one of it, when there are hundreds of millions?
+"""Minimal descriptors of groups of hundreds of millions.
 
-Groups are interfaces, or nodes. The largest is far larger than the others, so a group is never kept together: what is
-compared meets by its rarest tag, the last one. A descriptor that covers {1, 4, 9} has its rarest tag among 1, 4 and 9:
+Groups are interfaces or nodes. The largest is far larger than the others, so groups are split: descriptors are compared
+in the partition of the rarest tag, the last one. A subset of {1, 4, 9} has its rarest tag among 1, 4 and 9:
 
-    1  in each part of the input     drop what is covered there: most of it
-    2  to (group, rarest tag)        drop what is covered there
-    3  {1, 4, 9} stays at (group, 9), and asks
-            at (group, 4)            is anything inside {1, 4}?
-            at (group, 1)            is anything inside {1}?
-    4  what was covered anywhere is dropped
+    1  each input partition          drop the sets that are redundant there: most of them
+    2  by (group, rarest tag)        drop the sets that are redundant there
+    3  {1, 4, 9} is stored at (group, 9), and its prefixes are queries:
+            at (group, 4)            is there a subset of {1, 4}?
+            at (group, 1)            is there a subset of {1}?
+    4  drop the sets for which any query found a subset
 
-Exact, because whatever is inside {1, 4, 9} has met it: in 2 if it has 9, else in 3 at its own rarest tag. Nothing is
-collected, and the result does not depend on the number of parts. A tag that is in half of all sets is asked for by half
-of them: for the most frequent tags, what stays is copied to several places, and a question goes to one of them.
+Exact, because every subset of {1, 4, 9} has been compared with it: in 2 if it has 9, else in 3 at its own rarest tag.
+Nothing is collected, and the result does not depend on the number of partitions. A tag of half of all sets gets the
+queries of half of them: for the most frequent tags, the stored sets are copied to several partitions, and a query goes
+to one of them.
 
-Everything is done on each of several trees at once; see `containment`.
+All of it works on several trees at once: a mask has a bit for each tree (`matching.minimal_sets`).
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from cbnet.matching.minimal_sets import Masks, minimal_masks, subset_masks
+from cbnet.matching.storage.tag_sets import Tags, TagSets
 from cbnet.pipeline.schemas import ANSWERS, GROUPED, arrow_schema
 from cbnet.pipeline.spark.partitions import shuffle_partitions
-from cbnet.pipeline.tables.containment import Masks, covered, uncovered
-from cbnet.pipeline.tables.tag_sets import Tags, TagSets
 from cbnet.pipeline.tables.tree_targets import Targets
 
-_HELD = 1 << 20  # descriptors that a task holds in step 1: some 30 MB
-# A tag with the number n is in at most one (n+1)-th of all places of tags: one behind these is asked for by few sets.
+_MAX_HELD = 1 << 20  # descriptors that a task holds in step 1: some 30 MB
+# Tag n has at most one (n+1)-th of all occurrences of tags, so tags from this number on get few queries.
 _FREQUENT = 32
 _COPIES = 16
 
@@ -46,23 +47,23 @@ def minimal_descriptors(rows: DataFrame, targets: Targets, partitions: int | Non
     """Return the descriptors of each group that are minimal on some tree, each once: ANSWERS.
 
     rows: `node`, `tags` (rising; rows without tags are left out). `trees` are those on which a descriptor is in the
-    group, `covered` those on which another makes it redundant.
+    group, `covered` those on which it is redundant.
     """
     partitions = partitions or shuffle_partitions(rows.sparkSession)
     reduced = rows.select("node", "tags").mapInArrow(partial(_reduce_parts, targets=targets), GROUPED)
-    met = reduced.repartition(partitions, "group", F.element_at("tags", -1))
-    sent = questions(met.mapInArrow(_reduce_whole, GROUPED))
-    asked = sent.repartition(partitions, "group", F.element_at("tags", F.col("length")), "copy")
-    answers = asked.select("group", "tags", "trees", "length", "copy").mapInArrow(_answer, ANSWERS)
+    by_rarest = reduced.repartition(partitions, "group", F.element_at("tags", -1))
+    sent = with_prefixes(by_rarest.mapInArrow(_reduce_whole, GROUPED))
+    queries = sent.repartition(partitions, "group", F.element_at("tags", F.col("length")), "copy")
+    answers = queries.select("group", "tags", "trees", "length", "copy").mapInArrow(_answer, ANSWERS)
     unions = [F.bit_or(column).alias(column) for column in ("trees", "covered")]
     return answers.groupBy("group", "tags").agg(*unions).where(F.expr("trees & ~covered") != 0)
 
 
-def questions(sets: DataFrame) -> DataFrame:
-    """Return every set once for each of its tags, with `length`: so many of its tags go to the place of the last.
+def with_prefixes(sets: DataFrame) -> DataFrame:
+    """Return every set once for each of its prefixes, with the prefix's `length`; its last tag chooses the partition.
 
-    With all its tags, a set stays at that place; else it only asks there. `copy` tells the places of a frequent tag
-    apart.
+    The whole set is stored in that partition; a shorter prefix is a query. `copy` numbers the partitions of a frequent
+    tag.
     """
     sent = sets.withColumn("length", F.explode(F.sequence(F.lit(1), F.size("tags"))))
     is_frequent = F.element_at("tags", F.col("length")) < _FREQUENT
@@ -70,13 +71,13 @@ def questions(sets: DataFrame) -> DataFrame:
 
 
 def _copies() -> Column:
-    stays = F.col("length") == F.size("tags")
+    is_stored = F.col("length") == F.size("tags")
     one = F.pmod(F.xxhash64("tags"), F.lit(_COPIES)).cast("int")
-    return F.when(stays, F.sequence(F.lit(0), F.lit(_COPIES - 1))).otherwise(F.array(one))
+    return F.when(is_stored, F.sequence(F.lit(0), F.lit(_COPIES - 1))).otherwise(F.array(one))
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DescriptorRows:
     """Descriptors with their groups and trees."""
 
     groups: Tags
@@ -84,7 +85,7 @@ class Rows:
     masks: Masks
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Rows:
+    def of(cls, batch: pa.RecordBatch) -> DescriptorRows:
         """Return the rows of a batch that begins as GROUPED does."""
         return cls(_array(batch, 0), TagSets.from_arrow(batch.column(1)), _array(batch, 2).view(np.uint64))
 
@@ -97,59 +98,66 @@ class Rows:
         return len(self.groups)
 
 
-def reduced(parts: Sequence[Rows]) -> Rows:
-    """Return what is not covered among all rows of several."""
+def reduced(parts: Sequence[DescriptorRows]) -> DescriptorRows:
+    """Return the rows of several parts that are not redundant on some tree."""
     groups = np.concatenate([np.zeros(0, dtype=np.int32), *(part.groups for part in parts)])
     masks = np.concatenate([np.zeros(0, dtype=np.uint64), *(part.masks for part in parts)])
     sets = TagSets.concatenate([part.sets for part in parts])
-    left = uncovered(groups, sets, masks)
+    left = minimal_masks(groups, sets, masks)
     kept = np.flatnonzero(left)
-    return Rows(groups[kept], sets.take(kept), left[kept])
+    return DescriptorRows(groups[kept], sets.take(kept), left[kept])
 
 
 def _reduce_parts(batches: Iterator[pa.RecordBatch], targets: Targets) -> Iterator[pa.RecordBatch]:
-    """Yield what is not covered among the rows of a part, or among as many of them as may be held."""
-    held: list[Rows] = []
+    """Yield the rows that are not redundant in a partition, or among as many of its rows as may be held."""
+    held: list[DescriptorRows] = []
     for batch in batches:
-        held.append(_aimed(_array(batch, 0), TagSets.from_arrow(batch.column(1)), targets))
-        if sum(map(len, held)) >= _HELD:
+        held.append(_with_targets(_array(batch, 0), TagSets.from_arrow(batch.column(1)), targets))
+        if sum(map(len, held)) >= _MAX_HELD:
             held = [reduced(held)]
-            if len(held[0]) >= _HELD // 2:
+            if len(held[0]) >= _MAX_HELD // 2:
                 yield held.pop().to_arrow()
     yield reduced(held).to_arrow()
 
 
-def _aimed(nodes: Tags, sets: TagSets, targets: Targets) -> Rows:
-    """Return every row with tags once for each target of its node."""
+def _with_targets(nodes: Tags, sets: TagSets, targets: Targets) -> DescriptorRows:
+    """Return every row that has tags, once for each target of its node."""
     counts = np.where(sets.sizes > 0, targets.offsets[nodes + 1] - targets.offsets[nodes], 0)
     rows = np.repeat(np.arange(len(nodes)), counts)
-    places = np.arange(len(rows)) + np.repeat(targets.offsets[nodes] - (np.cumsum(counts) - counts), counts)
-    return Rows(targets.groups[places], sets.take(rows), targets.masks[places])
+    index = np.arange(len(rows)) + np.repeat(targets.offsets[nodes] - (np.cumsum(counts) - counts), counts)
+    return DescriptorRows(targets.groups[index], sets.take(rows), targets.masks[index])
 
 
 def _reduce_whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield what is not covered among all rows of a part."""
-    yield reduced([Rows.of(batch) for batch in batches]).to_arrow()
+    """Yield the rows that are not redundant in a partition."""
+    yield reduced([DescriptorRows.of(batch) for batch in batches]).to_arrow()
 
 
 def _answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield every set that stays here, and those that ask and are covered; with the trees on which others cover it."""
-    batch = joined(batches)
+    """Yield the stored sets, and the queries with a subset here; with the trees on which there is one."""
+    batch = concatenated(batches)
     if batch is None:
         return
-    rows = Rows.of(batch)
+    rows = DescriptorRows.of(batch)
     groups, sets, masks = rows.groups, rows.sets, rows.masks
     lengths, copies = _array(batch, 3).astype(np.int64), _array(batch, 4)
-    stays = lengths == sets.sizes
-    here = np.flatnonzero(stays)
-    by = covered(groups[here], sets.take(here), masks[here], groups, sets.prefixes(lengths), sets.sizes - 1)
-    told = np.flatnonzero(stays & (copies == 0) | ~stays & (by != 0))
-    columns = [groups[told], sets.take(told).to_arrow(), masks[told].view(np.int64), by[told].view(np.int64)]
+    is_stored = lengths == sets.sizes
+    stored = np.flatnonzero(is_stored)
+    covered = subset_masks(
+        groups[stored], sets.take(stored), masks[stored], groups, sets.prefixes(lengths), sets.sizes - 1
+    )
+    answered = np.flatnonzero(is_stored & (copies == 0) | ~is_stored & (covered != 0))
+    columns = [
+        groups[answered],
+        sets.take(answered).to_arrow(),
+        masks[answered].view(np.int64),
+        covered[answered].view(np.int64),
+    ]
     yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(ANSWERS))
 
 
-def joined(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    """Return all batches as one; None if there are no rows."""
+def concatenated(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    """Return all batches as one; None without rows."""
     found = [batch for batch in batches if batch.num_rows]
     return pa.Table.from_batches(found).combine_chunks().to_batches()[0] if found else None
 

@@ -1,9 +1,9 @@
-"""Table 1: how much does a router hold, for all interfaces and for the largest? [2014 §4.2.3]
+"""Table 1: the size of a router's table, for all interfaces and for the largest [2014 §4.2.3].
 
-Tags and original descriptors are those of all nodes behind an interface, as they were said; kept are the minimal ones.
-The paper gives each of these 50 bytes, a Bloom filter of 400 bits, and counts nothing else.
+Tags and descriptors are those that the nodes behind an interface registered; kept are the minimal ones. The paper gives
+each of these 50 bytes, a Bloom filter of 400 bits, and counts nothing else.
 
-`table1` counts the tables of some routers; `table1_of_all` has what `tree_counts` found for all routers of a tree.
+`table1` counts the tables of some routers; `table1_of_all` those of all routers of a tree, from `tree_counts`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.schemas import TABLE1, arrow_schema
-from cbnet.pipeline.tables.tree_counts import EdgeCounts, sums_below
-from cbnet.pipeline.tables.tree_targets import Interfaces
+from cbnet.pipeline.tables.tree_targets import RouterInterfaces
+from cbnet.routing.sizing.edge_counts import EdgeCounts
+from cbnet.routing.sizing.fib_size import PAPER_BYTES
 from cbnet.topology import Tree
 
-BYTES = 50  # of a kept descriptor
 _COUNTED = ("interfaces", "destinations", "tags", "descriptors", "kept", "bytes")
-# The paper's: its sizes are these bytes, in units of 2^20.
+# The paper prints the bytes in units of 2^20.
 PAPER_TABLE1 = {
-    "all": dict(zip(_COUNTED, (325, 42_112, 276_501_173, 85_504_514, 10_880_657, 10_880_657 * BYTES), strict=True)),
-    "largest": dict(zip(_COUNTED, (1, 6_559, 35_814_399, 10_727_593, 1_145_713, 1_145_713 * BYTES), strict=True)),
+    "all": dict(
+        zip(_COUNTED, (325, 42_112, 276_501_173, 85_504_514, 10_880_657, 10_880_657 * PAPER_BYTES), strict=True)
+    ),
+    "largest": dict(zip(_COUNTED, (1, 6_559, 35_814_399, 10_727_593, 1_145_713, 1_145_713 * PAPER_BYTES), strict=True)),
 }
 
 Row = tuple[int | None, ...]
@@ -35,34 +37,34 @@ Row = tuple[int | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """What the nodes say, before anything is aggregated: int64[nodes] each."""
+    """What each node registered, before any aggregation: int64[nodes] each."""
 
     descriptors: NDArray[np.int64]
     tags: NDArray[np.int64]
 
 
 def node_loads(population: DataFrame) -> DataFrame:
-    """Return how many descriptors and tags each node has: LOADS. Descriptors without tags are left out."""
-    said = population.where(F.size("tags") > 0).groupBy("node", "role")
-    return said.agg(F.count("*").alias("descriptors"), F.sum(F.size("tags")).alias("tags"))
+    """Return the number of descriptors and tags of each node: LOADS. Descriptors without tags are left out."""
+    grouped = population.where(F.size("tags") > 0).groupBy("node", "role")
+    return grouped.agg(F.count("*").alias("descriptors"), F.sum(F.size("tags")).alias("tags"))
 
 
 def collect_loads(loads: DataFrame, nodes: int, role: str | None = None) -> Loads:
-    """Return the loads of all nodes, of one role or of both. There are no more rows than nodes."""
-    wanted = loads if role is None else loads.where(F.col("role") == role)
+    """Return the loads of all nodes, of one role or of both; at most one row per node is collected."""
+    selected = loads if role is None else loads.where(F.col("role") == role)
     descriptors, tags = np.zeros((2, nodes), dtype=np.int64)
-    for row in wanted.groupBy("node").agg(F.sum("descriptors"), F.sum("tags")).collect():
+    for row in selected.groupBy("node").agg(F.sum("descriptors"), F.sum("tags")).collect():
         descriptors[row[0]], tags[row[0]] = row[1], row[2]
     return Loads(descriptors, tags)
 
 
 def table1(fib: DataFrame, loads: DataFrame, tree: Tree, routers: Sequence[int], *, number: int = 0) -> DataFrame:
-    """Return Table 1 of routers: TABLE1, a row for each interface and one, with interface null, for all of a router.
+    """Return Table 1 of routers: TABLE1, a row for each interface, and one for each router with a null interface.
 
-    fib: FIB, which may hold other routers and trees too; loads: LOADS.
+    fib: FIB, possibly with other routers and trees; loads: LOADS.
     """
-    wanted = fib.where((F.col("tree") == number) & F.col("router").isin(*routers))
-    counted = wanted.groupBy("router", "interface").count().collect()
+    selected = fib.where((F.col("tree") == number) & F.col("router").isin(*routers))
+    counted = selected.groupBy("router", "interface").count().collect()
     kept = {(row[0], row[1]): row[2] for row in counted}
     rows = table1_rows(kept, collect_loads(loads, len(tree.parents)), tree, routers, number)
     return fib.sparkSession.createDataFrame(rows, TABLE1)
@@ -71,12 +73,12 @@ def table1(fib: DataFrame, loads: DataFrame, tree: Tree, routers: Sequence[int],
 def table1_rows(
     kept: dict[tuple[int, int], int], loads: Loads, tree: Tree, routers: Sequence[int], number: int = 0
 ) -> list[Row]:
-    """Return the rows of Table 1; kept: the minimal descriptors of each router and interface, if there are any."""
-    interfaces = Interfaces.of([tree], routers)
+    """Return the rows of Table 1; kept: the number of minimal descriptors by router and interface."""
+    interfaces = RouterInterfaces.of([tree], routers)
     ones = np.ones(len(tree.parents), dtype=np.int64)
     sums = [interfaces.sums(of_nodes).tolist() for of_nodes in (ones, loads.tags, loads.descriptors)]
     single = [
-        (router, number, neighbour, 1, *counts, found, found * BYTES)
+        (router, number, neighbour, 1, *counts, found, found * PAPER_BYTES)
         for router, neighbour, *counts in zip(
             interfaces.routers.tolist(), interfaces.neighbours.tolist(), *sums, strict=True
         )
@@ -92,29 +94,24 @@ def _with_total(router: int, number: int, rows: list[Row]) -> list[Row]:
 
 
 def table1_of_all(spark: SparkSession, kept: EdgeCounts, loads: Loads, tree: Tree, *, number: int = 0) -> DataFrame:
-    """Return Table 1 of every router of a tree: TABLE1, as `table1` does."""
+    """Return Table 1 of every router of a tree: TABLE1."""
     children = np.flatnonzero(tree.parents >= 0)
     parents = tree.parents[children].astype(np.int64)
     routers, neighbours = np.concatenate([parents, children]), np.concatenate([children, parents])
     ones = np.ones(len(tree.parents), dtype=np.int64)
-    behind = [*(_behind_edges(tree, of_nodes) for of_nodes in (ones, loads.tags, loads.descriptors)), kept]
+    behind = [*(EdgeCounts.of_nodes(tree, counts) for counts in (ones, loads.tags, loads.descriptors)), kept]
     counts = [np.concatenate([each.below[children], each.above[children]]) for each in behind]
-    single = np.array([np.ones_like(routers), *counts, counts[-1] * BYTES])
+    single = np.array([np.ones_like(routers), *counts, counts[-1] * PAPER_BYTES])
     totals = np.zeros((len(ones), len(single)), dtype=np.int64)
     np.add.at(totals, routers, single.T)
-    told = np.sort(tree.preorder).astype(np.int64)  # the routers of the tree, each with a row for all its interfaces
-    is_total = np.arange(len(told) + len(routers)) < len(told)
+    reached = np.sort(tree.preorder).astype(np.int64)  # each has a row for all its interfaces
+    is_total = np.arange(len(reached) + len(routers)) < len(reached)
     columns = [
-        np.concatenate([told, routers]),
+        np.concatenate([reached, routers]),
         np.full(len(is_total), number),
-        pa.array(np.concatenate([told, neighbours]), mask=is_total),
-        *np.concatenate([totals[told].T, single], axis=1),
+        pa.array(np.concatenate([reached, neighbours]), mask=is_total),
+        *np.concatenate([totals[reached].T, single], axis=1),
     ]
     schema = arrow_schema(TABLE1)
     arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
     return spark.createDataFrame(pa.table(arrays, schema))
-
-
-def _behind_edges(tree: Tree, of_nodes: NDArray[np.int64]) -> EdgeCounts:
-    below = sums_below(tree, of_nodes[tree.preorder])
-    return EdgeCounts(below, below[tree.root] - below)

@@ -43,7 +43,7 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class Interfaces:
+class RouterInterfaces:
     """The interfaces of several routers on several trees, numbered by router and neighbour."""
 
     routers: Ids  # of each interface
@@ -51,7 +51,7 @@ class Interfaces:
     of_nodes: Ids  # int32[routers, trees, nodes]: the interface behind which each node is; NOWHERE
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], routers: Sequence[int]) -> Interfaces:
+    def of(cls, trees: Sequence[Tree], routers: Sequence[int]) -> RouterInterfaces:
         """Return the interfaces of routers on trees."""
         _check(trees, routers)
         nodes = len(trees[0].parents)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from cbnet.language.predicate import Predicate
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.interests import Interests
-from cbnet.routing.multitree.grouping import TreeClasses, sums_below
+from cbnet.routing.multitree.grouping import TreeClasses
 from cbnet.routing.multitree.nearest_table import NearestTable
 from cbnet.routing.multitree.sides import Ids, Sides, lengths_on_tree
 from cbnet.routing.state import State, total
 from cbnet.topology import Tree
+from cbnet.topology.trees.common_ancestors import subtree_sums
 
 
 class TreeInterests:
@@ -97,7 +98,7 @@ class RouterTables:
 
 def _entries(tree: Tree, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many neighbours of each node lead to anybody: int64[n]."""
-    below = sums_below(tree, counts)
+    below = subtree_sums(tree, counts)
     children = np.flatnonzero(tree.parents >= 0)
     entries = np.bincount(tree.parents[children], weights=below[children] > 0, minlength=len(below)).astype(np.int64)
     entries[children] += below[children] < counts.sum()

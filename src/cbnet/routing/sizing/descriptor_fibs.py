@@ -1,7 +1,4 @@
-"""Descriptor FIBs: how large are the forwarding tables, if nodes registered very many descriptors? At scale.
-
-What `predicate_fibs` says of any predicates, over the arrays of `Descriptors`.
-"""
+"""Sizes of forwarding tables of very many descriptors, over the arrays of `DescriptorSets`."""
 
 from __future__ import annotations
 
@@ -15,36 +12,37 @@ from numpy.typing import NDArray
 from cbnet.matching import Table
 from cbnet.routing.multitree.grouping import TreeClasses
 from cbnet.routing.multitree.sides import Sides
-from cbnet.routing.sizing.descriptor_sets import Descriptors, Flags, Ids, Numbers
+from cbnet.routing.sizing.descriptor_sets import DescriptorSets, Flags, Numbers
 from cbnet.routing.sizing.entry_totals import total_entries
 from cbnet.routing.sizing.fib_size import Entries, Fibs, FibSize, destinations
 from cbnet.topology import Tree
 
 
 class FoldedSets(NamedTuple):
-    """One interface, folded."""
+    """The folded table of one interface."""
 
-    sets: Ids  # that some tree keeps, ascending
-    has: NDArray[np.bool_]  # bool[trees, sets]: whether the tree keeps the set
-    everywhere: Flags  # bool[sets]: whether all trees lead what matches the set there
+    sets: Numbers  # the sets that are minimal on some tree, ascending
+    has: NDArray[np.bool_]  # bool[trees, sets]: whether the set is minimal on the tree
+    everywhere: Flags  # bool[sets]: whether every tree has the set or a subset of it there
 
     def count(self, weights: NDArray[np.integer | np.floating]) -> int:
-        """Return the entries, if each of the trees stands for so many."""
+        """Return the number of entries; weights: the number of trees that each tree stands for."""
         return int(np.where(self.everywhere, 1, weights @ self.has).sum())
 
 
 class DescriptorFibs(Fibs):
-    """The tables of routers whose nodes registered descriptors."""
+    """The tables of descriptors of all routers."""
 
-    def __init__(self, trees: Sequence[Tree], descriptors: Descriptors) -> None:
+    def __init__(self, trees: Sequence[Tree], descriptors: DescriptorSets) -> None:
         self.trees = trees
         self.descriptors = descriptors
         self.sides = [Sides(tree, descriptors.owners) for tree in trees]
         self.classes = TreeClasses(trees, np.unique(descriptors.owners))
 
-    def kept(self, u: int, tree: int) -> dict[int, Ids]:
+    def kept(self, u: int, tree: int) -> dict[int, Numbers]:
         """Return the minimal sets behind each neighbour of a router on a tree."""
-        return {w: self.descriptors.kept(rows) for w, rows in self.sides[tree].behind(u).items()}
+        descriptors = self.descriptors
+        return {w: descriptors.minimal(descriptors.present(rows)) for w, rows in self.sides[tree].behind(u).items()}
 
     def sizes(self, u: int, tree: int) -> dict[int, FibSize]:
         """Return the size of each interface of a router on a tree."""
@@ -68,14 +66,13 @@ class DescriptorFibs(Fibs):
         return {w: self.fold([sides.get(w, nothing) for sides in behind]) for w in neighbours}
 
     def fold(self, behind: Sequence[Numbers]) -> FoldedSets:
-        """Fold one interface, with these descriptors behind it on each tree."""
-        present = [self.descriptors.present(rows) for rows in behind]
-        kept = [each[~self.descriptors.has_subset(each, each)] for each in present]
+        """Fold the table of one interface; behind: the rows of the descriptors behind it on each tree."""
+        kept = [self.descriptors.minimal(self.descriptors.present(rows)) for rows in behind]
         sets = np.unique(np.concatenate(kept))
         has = np.array([np.isin(sets, each, assume_unique=True) for each in kept])
         everywhere = np.ones(len(sets), dtype=np.bool_)
-        for own, each in sorted(zip(has, present, strict=True), key=lambda tree: len(tree[1])):  # where least is, first
-            unknown = np.flatnonzero(everywhere & ~own)  # not kept: it is not there, or a part of it is
+        for own, each in sorted(zip(has, kept, strict=True), key=lambda tree: len(tree[1])):  # smallest tree first
+            unknown = np.flatnonzero(everywhere & ~own)  # not minimal: absent, or a subset is present
             everywhere[unknown] = self.descriptors.has_subset(sets[unknown], each)
         return FoldedSets(sets, has, everywhere)
 

@@ -1,8 +1,8 @@
-"""Entry totals: how many entries do all routers of a network hold together, per tree, grouped and folded?
+"""Total entries of all routers of a network, per tree, grouped and folded.
 
-To build every table would take hours at 40,000 routers; `edge_entries` counts without. Folding needs a closer look only
-where all trees share a link and something else lies behind it: where the same does, one tree's entries are kept;
-where the link is missing on a tree, nothing is saved.
+Building every table would take hours at 40,000 routers; `edge_counts` counts without tables. Folding is computed only
+for links that all trees have with different destinations behind them. If the destinations are the same, one tree's
+entries are kept; if a tree lacks the link, nothing is saved.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cbnet.routing.sizing.descriptor_sets import Numbers
-from cbnet.routing.sizing.edge_entries import EdgeEntries
+from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.fib_size import Entries
 from cbnet.topology import Tree
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def total_entries(fibs: DescriptorFibs) -> Entries:
     """Return the entries of all routers together."""
-    behind = [EdgeEntries.of(tree, fibs.descriptors) for tree in fibs.trees]
+    behind = [EdgeCounts.of_minimal(tree, fibs.descriptors) for tree in fibs.trees]
     at = np.array([each.at_routers() for each in behind])
     first = fibs.classes.is_first()
     links = _shared_links(fibs.trees)
@@ -45,20 +45,20 @@ def _shared_links(trees: Sequence[Tree]) -> Numbers:
         children = np.flatnonzero(tree.parents >= 0)
         parents = tree.parents[children].astype(np.int64)
         links.append(np.minimum(children, parents) * nodes + np.maximum(children, parents))
-    found, counts = np.unique(np.concatenate(links), return_counts=True)
-    ends = np.stack(np.divmod(found[counts == len(trees)], nodes))
+    distinct, counts = np.unique(np.concatenate(links), return_counts=True)
+    ends = np.stack(np.divmod(distinct[counts == len(trees)], nodes))
     return np.concatenate([ends, ends[::-1]], axis=1)
 
 
 def _folded(fibs: DescriptorFibs, links: Numbers, entries: Numbers) -> tuple[int, int]:
-    """Return the entries for links that all trees have, folded; and folded after trees that look alike were grouped."""
+    """Return the folded entries for links that all trees have, without tree grouping and with it."""
     keys = np.array([fibs.classes.behind(tree, *links) for tree in range(len(fibs.trees))])
     first = fibs.classes.is_first()[:, links[0]]
     is_same = (keys == keys[0]).all(axis=0)
     folded = grouped_and_folded = int(entries[0, is_same].sum())
-    for place in np.flatnonzero(~is_same).tolist():
-        _, trees, group = np.unique(keys[:, place], return_index=True, return_inverse=True)
-        found = fibs.fold([fibs.sides[tree].side(*links[:, place].tolist()) for tree in trees.tolist()])
-        folded += found.count(np.bincount(group))
-        grouped_and_folded += found.count(np.bincount(group, weights=first[:, place]))
+    for link in np.flatnonzero(~is_same).tolist():
+        _, trees, group = np.unique(keys[:, link], return_index=True, return_inverse=True)
+        folded_sets = fibs.fold([fibs.sides[tree].side(*links[:, link].tolist()) for tree in trees.tolist()])
+        folded += folded_sets.count(np.bincount(group))
+        grouped_and_folded += folded_sets.count(np.bincount(group, weights=first[:, link]))
     return folded, grouped_and_folded

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model, fit
 from cbnet.pipeline.population.population import APPLICATIONS, Application, cluster_sets, population
 from cbnet.pipeline.population.synthetic_trace import synthetic_trace
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 SMALL = (
     Application("web", "subscription", 0.5, 6.5, 100_000),

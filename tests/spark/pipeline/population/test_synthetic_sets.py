@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model, distinct_share, fit
 from cbnet.pipeline.population.model_fit import compare, look
 from cbnet.pipeline.population.synthetic_job import synthetic_sets
 from cbnet.pipeline.population.synthetic_sets import synthetic_rows
 from cbnet.pipeline.population.synthetic_trace import synthetic_trace
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model
 from cbnet.pipeline.population.model_file import model_arrays, model_of
 from cbnet.pipeline.spark.shipped_arrays import ship
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 
 def sums(batches, shipped):

@@ -3,9 +3,9 @@ import pyarrow as pa
 import pytest
 from support.crowds import crowd, minimal, said_by
 
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.tables import minimal_descriptors as minimal_job
-from cbnet.pipeline.tables.minimal_descriptors import questions
-from cbnet.pipeline.tables.tag_sets import TagSets
+from cbnet.pipeline.tables.minimal_descriptors import with_prefixes
 from cbnet.pipeline.tables.tree_targets import Targets
 
 
@@ -18,7 +18,7 @@ def batches_of(rows, size):
 
 @pytest.mark.parametrize("held", [1, 50, 1 << 20])
 def test_a_part_loses_only_what_is_covered_however_little_is_held(monkeypatch, held):
-    monkeypatch.setattr(minimal_job, "_HELD", held)
+    monkeypatch.setattr(minimal_job, "_MAX_HELD", held)
     rows = crowd(8, 500)
     kept = [
         (group, tuple(tags))
@@ -40,12 +40,14 @@ def test_a_node_may_have_several_targets_or_none():
 
 
 def test_a_set_stays_at_its_rarest_tag_and_asks_at_the_others(frame):
-    rows = [row.asDict() for row in questions(frame([(0, [40, 50, 90])], "group int, tags array<int>", 1)).collect()]
+    rows = [
+        row.asDict() for row in with_prefixes(frame([(0, [40, 50, 90])], "group int, tags array<int>", 1)).collect()
+    ]
     assert rows == [{"group": 0, "tags": [40, 50, 90], "length": length, "copy": 0} for length in (1, 2, 3)]
 
 
 def test_sets_of_frequent_tags_stay_in_several_places_and_ask_in_one(frame):
-    rows = questions(frame([(0, [3, 7])], "group int, tags array<int>", 1)).collect()
+    rows = with_prefixes(frame([(0, [3, 7])], "group int, tags array<int>", 1)).collect()
     asked = [row["copy"] for row in rows if row["length"] == 1]
     assert len(asked) == 1
     stays = sorted(row["copy"] for row in rows if row["length"] == 2)

@@ -4,7 +4,7 @@ from support.crowds import behind, columns, crowd, minimal
 from cbnet.pipeline.schemas import LOADS, POPULATION, TABLE1
 from cbnet.pipeline.tables.fib import forwarding_tables
 from cbnet.pipeline.tables.table1 import collect_loads, node_loads, table1, table1_of_all
-from cbnet.pipeline.tables.tree_counts import kept_counts
+from cbnet.pipeline.tables.tree_counts import minimal_counts
 from cbnet.topology import shortest_path_tree, topology
 
 NODES = 24
@@ -61,7 +61,7 @@ def test_the_table_counts_what_is_behind_each_interface_and_all(frame, rows, tre
 def test_the_tables_of_all_routers_are_counted_without_building_them(spark, frame, rows, tree):
     population = frame(rows, POPULATION)
     loads = collect_loads(node_loads(population), NODES)
-    found = table1_of_all(spark, kept_counts(population.where("size(tags) > 0"), tree, 2), loads, tree)
+    found = table1_of_all(spark, minimal_counts(population.where("size(tags) > 0"), tree, 2), loads, tree)
     assert columns(found.schema) == columns(TABLE1)
     told = sorted((tuple(row) for row in found.collect()), key=lambda row: (row[0], -1 if row[2] is None else row[2]))
     assert told == [row for router in range(NODES) for row in expected(rows, tree, router)]

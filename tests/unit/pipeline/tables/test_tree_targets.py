@@ -3,7 +3,7 @@ import pytest
 from support.descriptor_reference import reference_behind
 
 from cbnet.errors import InputError
-from cbnet.pipeline.tables.tree_targets import NOWHERE, Interfaces, Targets, neighbour_of_nodes
+from cbnet.pipeline.tables.tree_targets import NOWHERE, RouterInterfaces, Targets, neighbour_of_nodes
 from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees, topology
 
 
@@ -30,7 +30,7 @@ def test_a_node_that_is_not_reached_is_nowhere():
 
 def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
     routers = [7, 0, 12]
-    interfaces = Interfaces.of(trees, routers)
+    interfaces = RouterInterfaces.of(trees, routers)
     for place, router in enumerate(routers):
         for number, tree in enumerate(trees):
             groups = interfaces.of_nodes[place, number]
@@ -42,7 +42,7 @@ def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
 
 
 def test_targets_have_a_bit_for_each_tree(trees):
-    interfaces = Interfaces.of(trees, [7, 0])
+    interfaces = RouterInterfaces.of(trees, [7, 0])
     targets = interfaces.targets()
     for node in range(40):
         own = slice(targets.offsets[node], targets.offsets[node + 1])
@@ -57,7 +57,7 @@ def test_targets_have_a_bit_for_each_tree(trees):
 
 
 def test_sums_are_over_the_nodes_behind(trees):
-    interfaces = Interfaces.of(trees, [7, 0])
+    interfaces = RouterInterfaces.of(trees, [7, 0])
     values = np.arange(40) ** 2
     for number, tree in enumerate(trees):
         sums = interfaces.sums(values, number).tolist()
@@ -79,9 +79,9 @@ def test_nodes_may_be_groups_of_their_own():
 @pytest.mark.parametrize("routers", [[1, 1], [40], [-1]])
 def test_routers_must_be_distinct_and_in_the_tree(trees, routers):
     with pytest.raises(InputError):
-        Interfaces.of(trees, routers)
+        RouterInterfaces.of(trees, routers)
 
 
 def test_there_is_a_limit_of_trees(trees):
     with pytest.raises(InputError, match="64 trees: give from 1 to 63"):
-        Interfaces.of(trees[:1] * 64, [0])
+        RouterInterfaces.of(trees[:1] * 64, [0])

@@ -7,7 +7,7 @@ from support.networks import ELEVEN, TWELVE, Named, graph
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
-from cbnet.routing.sizing.descriptor_sets import Descriptors
+from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.routing.sizing.fib_size import Entries, FibSize, largest
 from cbnet.routing.sizing.predicate_fibs import PredicateFibs
 from cbnet.topology import shortest_path_trees
@@ -18,7 +18,7 @@ PATH = graph("1-2:1 2-3:1 3-4:1")
 def test_the_rows_of_table_1_are_those_counted_by_hand():
     # at 1: #a #b, #a twice; at 3: #c; at 4: #c #d, #e
     owners, tags = [0, 0, 0, 2, 3, 3], ["ab", "a", "a", "c", "cd", "e"]
-    descriptors = Descriptors(np.array(owners, dtype=np.int32), pa.array([[*each] for each in tags]))
+    descriptors = DescriptorSets(np.array(owners, dtype=np.int32), pa.array([[*each] for each in tags]))
     fibs = DescriptorFibs([*shortest_path_trees(PATH, [0])], descriptors)
     sizes = fibs.sizes(1, 0)
     assert sizes == {
@@ -41,7 +41,7 @@ def test_predicates_are_sized_by_filters_constraints_and_tags():
 
 def test_tables_of_tags_alone_are_compiled_as_tag_tables():
     owners, tags = np.array([0, 2, 3], dtype=np.int32), pa.array([["a"], ["b"], ["a", "c"]])
-    by_descriptors = DescriptorFibs([*shortest_path_trees(PATH, [0])], Descriptors(owners, tags))
+    by_descriptors = DescriptorFibs([*shortest_path_trees(PATH, [0])], DescriptorSets(owners, tags))
     by_tags = PredicateFibs(MultiTree(Network(PATH, {0: "#a", 2: "#b", 3: "#a and #c"}), [0]))
     for fibs in (by_descriptors, by_tags):
         table = fibs.table(1, 0, [0, 2])

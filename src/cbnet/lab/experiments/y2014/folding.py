@@ -26,7 +26,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
-from cbnet.routing.sizing.descriptor_sets import Descriptors
+from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topology
 
 _PAPER_BYTES, _PAPER_KEPT = 50, 10_880_657  # of a descriptor; descriptors at one tree
@@ -103,7 +103,7 @@ def _entries(graph: Any, parameters: Parameters, context: Context) -> Iterator[d
     try:
         rows = predicates.toArrow().combine_chunks()
         owners = np.asarray(rows["node"]).astype(np.int32)
-        descriptors = Descriptors(owners, _one_chunk(rows["tags"]))
+        descriptors = DescriptorSets(owners, _one_chunk(rows["tags"]))
         for done, k in enumerate(parameters.trees):
             context.progress(done, len(parameters.trees), f"{k} trees")
             in_memory = asdict(DescriptorFibs(trees[:k], descriptors).entries(router))

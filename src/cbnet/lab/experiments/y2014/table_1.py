@@ -24,7 +24,7 @@ from cbnet.lab.report.chart import Chart
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
 
 if TYPE_CHECKING:
-    from cbnet.pipeline.tables.tree_counts import EdgeCounts
+    from cbnet.routing.sizing.edge_counts import EdgeCounts
 
 _MIB = 2**20
 _PAPER_SIZES = (518.83, 54.63)  # MiB

@@ -52,9 +52,9 @@ def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
 
 def _elected(clusters: int, seed: int) -> pa.Table:
     """Return for each application the share of clusters that have descriptors of it."""
+    from cbnet.matching.storage.tag_sets import TagSets
     from cbnet.pipeline.population.model import Model
     from cbnet.pipeline.population.population import APPLICATIONS, cluster_sets
-    from cbnet.pipeline.tables.tag_sets import TagSets
 
     one_set = Model(TagSets(np.array([0, 1]), np.array([0], dtype=np.int32)), 0.0, 1)
     counts = dict.fromkeys((app.name for app in APPLICATIONS), 0)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.model import Model
 from cbnet.pipeline.population.model_fit import compare
 from cbnet.pipeline.population.population import population
@@ -20,7 +21,6 @@ from cbnet.pipeline.schemas import MODELS, arrow_schema
 from cbnet.pipeline.spark.results import Facts
 from cbnet.pipeline.tables.fib import node_predicates
 from cbnet.pipeline.tables.table1 import node_loads
-from cbnet.pipeline.tables.tag_sets import TagSets
 
 
 def people_stages(config: Config) -> Iterator[Stage]:

@@ -13,8 +13,9 @@ from cbnet.pipeline.run.stage import Output, Stage, Workplace
 from cbnet.pipeline.schemas import ROLES, TABLE1
 from cbnet.pipeline.spark.results import Facts
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables
-from cbnet.pipeline.tables.table1 import BYTES, collect_loads, table1, table1_of_all
-from cbnet.pipeline.tables.tree_counts import distinct_counts, kept_counts
+from cbnet.pipeline.tables.table1 import collect_loads, table1, table1_of_all
+from cbnet.pipeline.tables.tree_counts import distinct_counts, minimal_counts
+from cbnet.routing.sizing.fib_size import PAPER_BYTES
 from cbnet.topology import shortest_path_trees
 
 _COUNTS = TABLE1.names[3:]
@@ -74,24 +75,20 @@ def _named(place: Workplace, row: dict[str, Any]) -> dict[str, Any]:
 
 def _all_routers(place: Workplace) -> Output:
     loads = collect_loads(place.frame("loads"), len(place.graph))
-    kept = kept_counts(place.frame("predicates"), place.tree)
+    kept = minimal_counts(place.frame("predicates"), place.tree)
     return Output(table1_of_all(place.spark, kept, loads, place.tree).coalesce(1), partial(_of_routers, place, kept))
 
 
 def _of_routers(place: Workplace, kept: Any) -> Facts:
     """Return what the chosen routers keep, by this count: Table 1 must say the same."""
-    return {"kept": {str(place.graph.name(router)): _at(place, kept, router) for router in place.routers}}
-
-
-def _at(place: Workplace, counts: Any, router: int) -> int:
-    return int(counts.below[place.tree.children(router)].sum() + counts.above[router])
+    return {"kept": {str(place.graph.name(router)): int(kept.at_routers()[router]) for router in place.routers}}
 
 
 def _distinct(place: Workplace) -> Output:
     loads = collect_loads(place.frame("loads"), len(place.graph))
     found = distinct_counts(place.frame("population"), place.tree)
     rows = table1_of_all(place.spark, found, loads, place.tree).drop("bytes").withColumnRenamed("kept", "distinct")
-    told = {str(place.graph.name(router)): _at(place, found, router) for router in place.routers}
+    told = {str(place.graph.name(router)): int(found.at_routers()[router]) for router in place.routers}
     return Output(rows.coalesce(1), lambda: {"distinct": told})
 
 
@@ -107,7 +104,12 @@ def _entries(place: Workplace, k: int) -> Facts:
     return {
         "k": k,
         "rows": [
-            {"router": place.graph.name(router), "entries": entries, "of_one_tree": single, "bytes": BYTES * entries}
+            {
+                "router": place.graph.name(router),
+                "entries": entries,
+                "of_one_tree": single,
+                "bytes": PAPER_BYTES * entries,
+            }
             for router in place.routers
             for entries, single in [
                 (rows[router]["entries"], rows[router]["of_one_tree"]) if router in rows else (0, 0)

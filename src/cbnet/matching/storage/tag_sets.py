@@ -1,4 +1,4 @@
-"""Tag sets: how do many sets of numbered tags lie in memory?
+"""Many sets of numbered tags as flat arrays.
 
     {1, 4}  {4}  {2, 4, 9}        offsets   0   2 3     6      int64[n + 1]
                                   tags      1 4 4 2 4 9        int32, rising in each set
@@ -19,37 +19,37 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Tags: TypeAlias = NDArray[np.int32]
-Places: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class TagSets:
-    """Rows of rising numbers, one behind the other."""
+    """Sets of tags, each a row of rising numbers."""
 
-    offsets: Places
+    offsets: Numbers
     tags: Tags
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> TagSets:
-        """Return the sets of an iterable of tags each."""
+        """Build the arrays from iterables of tags."""
         rows = [sorted(row) for row in sets]
-        offsets = _ends(np.array([len(row) for row in rows], dtype=np.int64))
+        offsets = _offsets(np.array([len(row) for row in rows], dtype=np.int64))
         return cls(offsets, np.array([tag for row in rows for tag in row], dtype=np.int32))
 
     @classmethod
     def from_arrow(cls, lists: pa.Array) -> TagSets:
-        """Return the sets of a column of lists of int32; where possible, not copied."""
+        """Read a column of lists of int32, without a copy where possible."""
         offsets = np.asarray(lists.offsets).astype(np.int64)
-        if not len(offsets):  # how Arrow may give an empty column
+        if not len(offsets):  # an empty Arrow column may have none
             offsets = np.zeros(1, dtype=np.int64)
         tags = np.asarray(lists.values)[offsets[0] : offsets[-1]]
         return cls(offsets - offsets[0], np.ascontiguousarray(tags, dtype=np.int32))
 
     @classmethod
     def concatenate(cls, parts: Sequence[TagSets]) -> TagSets:
-        """Return the sets of several, in order."""
+        """Concatenate several collections."""
         sizes = np.concatenate([part.sizes for part in parts]) if parts else np.zeros(0, dtype=np.int64)
-        return cls(_ends(sizes), np.concatenate([np.zeros(0, dtype=np.int32), *(part.tags for part in parts)]))
+        return cls(_offsets(sizes), np.concatenate([np.zeros(0, dtype=np.int32), *(part.tags for part in parts)]))
 
     def to_arrow(self) -> pa.ListArray:
         """Return a column of lists of int32."""
@@ -64,27 +64,27 @@ class TagSets:
         return len(self.offsets) - 1
 
     @cached_property
-    def sizes(self) -> Places:
+    def sizes(self) -> Numbers:
         """The number of tags of each set: int64[n]."""
         return np.diff(self.offsets)
 
     @property
-    def rows(self) -> Places:
+    def rows(self) -> Numbers:
         """The set that each tag belongs to: int64[tags]."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def take(self, rows: NDArray[np.integer]) -> TagSets:
         """Return the sets of these rows, in their order."""
-        offsets = _ends(self.sizes[rows])
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], np.diff(offsets))
-        return TagSets(offsets, self.tags[places])
+        offsets = _offsets(self.sizes[rows])
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], np.diff(offsets))
+        return TagSets(offsets, self.tags[positions])
 
-    def prefixes(self, sizes: Places) -> TagSets:
-        """Return the first tags of each set, as many as `sizes` says: int64[n]."""
-        offsets = _ends(sizes)
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], sizes)
-        return TagSets(offsets, self.tags[places])
+    def prefixes(self, sizes: Numbers) -> TagSets:
+        """Return the first `sizes[i]` tags of each set i; sizes: int64[n]."""
+        offsets = _offsets(sizes)
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], sizes)
+        return TagSets(offsets, self.tags[positions])
 
 
-def _ends(sizes: Places) -> Places:
+def _offsets(sizes: Numbers) -> Numbers:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

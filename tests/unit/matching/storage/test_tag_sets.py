@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from cbnet.pipeline.tables.tag_sets import TagSets
+from cbnet.matching.storage.tag_sets import TagSets
 
 ROWS = [[1, 4], [4], [2, 4, 9], []]
 
