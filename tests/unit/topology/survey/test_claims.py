@@ -68,7 +68,7 @@ def test_many_trees_are_compared_with_few_and_with_one():
         == "at most 1 for 99 % of the interfaces, with 128 trees"
     )
     spread = found["several trees use more links than one, and spread the traffic"]
-    assert spread.found == "128 trees use 2.5 times as many links; the largest load is 1/5.0"
+    assert spread.result == "128 trees use 2.5 times as many links; the largest load is 1/5.0"
     assert spread.agrees is True
     assert found["128 trees: at most 90 at an interface"].agrees is None
 
