@@ -1,6 +1,6 @@
 """cbnet: a content-based network.
 
-Receivers declare predicates over the content of messages, senders only publish, and routers carry
+Receivers declare predicates over the content of messages, senders publish, and routers deliver
 every message to exactly the receivers whose predicate it matches.
 """
 
@@ -57,7 +57,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the network when it is first used: it is large."""
+    """Import the network on first use: it is large."""
     if name in ("connect", "connect_async"):
         return getattr(import_module("cbnet.network"), name)
     raise AttributeError(f"module 'cbnet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return [*__all__, "__version__"]

@@ -1,19 +1,27 @@
-"""What can go wrong, drawn as one tree.
+"""The tree of errors.
 
     CbnetError
-    ├── NetworkError                      between a client and the network: drawn in network/failures.py
-    └── InputError (also ValueError)      something given to cbnet is wrong
-        ├── PredicateSyntaxError          the text of a predicate, with the place in it
-        ├── ValueDomainError              a name or value that no message may hold
-        ├── MessageFormatError            the JSON form of a message or of a predicate
-        ├── LimitError                    larger than a stated limit
-        ├── UnknownInterfaceError         (also KeyError) a key that is not an interface of the table
-        ├── TableFileError                a compiled table that is not whole, not one, or not of this version
-        └── FileError                     all the mistakes of one file, together
+    ├── InputError (also ValueError)  invalid input
+    │   ├── PredicateSyntaxError      text that is not a predicate, with the position of the mistake
+    │   ├── ValueDomainError          a name or value that no message can hold
+    │   ├── MessageFormatError        invalid JSON form of a message or a predicate
+    │   ├── LimitError                input larger than a limit
+    │   ├── UnknownInterfaceError     (also KeyError) a key that is not an interface of the table
+    │   ├── TableFileError            a compiled table that is damaged, of another version, or no table at all
+    │   ├── FileError                 all mistakes of one file
+    │   └── Denied                    an operation that a client's access rights do not allow
+    ├── NetworkError                  failures between a client and the network (network/errors.py)
+    │   ├── NotConnected              no router reached in time, or connection lost before the response
+    │   ├── NotConfirmed              subscription or offer not confirmed by every reachable router in time
+    │   ├── NoReply                   no holder offers the item, or none of those asked has it
+    │   ├── Timeout                   no reply to a request in time
+    │   ├── NotTrusted                failed authentication of a router or client
+    │   ├── Refused                   the router rejected the request or the client, with a reason
+    │   └── TooSlow                   a subscription ended by its overflow policy
+    └── WireError                     bytes that are not a valid frame
 
-An `InputError` says what is wrong (`problem`), where (`file`, `line`, `column`, counted from 1,
-or None where there is no such thing) and what to write instead (`hint`). An expected outcome,
-such as "no interface matches", is a value and never an exception.
+An `InputError` names the problem, the location (`file`, `line`, `column`, counted from 1, or None where they do not
+apply) and the remedy (`hint`). An expected outcome, such as "no interface matches", is a value and never an exception.
 """
 
 from __future__ import annotations
@@ -24,11 +32,11 @@ from typing import Any
 
 
 class CbnetError(Exception):
-    """Anything that cbnet raises on purpose."""
+    """Base class of all errors that cbnet raises."""
 
 
 class InputError(CbnetError, ValueError):
-    """Something given to cbnet is wrong: its input, not its state."""
+    """Invalid input."""
 
     def __init__(
         self,
@@ -47,37 +55,33 @@ class InputError(CbnetError, ValueError):
         self.column = column
 
     @property
-    def place(self) -> str:
-        """Return the place as "file:line:column", without the parts that do not apply."""
+    def location(self) -> str:
+        """Return the location as "file:line:column", without the parts that do not apply."""
         parts = (self.file, self.line, self.column)
         return ":".join(str(part) for part in parts if part is not None)
 
     @property
     def summary(self) -> str:
-        """Return place, problem and hint in one line."""
-        line = f"{self.place}: {self.problem}" if self.place else self.problem
+        """Return location, problem and hint in one line."""
+        line = f"{self.location}: {self.problem}" if self.location else self.problem
         return f"{line}; {self.hint}" if self.hint else line
 
     def at(self, *, file: str | None = None, line: int | None = None, column: int | None = None) -> InputError:
-        """Return this error, moved to its place in a larger text."""
+        """Set the location in a larger text, where it is known; return this error."""
         self.file = file or self.file
         self.line = line or self.line
         self.column = column or self.column
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (
-            type(self),
-            self.args,
-            self.__dict__,
-        )
+        return _unpickle, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         return self.summary
 
 
 class PredicateSyntaxError(InputError):
-    """The text of a predicate is not in the language."""
+    """Text that is not a predicate."""
 
     def __init__(self, problem: str, text: str, position: int, *, length: int = 1, hint: str | None = None) -> None:
         start = text.rfind("\n", 0, position) + 1
@@ -87,16 +91,16 @@ class PredicateSyntaxError(InputError):
         self.length = length
 
     def excerpt(self, width: int = 76) -> str:
-        """Return the line of the text that is wrong, and a caret under the place."""
+        """Return the line with the mistake, and carets under it."""
         start = self.text.rfind("\n", 0, self.position) + 1
         end = self.text.find("\n", self.position)
         line = self.text[start : len(self.text) if end < 0 else end]
-        at = self.position - start
-        first = max(0, at - width // 2)
-        shown, more = line[first : first + width], len(line) > first + width
-        before = ("…" if first else "") + _printable(shown[: at - first])
-        carets = "^" * max(1, min(self.length, len(shown) - (at - first)))
-        text = before + _printable(shown[at - first :]) + ("…" if more else "")
+        first = max(0, self.position - start - width // 2)
+        offset = self.position - start - first
+        visible, more = line[first : first + width], len(line) > first + width
+        before = ("…" if first else "") + _printable(visible[:offset])
+        carets = "^" * max(1, min(self.length, len(visible) - offset))
+        text = before + _printable(visible[offset:]) + ("…" if more else "")
         return f"{text}\n{' ' * _columns(before)}{carets}"
 
     def __str__(self) -> str:
@@ -104,18 +108,18 @@ class PredicateSyntaxError(InputError):
 
 
 class ValueDomainError(InputError):
-    """A name, value or tag that no message may hold, or an operator that does not take it."""
+    """A name, value or tag that no message can hold, or a value that an operator does not take."""
 
 
 class MessageFormatError(InputError):
-    """The JSON form of a message or of a predicate is wrong."""
+    """Invalid JSON form of a message or a predicate."""
 
 
 class LimitError(InputError):
-    """The input is larger than a stated limit."""
+    """Input larger than a limit."""
 
-    def __init__(self, what: str, count: int, limit: int, *, hint: str | None = None) -> None:
-        super().__init__(f"{what}: {count:,} is over the limit of {limit:,}", hint=hint)
+    def __init__(self, subject: str, count: int, limit: int, *, hint: str | None = None) -> None:
+        super().__init__(f"{subject}: {count:,} is over the limit of {limit:,}", hint=hint)
         self.count = count
         self.limit = limit
 
@@ -125,11 +129,11 @@ class UnknownInterfaceError(InputError, KeyError):
 
 
 class TableFileError(InputError):
-    """A file that cannot be used as a compiled table."""
+    """A file that is not a usable compiled table."""
 
 
 class FileError(InputError):
-    """All the mistakes of one file, in the order of the file."""
+    """All mistakes of one file, in the order of the file."""
 
     def __init__(self, file: str, errors: Sequence[InputError]) -> None:
         noun = "mistake" if len(errors) == 1 else "mistakes"
@@ -140,26 +144,26 @@ class FileError(InputError):
         return "\n".join([self.summary, *(str(error) for error in self.errors)])
 
 
-def _unpickled(kind: type[InputError], arguments: tuple[Any, ...], members: dict[str, Any]) -> InputError:
+def _unpickle(kind: type[InputError], arguments: tuple[Any, ...], members: dict[str, Any]) -> InputError:
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(members)
     return error
 
 
-def _one_line(text: str, longest: int = 300) -> str:
-    """Return `text`, which may quote any input, short and without anything that breaks a line."""
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
+def _one_line(text: str, max_length: int = 300) -> str:
+    """Return `text`, which may quote any input, shortened and with control characters escaped."""
+    text = text if len(text) <= max_length else text[: max_length - 1] + "…"
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _printable(text: str) -> str:
-    """Return `text` with one visible character for each that a terminal would not show as one."""
+    """Return `text` with a visible character for each unprintable one."""
     return "".join(
         char if char.isprintable() else ("·" if char.isspace() else "\N{REPLACEMENT CHARACTER}") for char in text
     )
 
 
 def _columns(text: str) -> int:
-    """Return how many terminal columns `text` takes."""
+    """Return the width of `text` in terminal columns."""
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)

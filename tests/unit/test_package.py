@@ -5,7 +5,7 @@ import sys
 import cbnet
 
 
-def _loaded_after(statement):
+def _modules_after(statement):
     code = f"import sys; {statement}; print(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return {name.partition(".")[0] for name in done.stdout.split()}
@@ -25,12 +25,12 @@ def test_importing_cbnet_loads_no_heavy_module():
         "rich",
     }
     for name in ("numpy", "pyarrow", "scipy", "pyspark", "altair"):
-        assert name in _loaded_after(f"import {name}")  # it is installed, so the check below can fail
-    assert not _loaded_after("import cbnet") & heavy
+        assert name in _modules_after(f"import {name}")  # it is installed, so the check below can fail
+    assert not _modules_after("import cbnet") & heavy
 
 
 def test_network_client_loads_no_heavy_module():
-    assert not _loaded_after("from cbnet import connect") & {"numpy", "pyarrow", "scipy", "uvicorn"}
+    assert not _modules_after("from cbnet import connect") & {"numpy", "pyarrow", "scipy", "uvicorn"}
 
 
 def test_help_is_instant():
@@ -44,7 +44,7 @@ def test_help_is_instant():
 
 
 def _processor_seconds():
-    """Return the processor time of ended child processes: it does not count waiting for others."""
+    """Return the processor time of ended child processes, without waiting."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -53,7 +53,12 @@ def test_every_public_name_exists():
     assert all(hasattr(cbnet, name) for name in cbnet.__all__)
 
 
-def test_the_version_is_the_installed_one(cbnet):
+def test_dir_lists_the_public_names_only():
+    assert {"connect", "connect_async", "parse"} <= {*dir(cbnet)}
+    assert {name for name in dir(cbnet) if not name.startswith("__")} == {*cbnet.__all__}
+
+
+def test_version_is_the_installed_one(cbnet):
     from importlib.metadata import version
 
     assert cbnet("--version").out == f"cbnet {version('cbnet')}\n"

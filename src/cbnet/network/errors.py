@@ -1,14 +1,4 @@
-"""Failures: what can go wrong between a client and the network? Each is a `CbnetError`.
-
-NetworkError
-├── NotConnected          no router could be reached in time, or the connection ended before the answer came
-├── NotConfirmed          not every router that can be reached has the subscription, or the offer, in time
-├── NoReply               nobody offers what was requested, or no holder that was asked has it
-├── Timeout               no reply to a request came in time
-├── NotTrusted            one side of a connection does not show who it is, or is not believed
-├── Refused               the router does not do what was asked for, or does not let the client in, and says why
-└── TooSlow               messages came faster than they were taken, and that was to end the subscription
-"""
+"""Errors between a client and the network; drawn in `cbnet.errors`."""
 
 from __future__ import annotations
 

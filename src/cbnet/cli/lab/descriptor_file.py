@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from pyarrow import csv
 
 from cbnet.cli.console import counted, print_remark
 from cbnet.errors import InputError
+from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from cbnet.routing.sizing.descriptor_sets import DescriptorSets
@@ -46,8 +46,7 @@ def _texts(path: Path) -> pa.StringArray:
     try:
         column = _column(path, ragged)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
-        raise InputError(f"cannot read: {reason}", file=str(path)) from None
+        raise unreadable(path, error) from None
     except pa.ArrowKeyError:
         raise InputError(f"there is no column {_COLUMN}", hint=_HINT, file=str(path)) from None
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbnet.errors import FileError, InputError
+from cbnet.files import read_text
 
 if TYPE_CHECKING:
     from cbnet.topology import Graph
@@ -15,14 +16,9 @@ _SHOWN = 20  # mistakes of one file
 
 def read_domains(path: Path, graph: Graph) -> list[str]:
     """Return the domain of each node, by its name; all mistakes of the file are reported together."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InputError(f"cannot read: {problem}", file=str(path)) from None
     found: dict[int, str] = {}
     mistakes: list[InputError] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         said = line.partition("#")[0].strip()
         if said and len(mistakes) < _SHOWN:
             try:

@@ -11,6 +11,7 @@ import typer
 
 from cbnet.cli.console import counted, print_remark
 from cbnet.errors import InputError
+from cbnet.files import read_text, unreadable, unwritable
 
 if TYPE_CHECKING:
     from cbnet.lab.report.page import Section
@@ -38,7 +39,7 @@ def report(
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write: {error.strerror}", file=str(out)) from None
+        raise unwritable(out, error) from None
     print_remark(f"{out}: {counted(len(sections), 'section')}")
 
 
@@ -85,14 +86,8 @@ def _about(file: Path) -> dict[str, Any]:
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise InputError("cannot read: the file is not UTF-8", file=str(path)) from None
     rows = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
             rows.append(_row(line, number, path))
     return rows
@@ -119,5 +114,5 @@ def _parquet_rows(path: Path) -> list[dict[str, Any]]:
             first = next(batches, None)
             rows: list[dict[str, Any]] = [] if first is None else first.to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot read: {error}", file=str(path)) from None
+        raise unreadable(path, error) from None
     return rows

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import FileError, InputError
+from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from cbnet.lab.workload import Forwarding2002
@@ -122,7 +123,7 @@ def read_message_file(path: Path) -> list[Message]:
         with path.open("rb") as file:
             found = [message for _, message in read_messages(file)]
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
+        raise unreadable(path, error) from None
     mistakes = [error.at(file=str(path)) for error in found if isinstance(error, InputError)]
     if mistakes:
         raise FileError(str(path), mistakes)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cbnet.cli.console import counted, print_json
 from cbnet.cli.grids import add_cells, new_grid
 from cbnet.errors import InputError
+from cbnet.files import unwritable
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -156,4 +157,4 @@ def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Messa
     try:
         path.write_text(drawing, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write: {error.strerror}", file=str(path)) from None
+        raise unwritable(path, error) from None

@@ -15,6 +15,7 @@ import msgspec
 
 from cbnet.cli.network.payload_text import payload_of
 from cbnet.errors import FileError, InputError
+from cbnet.files import read_bytes
 from cbnet.language import Message
 from cbnet.language.roles import filter_of
 
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 
 def read_items(path: Path) -> list[Item]:
     """Return the items of a file; all its mistakes together, if it has some."""
-    try:
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    lines = read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")
     items: list[Item] = []
     mistakes: list[InputError] = []
     for number, line in enumerate(lines, 1):

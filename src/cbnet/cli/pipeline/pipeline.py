@@ -9,6 +9,7 @@ import typer
 
 from cbnet.cli.console import AsJson, print_json, print_remark
 from cbnet.errors import InputError
+from cbnet.files import unwritable
 
 pipeline = typer.Typer(
     help="From raw traces to the forwarding tables of a network, on Spark.",
@@ -59,7 +60,7 @@ def init(
     except FileExistsError:
         raise InputError("there is such a file already", hint="give another name", file=str(file)) from None
     except OSError as error:
-        raise InputError(f"cannot write: {error.strerror}", file=str(file)) from None
+        raise unwritable(file, error) from None
     print_remark(f"{file}: run it with `cbnet pipeline run {file}`")
 
 

@@ -15,6 +15,7 @@ import typer
 
 from cbnet.cli.console import AsJson, counted, print_error, print_remark, shown
 from cbnet.errors import InputError
+from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -160,7 +161,7 @@ def _checked(read: Read, source: str) -> Read:
         try:
             return read(count)
         except OSError as error:
-            raise InputError(f"cannot read: {error.strerror}", file=source) from None
+            raise unreadable(source, error) from None
 
     return checked
 
@@ -169,4 +170,4 @@ def _file(name: str) -> BufferedReader:
     try:
         return Path(name).open("rb")
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=name) from None
+        raise unreadable(name, error) from None

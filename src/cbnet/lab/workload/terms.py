@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbnet.errors import InputError
+from cbnet.files import read_text
 from cbnet.lab.workload.news_terms import TERMS
 
 MAX_TERMS = 200  # as in the paper; further lines are ignored
@@ -30,7 +31,7 @@ def terms(file: Path | None = None) -> Terms:
     """Return the first terms of a file, or the default list weighted by Zipf."""
     if file is None:
         return Terms(TERMS, [1 / rank for rank in range(1, len(TERMS) + 1)])
-    lines = _lines(file)
+    lines = read_text(file).splitlines()
     columns, skipped = _columns(lines, file)
     found: dict[str, float] = {}
     for number, line in enumerate(lines[skipped : skipped + MAX_TERMS], skipped + 1):
@@ -41,15 +42,6 @@ def terms(file: Path | None = None) -> Terms:
     if not found:
         raise InputError("no terms in the file", hint="write a term, a tab and a count on each line", file=str(file))
     return Terms(list(found), list(found.values()))
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read the terms: {error.strerror}", file=str(file)) from None
-    except UnicodeDecodeError:
-        raise InputError("the terms are not UTF-8", file=str(file)) from None
 
 
 def _columns(lines: Sequence[str], file: Path) -> tuple[tuple[int, int], int]:

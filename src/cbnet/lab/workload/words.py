@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from cbnet.errors import InputError
+from cbnet.files import unreadable
 
 SYSTEM_DICTIONARIES = (Path("/usr/share/dict/words"), Path("/usr/share/dict/american-english"))
 
@@ -53,8 +54,7 @@ def _read(dictionary: Path) -> list[str]:
         with open_file(dictionary, "rt", encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
     except (OSError, EOFError, zlib.error) as error:  # the latter two: a damaged .gz
-        problem = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read the dictionary: {problem}", file=str(dictionary)) from None
+        raise unreadable(dictionary, error) from None
     return sorted({line for line in lines if line.isascii() and line.isalpha() and line.islower()})
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import FileError, InputError, PredicateSyntaxError
+from cbnet.files import parse_toml, read_text, unreadable
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.json_form import members_from_json
@@ -42,7 +42,7 @@ def read_predicates(path: Path) -> dict[Interface, Predicate]:
     _check_suffix(path, [*_READERS])
     filters: dict[Interface, list[Filter]] = {}
     errors: list[InputError] = []
-    for interface, found in _READERS[path.suffix](_text_of(path)):
+    for interface, found in _READERS[path.suffix](read_text(path)):
         if isinstance(found, InputError):
             errors.append(found.at(file=str(path)))
         else:
@@ -58,16 +58,6 @@ def _check_suffix(path: Path, known: Sequence[str]) -> None:
         raise InputError(f"unknown kind of file {path.suffix!r}", hint=hint, file=str(path))
 
 
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise InputError("not UTF-8", hint="save the file as UTF-8", file=str(path), line=line) from None
-
-
 def _from_parquet(path: Path) -> Columns:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -80,7 +70,7 @@ def _from_parquet(path: Path) -> Columns:
     except pa.ArrowException as error:
         raise InputError(f"not Parquet: {error}", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
+        raise unreadable(path, error) from None
     try:
         return columns_from_arrow(table)
     except InputError as error:
@@ -89,12 +79,9 @@ def _from_parquet(path: Path) -> Columns:
 
 def _from_toml(source: str) -> Iterator[tuple[Interface, Predicate | InputError]]:
     try:
-        document = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
-        yield "", _toml_error(str(error))
-        return
-    except (RecursionError, ValueError):  # lists too deep, or a number too long, for Python
-        yield "", InputError("not TOML that can be read: too deep, or a number too long", line=1)
+        document = parse_toml(source)
+    except InputError as error:
+        yield "", error
         return
     interfaces = document.get("interfaces")
     if not isinstance(interfaces, dict):
@@ -113,15 +100,6 @@ def _from_toml(source: str) -> Iterator[tuple[Interface, Predicate | InputError]
             yield interface, _parsed(text, source, partial(_text_start, source, interface, texts[:place]))
         if not texts:
             yield interface, Predicate()
-
-
-def _toml_error(problem: str) -> InputError:
-    place = re.search(r" \(at line (\d+), column (\d+)\)$", problem)
-    line, column = (int(place[1]), int(place[2])) if place else (None, None)
-    said = problem[: place.start()] if place else problem
-    is_quoting = "Expected newline" in problem or "Unescaped" in problem
-    hint = "put a string that holds double quotes in single ones: 'dest = \"MXP\"'" if is_quoting else None
-    return InputError(f"not TOML: {said}", hint=hint, line=line, column=column)
 
 
 def _text_start(source: str, interface: str, before: list[Any]) -> int:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbnet.errors import TableFileError
+from cbnet.files import unreadable, unwritable
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
@@ -64,7 +65,7 @@ def write_table_file(path: Path, arrays: dict[str, Array], about: dict[str, Any]
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise TableFileError(f"cannot write: {error.strerror}", file=str(path)) from None
+        raise unwritable(path, error, TableFileError) from None
     return at
 
 
@@ -110,7 +111,7 @@ def open_table_file(path: Path) -> TableFile:
             size = os.fstat(file.fileno()).st_size
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except OSError as error:
-        raise TableFileError(f"cannot read: {error.strerror}", file=str(path)) from None
+        raise unreadable(path, error, TableFileError) from None
     try:
         header = _header(mapped)
         arrays = {name: _section(mapped, name, *place) for name, place in header["sections"].items()}

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from cbnet.errors import InputError
+from cbnet.files import unreadable
 from cbnet.network.errors import NotTrusted
 from cbnet.network.protocol.addresses import Address
 
@@ -131,7 +132,7 @@ def _load(file: str | Path, load: Callable[[], None], what: str) -> None:
         raise InputError(f"this is not {what}, in PEM", file=str(file)) from None
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else str(file)
-        raise InputError(f"cannot read: {error.strerror}", file=name) from None
+        raise unreadable(name, error) from None
 
 
 def _no_password() -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cbnet.errors import InputError
+from cbnet.files import read_text
 from cbnet.network.protocol.fields import MOST_TOKEN
 from cbnet.network.protocol.names import check_name
 
@@ -80,13 +81,7 @@ def found_token(said: str | None, environment: Mapping[str, str] = os.environ) -
         return None
     if not text.startswith("@"):
         return checked_token(text)
-    path = Path(text[1:])
-    try:
-        return checked_token(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise InputError("this is not a token", file=str(path)) from None
+    return checked_token(read_text(Path(text[1:])))
 
 
 def _hash(token: str, salt: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from cbnet.errors import InputError
+from cbnet.files import unreadable
 from cbnet.pipeline.match.shipped_tables import keep_table
 from cbnet.pipeline.spark.filesystem import delete, exists, fetch, names_in, read_text, store, write_text
 from cbnet.pipeline.spark.shipped_arrays import own_folder
@@ -102,7 +103,7 @@ def _seen(path: Path) -> _Seen:
     try:
         found = path.stat()
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
+        raise unreadable(path, error) from None
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 

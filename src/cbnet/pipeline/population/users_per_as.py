@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import FileError, InputError
+from cbnet.files import unreadable
 from cbnet.topology import AsClass, Graph, as_classes
 
 Weights: TypeAlias = NDArray[np.float64]
@@ -90,7 +91,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
             for row in reader:
                 yield reader.line_num, {column: row[column] or "" for column in columns}
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
+        raise unreadable(path, error) from None
     except (UnicodeDecodeError, EOFError, zlib.error, csv.Error):
         raise InputError("cannot read: the file is damaged, or not UTF-8", file=str(path)) from None
 

@@ -177,7 +177,7 @@ def papers_applications() -> dict[str, Application]:
 def read_config(path: Path, *, out: str | None = None) -> Config:
     """Return what a file says; all its mistakes are one error. `out` is used instead of the file's."""
     document = TomlDocument(path)
-    top = document.section(_Top, (), document.tables, but=[*_SECTIONS, "sources", "applications"])
+    top = document.section(_Top, (), document.tables, other_keys=[*_SECTIONS, "sources", "applications"])
     members: dict[str, Any] = {
         name: document.section(kind, (name,)) for name, kind in _SECTIONS.items() if name in document.tables
     }
@@ -205,8 +205,8 @@ def _source(document: TomlDocument, name: str, section: Any) -> Source | None:
     known = [*(field.name for field in msgspec.structs.fields(Source)), "preset"]
     wrong = [key for key in section if key not in known]
     for key in wrong:
-        document.unknown((*at, key), known)
-    made: Source | None = None if wrong else document.checked(at, lambda: Source.of(section))
+        document.note_unknown((*at, key), known)
+    made: Source | None = None if wrong else document.build(at, lambda: Source.of(section))
     return made
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cbnet.errors import InputError
+from cbnet.files import decode_text, read_bytes
 from cbnet.topology.graph.edges import EdgeSet
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.as_relations import read_as_relations
@@ -26,7 +27,7 @@ _PACKERS: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress,
 
 def read_graph(path: Path) -> Graph:
     """Return the graph of a file, connected or not."""
-    text = _text_of(path)
+    text = decode_text(_unpacked(path), path)
     edges = EdgeSet(str(path))
     _reader_of(text)(text, edges)
     try:
@@ -43,20 +44,8 @@ def _reader_of(text: str) -> Callable[[str, EdgeSet], None]:
     return read_as_relations if "|" in first else read_edge_list
 
 
-def _text_of(path: Path) -> str:
-    data = _unpacked(path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError("not UTF-8", hint="save the file as UTF-8", file=str(path), line=line) from None
-
-
 def _unpacked(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
+    data = read_bytes(path)
     try:
         return next((unpack(data) for start, unpack in _PACKERS.items() if data.startswith(start)), data)
     except (OSError, EOFError, ValueError, zlib.error):

@@ -86,7 +86,7 @@ def test_the_mistakes_of_a_file_come_together_in_its_order():
     edges.add("a", "b", -1, line=2)
     with pytest.raises(FileError) as raised:
         edges.check()
-    assert [error.place for error in raised.value.errors] == ["f.txt:2", "f.txt:5"]
+    assert [error.location for error in raised.value.errors] == ["f.txt:2", "f.txt:5"]
 
 
 def test_only_the_first_mistakes_of_a_file_are_shown():

@@ -68,7 +68,7 @@ def test_every_mistake_is_named_with_its_line():
 def test_what_is_not_xml_is_named_with_its_place():
     with pytest.raises(FileError) as raised:
         read(HEAD + "<graph></node>\n")
-    assert raised.value.errors[0].place == "g.graphml:3:10"
+    assert raised.value.errors[0].location == "g.graphml:3:10"
     assert "not XML" in raised.value.errors[0].problem
 
 
