@@ -8,7 +8,7 @@ import pytest
 from cbnet.lab.experiments.claim import VERDICTS, Finding, claims
 from cbnet.lab.experiments.experiment import Experiment
 from cbnet.lab.experiments.page import reproduction_page
-from cbnet.lab.experiments.reproduce import Outcome
+from cbnet.lab.experiments.reproduce import ExperimentOutcome
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.report.page import html
 
@@ -63,7 +63,7 @@ def path(tmp_path_factory):
     experiment = Experiment(
         "2001-figure-9", "Time by filters", "2001", "§4.2", (5, 6, 7), {}, None, None, None, ("A choice.",)
     )
-    page = reproduction_page([Outcome(experiment, ABOUT, FINDINGS, CHARTS, {"times": 4})])
+    page = reproduction_page([ExperimentOutcome(experiment, ABOUT, FINDINGS, CHARTS)])
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(html(page), encoding="utf-8")
     return path

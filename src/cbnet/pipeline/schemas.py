@@ -60,8 +60,6 @@ TABLE1 = _of(
     tags="long", descriptors="long", kept="long", bytes="long",
 )  # [2014 Table 1]; interface null: all of them together  # fmt: skip
 
-ADVANTAGES = _of(scenario="string", rule="string", set="long", predicates="long", advantage="double")  # [2006 §4]
-
 # Inside `minimal_job`: a group is an interface or a node; `trees` and `covered` have a bit for each tree.
 GROUPED = _of(group="int", tags="ints", trees="long")
 ANSWERS = _of(group="int", tags="ints", trees="long", covered="long")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table as Grid
 
-    from cbnet.lab.experiments.y2006.advantage import Report
-    from cbnet.lab.experiments.y2006.advantage_claims import Comparison
+    from cbnet.lab.experiments.y2006.advantage_claims import AdvantageComparison
+    from cbnet.lab.experiments.y2006.monte_carlo import SetProgress
 
 
 _MARKS = {True: "[green]holds[/] ", False: "[yellow]differs[/]", None: "[dim]open[/]   "}
@@ -65,29 +65,36 @@ def alpha(
         raise InputError(
             "the general model takes no --scenario, --terms or --most", hint="leave them out, or ask for `specific`"
         )
-    from cbnet.lab.experiments.y2006.advantage import UNIVERSES, general, specific
     from cbnet.lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
+    from cbnet.lab.experiments.y2006.monte_carlo import UNIVERSES, general_advantages, specific_advantages
     from cbnet.lab.workload.disjunction_2006 import SCENARIOS
 
     if model is not Model.general:
         scenarios = scenario or tuple(SCENARIOS)
         with progress_bar() as bar:
-            report = _mover(bar, "specific model")
-            table = specific(scenarios, sets=sets or 100, most=most or 10_000, terms=terms, seed=seed, report=report)
+            table = specific_advantages(
+                scenarios,
+                sets=sets or 100,
+                max_predicates=most or 10_000,
+                terms=terms,
+                seed=seed,
+                progress=_mover(bar, "specific model"),
+            )
         _tell(Model.specific, table, list(specific_comparisons(table)), json)
     if model is not Model.specific:
         with progress_bar() as bar:
-            table = general(UNIVERSES, sets=sets or 10, seed=seed, report=_mover(bar, "general model"))
+            progress = _mover(bar, "general model")
+            table = general_advantages(UNIVERSES, sets=sets or 10, seed=seed, progress=progress)
         _tell(Model.general, table, list(general_comparisons(table)), json)
 
 
-def _mover(bar: Progress, what: str) -> Report:
+def _mover(bar: Progress, what: str) -> SetProgress:
     """Return the function that moves the bar of this name."""
     task = bar.add_task(what, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _tell(model: Model, table: pa.Table, comparisons: Sequence[Comparison], as_json: bool) -> None:
+def _tell(model: Model, table: pa.Table, comparisons: Sequence[AdvantageComparison], as_json: bool) -> None:
     if as_json:
         for row in table.to_pylist():
             print_json({"model": model.value, **row})
@@ -109,7 +116,7 @@ def _tell(model: Model, table: pa.Table, comparisons: Sequence[Comparison], as_j
 
 def _specific_grids(table: pa.Table) -> Iterator[Grid]:
     """Yield a table for each scenario: the percentiles by both rules."""
-    from cbnet.lab.experiments.y2006.advantage import PERCENTILES, RULES
+    from cbnet.lab.experiments.y2006.monte_carlo import PERCENTILES, RULES
 
     for scenario, rows in _by_scenario(table).items():
         sets = next(iter(rows.values()))["sets"]
@@ -123,7 +130,7 @@ def _specific_grids(table: pa.Table) -> Iterator[Grid]:
 
 def _general_grids(table: pa.Table) -> Iterator[Grid]:
     """Yield a table for each size of the universe: the medians by distribution and reading."""
-    from cbnet.lab.experiments.y2006.advantage import DISTRIBUTIONS, READINGS, SHARE, UNIVERSES
+    from cbnet.lab.experiments.y2006.monte_carlo import DISTRIBUTIONS, READINGS, SHARE, UNIVERSES
     from cbnet.routing.sizing.advantage import expected
 
     scenarios = _by_scenario(table)

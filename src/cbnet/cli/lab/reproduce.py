@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from cbnet.lab.experiments.claim import Finding
-    from cbnet.lab.experiments.experiment import AnyExperiment, Context
-    from cbnet.lab.experiments.reproduce import Outcome
+    from cbnet.lab.experiments.experiment import AnyExperiment, ExperimentContext
+    from cbnet.lab.experiments.reproduce import ExperimentOutcome
 
 _MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "open": "dim"}
 
@@ -71,9 +71,9 @@ def reproduce(
 
     Example: cbnet reproduce 2014 --scale quick --out results
     """
-    from cbnet.lab.experiments.registry import chosen
+    from cbnet.lab.experiments.registry import select_experiments
 
-    experiments = chosen(names or ())
+    experiments = select_experiments(names or ())
     if list_:
         _print_list(experiments, as_json=json)
         return
@@ -98,7 +98,7 @@ def _run(
     seed: int,
     *,
     as_json: bool,
-) -> list[Outcome]:
+) -> list[ExperimentOutcome]:
     from cbnet.lab.experiments.reproduce import reproduce as run_all
 
     outcomes = []
@@ -129,9 +129,11 @@ def _hidden(bar: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def _context(bar: Progress, scale: Scale, topology: Path | None, traces: Path | None, seed: int) -> Iterator[Context]:
+def _context(
+    bar: Progress, scale: Scale, topology: Path | None, traces: Path | None, seed: int
+) -> Iterator[ExperimentContext]:
     """Give what experiments run with; Spark starts when the first one asks for it, and ends with the last."""
-    from cbnet.lab.experiments.experiment import Context
+    from cbnet.lab.experiments.experiment import ExperimentContext
 
     part = bar.add_task("", total=None, visible=False)
 
@@ -149,29 +151,29 @@ def _context(bar: Progress, scale: Scale, topology: Path | None, traces: Path | 
                 sessions.append(stack.enter_context(session))
             return sessions[0]
 
-        yield Context(seed, topology, traces, progress=show, spark=spark)
+        yield ExperimentContext(seed, topology, traces, progress=show, spark=spark)
 
 
-def _stored_others(outcomes: Sequence[Outcome], out: Path) -> list[Outcome]:
+def _stored_others(outcomes: Sequence[ExperimentOutcome], out: Path) -> list[ExperimentOutcome]:
     """Return these outcomes with those of earlier runs to the same folder, in the order of the papers."""
     from cbnet.lab.experiments.registry import EXPERIMENTS
-    from cbnet.lab.experiments.reproduce import stored
+    from cbnet.lab.experiments.reproduce import stored_outcome
 
     found = {outcome.experiment.name: outcome for outcome in outcomes}
-    earlier = ((name, stored(EXPERIMENTS[name], out)) for name in EXPERIMENTS if name not in found)
+    earlier = ((name, stored_outcome(EXPERIMENTS[name], out)) for name in EXPERIMENTS if name not in found)
     found |= {name: outcome for name, outcome in earlier if outcome is not None}
     return [found[name] for name in EXPERIMENTS if name in found]
 
 
-def _write(outcomes: Sequence[Outcome], out: Path) -> list[Finding]:
+def _write(outcomes: Sequence[ExperimentOutcome], out: Path) -> list[Finding]:
     """Write the page and the findings; return these."""
     import json
 
     from cbnet.lab.experiments.claim import claims
-    from cbnet.lab.experiments.page import findings_of_all, reproduction_page
+    from cbnet.lab.experiments.page import all_findings, reproduction_page
     from cbnet.lab.report.page import html
 
-    findings = findings_of_all(outcomes)
+    findings = all_findings(outcomes)
     rows = [asdict(claims()[finding.claim]) | asdict(finding) for finding in findings]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (out / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -179,7 +181,7 @@ def _write(outcomes: Sequence[Outcome], out: Path) -> list[Finding]:
     return findings
 
 
-def _print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
     if as_json:
         for finding in outcome.findings:
             print_json({"experiment": outcome.experiment.name, **asdict(finding)})
@@ -187,14 +189,12 @@ def _print_outcome(outcome: Outcome, *, as_json: bool) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from cbnet.lab.experiments.claim import VERDICTS
-
     console = Console(highlight=False)
-    took = "was there" if outcome.was_there else f"{outcome.about.get('seconds', 0):,} s"
+    took = "was there" if outcome.reused else f"{outcome.manifest.get('seconds', 0):,} s"
     what = f"[red]{escape(outcome.error)}[/]" if outcome.error is not None else f"[dim]{took}[/]"
     console.print(f"[bold]{outcome.experiment.name}[/]  {escape(outcome.experiment.title)}  {what}", soft_wrap=True)
     for finding in outcome.findings if outcome.error is None else ():
-        mark = f"[{_MARKS[finding.verdict]}]{VERDICTS[finding.verdict]}[/]"
+        mark = f"[{_MARKS[finding.verdict]}]{finding.label}[/]"
         reason = f" [dim]({escape(finding.reason)})[/]" if finding.reason else ""
         console.print(f"  {finding.claim:>2} {mark}: {escape(finding.ours)}{reason}", soft_wrap=True)
 

@@ -1,1 +1,1 @@
-"""Experiments: what do the papers' figures and tables show, run anew? One file for each; results are tidy tables."""
+"""Experiments that reproduce the figures, tables and examples of the papers, one module each."""

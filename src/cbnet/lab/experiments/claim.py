@@ -1,8 +1,8 @@
-"""Claims: what do the papers say, and does it hold here?
+"""Claims of the papers, and findings about them.
 
-The statements of the papers stand in `claims.toml`, in our words. What an experiment finds about one of them is a
-`Finding`: our number, a verdict and, wherever the verdict is not "holds", the reason. Findings are computed from the
-experiment's tables and never written by hand. A run that is too small to tell leaves a claim open.
+`claims.toml` states each claim in our words. A `Finding` holds our result, a verdict and, unless the claim simply
+holds, a reason. Findings are computed from an experiment's tables, never written by hand. A claim that the run cannot
+decide is open, and its finding names what was missing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from importlib.resources import files
 from typing import Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["holds", "differs", "fails", "open"]
+Missing: TypeAlias = Literal["run", "scale", "topology", "traces"]
 
-# As people read them.
 VERDICTS: Mapping[Verdict, str] = {
     "holds": "holds",
     "differs": "holds with a difference",
     "fails": "does not hold",
-    "open": "not recomputable here",
+    "open": "not decided",
+}
+_MISSING: Mapping[Missing, str] = {
+    "run": "not run",
+    "scale": "not decided at this scale",
+    "topology": "not run: needs --topology",
+    "traces": "not run: needs --traces",
 }
 
 
@@ -32,28 +38,36 @@ class Claim:
     number: int
     paper: str  # its year
     section: str
-    says: str
+    statement: str
     value: str
-    how: str
+    method: str
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What an experiment finds about a claim; whatever does not simply hold has a reason."""
+    """The result of an experiment for one claim; every verdict but "holds" has a reason."""
 
     claim: int
     ours: str
     verdict: Verdict
     reason: str = ""
+    missing: Missing | None = None
+    """What an open claim lacks: a run, a larger scale or an input."""
 
     def __post_init__(self) -> None:
         if self.verdict != "holds" and not self.reason:
             raise ValueError(f"the verdict {self.verdict!r} on claim {self.claim} needs a reason")
+        if self.missing is not None and self.verdict != "open":
+            raise ValueError(f"only an open claim can lack something, not claim {self.claim}")
+
+    @property
+    def label(self) -> str:
+        """The verdict as shown to users."""
+        return VERDICTS[self.verdict] if self.missing is None else _MISSING[self.missing]
 
 
 @cache
 def claims() -> Mapping[int, Claim]:
     """Return all claims by number."""
     text = files("cbnet.lab.experiments").joinpath("claims.toml").read_text(encoding="utf-8")
-    found = [Claim(**row) for row in tomllib.loads(text)["claims"]]
-    return {claim.number: claim for claim in found}
+    return {row["number"]: Claim(**row) for row in tomllib.loads(text)["claims"]}

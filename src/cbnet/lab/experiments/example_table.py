@@ -1,4 +1,4 @@
-"""The example table of the papers [2001 Figure 4, 2002 Figure 2, 2003 Figure 3]: which predicates does it hold?"""
+"""The example forwarding table of the papers [2001 Figure 4, 2002 Figure 2, 2003 Figure 3]."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Experiments: what is one, and what does it get to run with?
+"""The definition of an experiment and the context that it runs in.
 
-An experiment is a figure, a table or the worked examples of a paper. From parameters it makes tidy tables, with a row
-for each observation; from the tables alone come its findings about the paper's claims and its charts. So both can be
-made again without running it again.
+An experiment reproduces a figure, a table or the worked examples of a paper. Its run turns parameters into tidy tables,
+one row per observation. Findings and charts are computed from the tables alone, so they need no new run.
 
-    parameters ──run──► tables ──┬──findings──► a verdict on each of its claims
-    (by scale)                   └──charts────► drawn as the paper draws them
+    parameters ──run──► tables ──┬──findings──► a verdict on each claim
+    (by scale)                   └──charts────► charts like the paper's
 """
 
 from __future__ import annotations
@@ -28,34 +27,38 @@ Scale: TypeAlias = Literal["quick", "full", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Input: TypeAlias = Literal["topology", "traces"]
 Tables: TypeAlias = Mapping[str, pa.Table]
-Progress: TypeAlias = Callable[[int, int, str], None]  # done, of how many, what
+Progress: TypeAlias = Callable[[int, int, str], None]  # steps done, steps in total, description
 
-Parameters = TypeVar("Parameters")  # a frozen dataclass of numbers, texts and tuples of them
-
-
-def _unseen(_done: int, _total: int, _what: str) -> None:
-    """Show progress to nobody."""
+Parameters = TypeVar("Parameters")  # a frozen dataclass of numbers, strings and tuples of them
 
 
-def _started_spark() -> SparkSession:
+def _no_progress(_done: int, _total: int, _description: str) -> None:
+    """Ignore progress."""
+
+
+def _start_spark() -> SparkSession:
     from cbnet.pipeline.spark.session import spark_session
 
     return spark_session("cbnet reproduce")
 
 
+def _no_charts(_tables: Tables, _parameters: Any) -> list[Chart]:
+    return []
+
+
 @dataclass(frozen=True)
-class Context:
-    """What a run has beside the parameters of its experiment."""
+class ExperimentContext:
+    """The seed, inputs and resources of a run."""
 
     seed: int = 0
     topology: Path | None = None
-    """A graph of the Internet; None: a generated one like it."""
+    """A graph of the Internet; None: a generated one."""
     traces: Path | None = None
-    """A folder with traces of users; None: models of them that need none."""
+    """A folder of user traces; None: models of users."""
     processes: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    progress: Progress = _unseen
-    spark: Callable[[], SparkSession] = _started_spark
-    """Starts Spark, or returns what was started. Only for functions of `cbnet.pipeline`."""
+    progress: Progress = _no_progress
+    spark: Callable[[], SparkSession] = _start_spark
+    """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,13 @@ class Experiment(Generic[Parameters]):
     section: str
     claims: tuple[int, ...]
     scales: Mapping[Scale, Parameters]
-    run: Callable[[Parameters, Context], dict[str, pa.Table]]
+    run: Callable[[Parameters, ExperimentContext], dict[str, pa.Table]]
     findings: Callable[[Tables, Parameters], list[Finding]]
-    charts: Callable[[Tables, Parameters], list[Chart]]
+    charts: Callable[[Tables, Parameters], list[Chart]] = _no_charts
     choices: tuple[str, ...] = ()
-    """What the paper leaves open, and what was chosen."""
+    """Choices made where the paper leaves something open."""
     inputs: tuple[Input, ...] = ()
-    """What of the context changes its tables, if it is given."""
+    """The inputs of the context that its tables depend on."""
 
 
 AnyExperiment: TypeAlias = Experiment[Any]

@@ -1,6 +1,6 @@
-"""The Internet: which graph do experiments about it run on? The one that is given, or a generated one like it.
+"""The Internet graph of an experiment: the file of --topology, or a generated graph.
 
-A statement about the Internet that holds on a generated graph holds with a difference; one that does not hold there is
+A claim about the Internet that holds on a generated graph holds with a difference; one that does not hold there is
 left open.
 """
 
@@ -9,42 +9,42 @@ from __future__ import annotations
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Tables
+from cbnet.lab.experiments.experiment import ExperimentContext, Tables
 from cbnet.topology import Graph, topology
 
 TABLE = "graph"
 
 
-def internet(context: Context, nodes: int) -> Graph:
-    """Return the graph of the context, or else a generated one of so many nodes."""
+def internet(context: ExperimentContext, nodes: int) -> Graph:
+    """Return the graph of the context, or else a generated one of `nodes` nodes."""
     if context.topology is not None:
         return topology(str(context.topology), largest=True)
     return topology(f"aslike:{nodes}", context.seed)
 
 
-def graph_table(graph: Graph, context: Context) -> pa.Table:
-    """Return a table about the graph, to be kept as TABLE."""
-    given = context.topology is not None
-    return pa.table({"nodes": [len(graph)], "edges": [graph.edge_count], "given": [given]})
+def graph_table(graph: Graph, context: ExperimentContext) -> pa.Table:
+    """Return the table to store as TABLE: nodes, edges, and whether the graph came from a file."""
+    return pa.table({"nodes": [len(graph)], "edges": [graph.edge_count], "from_file": [context.topology is not None]})
 
 
-def is_given(tables: Tables) -> bool:
-    """Return whether the graph was given."""
-    given: bool = tables[TABLE]["given"][0].as_py()
-    return given
+def is_from_file(tables: Tables) -> bool:
+    """Return whether the graph came from a file."""
+    from_file: bool = tables[TABLE]["from_file"][0].as_py()
+    return from_file
 
 
-def size(tables: Tables) -> tuple[int, int]:
-    """Return nodes and edges of the graph."""
+def graph_size(tables: Tables) -> tuple[int, int]:
+    """Return the nodes and edges of the graph."""
     row = tables[TABLE].to_pylist()[0]
     return row["nodes"], row["edges"]
 
 
-def judged(tables: Tables, claim: int, ours: str, holds: bool, reason: str) -> Finding:
-    """Return the finding about the Internet; reason: why it does not hold."""
-    if is_given(tables):
+def internet_finding(tables: Tables, claim: int, ours: str, holds: bool, reason: str) -> Finding:
+    """Return the finding for a claim about the Internet; reason: why it does not hold."""
+    if is_from_file(tables):
         return Finding(claim, ours, "holds") if holds else Finding(claim, ours, "fails", reason)
-    where = f"a generated graph of {size(tables)[0]:,} nodes"
+    nodes = f"{graph_size(tables)[0]:,}"
     if holds:
-        return Finding(claim, ours, "differs", f"it holds on {where}; give --topology to run it on the Internet's")
-    return Finding(claim, ours, "open", f"{where} is too unlike the Internet's to tell; give --topology")
+        return Finding(claim, ours, "differs", f"holds on a generated graph of {nodes} nodes; use --topology")
+    reason = f"a generated graph of {nodes} nodes is too unlike the Internet"
+    return Finding(claim, ours, "open", reason, missing="topology")

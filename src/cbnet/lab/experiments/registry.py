@@ -1,4 +1,4 @@
-"""The registry of experiments, in the order of the papers; each is imported when it is first used.
+"""The registry of experiments, in the order of the papers; each is imported on first use.
 
 The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2002.figure_7a`.
 """
@@ -30,8 +30,8 @@ class Experiments(Mapping[str, AnyExperiment]):
     def __getitem__(self, name: str) -> AnyExperiment:
         if name not in self._names:
             raise KeyError(name)
-        found: AnyExperiment = import_module(f"cbnet.lab.experiments.{_module(name)}").EXPERIMENT
-        return found
+        experiment: AnyExperiment = import_module(f"cbnet.lab.experiments.{_module(name)}").EXPERIMENT
+        return experiment
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -43,19 +43,18 @@ class Experiments(Mapping[str, AnyExperiment]):
 EXPERIMENTS = Experiments(NAMES)
 
 
-def chosen(names: Sequence[str]) -> list[AnyExperiment]:
-    """Return the experiments of these names; a name may also be the start of some, such as "2014"; none are all."""
+def select_experiments(names: Sequence[str]) -> list[AnyExperiment]:
+    """Return the experiments with these names or prefixes, such as "2014"; all without any."""
     for name in names:
-        if not any(_is_meant(each, name) for each in EXPERIMENTS):
-            hint = "see `cbnet reproduce --list`"
-            raise InputError(f"there is no experiment {name!r}", hint=hint)
-    return [EXPERIMENTS[each] for each in EXPERIMENTS if not names or any(_is_meant(each, name) for name in names)]
+        if not any(_matches(experiment, name) for experiment in EXPERIMENTS):
+            raise InputError(f"no experiment {name!r}", hint="see `cbnet lab reproduce --list`")
+    return [EXPERIMENTS[each] for each in EXPERIMENTS if not names or any(_matches(each, name) for name in names)]
 
 
-def _is_meant(experiment: str, name: str) -> bool:
+def _matches(experiment: str, name: str) -> bool:
     return experiment == name or experiment.startswith(f"{name}-")
 
 
 def _module(name: str) -> str:
-    year, _, what = name.partition("-")
-    return f"y{year}.{what.replace('-', '_')}"
+    year, _, stem = name.partition("-")
+    return f"y{year}.{stem.replace('-', '_')}"

@@ -1,17 +1,15 @@
-"""Reproduce: how are experiments run one after the other, so that nothing is run twice?
+"""Reproduction of experiments, reusing stored results.
 
     OUT/2014-figure-4/curves.parquet     the tables of an experiment
                       curves.svg, .png   its charts
-                      _cbnet.json        what made them; written last: where it is, the rest is whole
+                      _cbnet.json        the manifest; written last, so a folder that has one is complete
 
-An experiment whose folder says that it was made with the same parameters, seed, inputs and code is not run again.
-Findings are computed from the tables each time. What cannot be run leaves its claims open, and the rest goes on.
+An experiment runs again only if its parameters, its seed, its inputs or any file of the package has changed. Findings
+are computed from the tables each time. An experiment that cannot run leaves its claims open, and the next one runs.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 import os
 import platform
@@ -27,91 +25,81 @@ import pyarrow.parquet as pq
 import cbnet
 from cbnet.errors import CbnetError, InputError
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import AnyExperiment, Context, Scale, Tables
+from cbnet.lab.experiments.experiment import AnyExperiment, ExperimentContext, Scale, Tables
+from cbnet.lab.experiments.fingerprint import code_fingerprint, fingerprint, input_fingerprint
 from cbnet.lab.report.chart import Chart, png, svg
 
-ABOUT = "_cbnet.json"
-Started: TypeAlias = Callable[[AnyExperiment], None]
+MANIFEST = "_cbnet.json"
+OnStart: TypeAlias = Callable[[AnyExperiment], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of an experiment."""
+class ExperimentOutcome:
+    """The result of an experiment, from this run or from an earlier one."""
 
     experiment: AnyExperiment
-    about: Mapping[str, Any]
+    manifest: Mapping[str, Any]
     """Its parameters, seed, scale, machine, version, seconds and fingerprint."""
     findings: tuple[Finding, ...]
     charts: tuple[Chart, ...] = ()
-    tables: Mapping[str, int] | None = None
-    """The rows of each table."""
     error: str | None = None
-    was_there: bool = False
+    reused: bool = False
 
 
 def reproduce(
-    experiments: Sequence[AnyExperiment], scale: Scale, out: Path, context: Context, started: Started | None = None
-) -> Iterator[Outcome]:
-    """Run experiments, or read what they made before; yield what came of each as it ends.
+    experiments: Sequence[AnyExperiment],
+    scale: Scale,
+    out: Path,
+    context: ExperimentContext,
+    on_start: OnStart | None = None,
+) -> Iterator[ExperimentOutcome]:
+    """Run experiments, or read their stored results; yield the outcome of each.
 
-    started: is called with each experiment before it runs.
+    on_start: called with each experiment before it runs.
     """
     _make_folder(out)
-    inputs = {name: _fingerprint(path) for name, path in _given(context).items()}
+    inputs = {"topology": context.topology, "traces": context.traces}
+    fingerprints = {name: input_fingerprint(path) for name, path in inputs.items() if path is not None}
+    code = code_fingerprint()
     for experiment in experiments:
-        if started is not None:
-            started(experiment)
-        made = _made(experiment, scale, context.seed, inputs)
+        if on_start is not None:
+            on_start(experiment)
+        planned = _planned(experiment, scale, context.seed, fingerprints, code)
         folder = out / experiment.name
-        about = read_about(folder)
-        if about is not None and about["fingerprint"] == made["fingerprint"]:
-            yield _outcome(experiment, about, _read(folder, about), scale, was_there=True)
-            continue
-        try:
-            yield _run(experiment, made, scale, folder, context)
-        except (CbnetError, MemoryError) as error:
-            yield failed(experiment, made, str(error) or "there is not enough memory for this")
-        except Exception as error:
-            if not _is_of_spark(error):
-                raise
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            yield failed(experiment, made, f"Spark gave up: {first}")
+        stored = read_manifest(folder)
+        if stored is not None and stored["fingerprint"] == planned["fingerprint"]:
+            yield _outcome(experiment, stored, _read(folder, stored), scale, reused=True)
+        else:
+            yield _attempt(experiment, planned, scale, folder, context)
 
 
-def stored(experiment: AnyExperiment, out: Path) -> Outcome | None:
-    """Return what an experiment has left in a folder of results, at whatever scale; None if there is nothing."""
-    about = read_about(out / experiment.name)
-    if about is None:
+def stored_outcome(experiment: AnyExperiment, out: Path) -> ExperimentOutcome | None:
+    """Return the stored outcome of an experiment, of whatever scale; None if there is none."""
+    manifest = read_manifest(out / experiment.name)
+    if manifest is None:
         return None
-    scale: Scale = about["scale"]
-    if about["parameters"] != _plain(experiment.scales[scale]):  # of another version, whose tables may be others too
+    scale: Scale = manifest["scale"]
+    if manifest["parameters"] != _plain(experiment.scales[scale]):  # another version; its tables may differ too
         return None
-    return _outcome(experiment, about, _read(out / experiment.name, about), scale, was_there=True)
+    return _outcome(experiment, manifest, _read(out / experiment.name, manifest), scale, reused=True)
 
 
-def failed(experiment: AnyExperiment, about: Mapping[str, Any], error: str) -> Outcome:
-    """Return the outcome of an experiment that could not be run: all of its claims are open."""
-    findings = tuple(Finding(number, "-", "open", error) for number in experiment.claims)
-    return Outcome(experiment, about, findings, error=error)
-
-
-def read_about(folder: Path) -> dict[str, Any] | None:
-    """Return what made the results in a folder; None if there are none, or only a part of them."""
-    file = folder / ABOUT
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of the results in a folder; None if there are none, or if they are incomplete."""
+    file = folder / MANIFEST
     try:
-        about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError:
-        about = {}
-    if not {"fingerprint", "scale", "parameters", "tables"} <= set(about):
-        hint = "delete its folder, so that it is made anew"
-        raise InputError("this does not say what made the results", hint=hint, file=str(file))
-    return about
+        manifest = {}
+    if not {"fingerprint", "scale", "parameters", "tables"} <= set(manifest):
+        raise InputError("not a manifest of results", hint="delete its folder to run it again", file=str(file))
+    return manifest
 
 
 def machine() -> dict[str, Any]:
-    """Return what a measurement was taken on."""
+    """Return the hardware and software of this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "processor": _processor(),
@@ -122,57 +110,76 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _run(experiment: AnyExperiment, made: Mapping[str, Any], scale: Scale, folder: Path, context: Context) -> Outcome:
+def _attempt(
+    experiment: AnyExperiment, planned: Mapping[str, Any], scale: Scale, folder: Path, context: ExperimentContext
+) -> ExperimentOutcome:
+    """Run an experiment; return a failure as an outcome, unless it is a bug."""
+    try:
+        return _run(experiment, planned, scale, folder, context)
+    except (CbnetError, MemoryError) as error:
+        problem = str(error) or "out of memory"
+    except Exception as error:
+        if not _is_from_spark(error):
+            raise
+        problem = "Spark failed: " + next(iter(str(error).strip().splitlines()), type(error).__name__)
+    findings = tuple(Finding(number, "-", "open", problem, missing="run") for number in experiment.claims)
+    return ExperimentOutcome(experiment, planned, findings, error=problem)
+
+
+def _run(
+    experiment: AnyExperiment, planned: Mapping[str, Any], scale: Scale, folder: Path, context: ExperimentContext
+) -> ExperimentOutcome:
     _make_folder(folder)
-    (folder / ABOUT).unlink(missing_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
     start = monotonic()
     tables = experiment.run(experiment.scales[scale], context)
-    about = {**made, "seconds": round(monotonic() - start, 1), "machine": machine()}
-    about["tables"] = {name: table.num_rows for name, table in tables.items()}
-    outcome = _outcome(experiment, about, tables, scale)
+    manifest = {**planned, "seconds": round(monotonic() - start, 1), "machine": machine()}
+    manifest["tables"] = {name: table.num_rows for name, table in tables.items()}
+    outcome = _outcome(experiment, manifest, tables, scale)
     for name, table in tables.items():
         pq.write_table(table, folder / f"{name}.parquet")
     for chart in outcome.charts:
         (folder / f"{chart.name}.svg").write_text(svg(chart), encoding="utf-8")
         (folder / f"{chart.name}.png").write_bytes(png(chart))
-    (folder / ABOUT).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return outcome
 
 
 def _outcome(
-    experiment: AnyExperiment, about: Mapping[str, Any], tables: Tables, scale: Scale, *, was_there: bool = False
-) -> Outcome:
+    experiment: AnyExperiment, manifest: Mapping[str, Any], tables: Tables, scale: Scale, *, reused: bool = False
+) -> ExperimentOutcome:
     parameters = experiment.scales[scale]
     findings = experiment.findings(tables, parameters)
     _check_findings(experiment, findings)
     charts = experiment.charts(tables, parameters)
-    return Outcome(experiment, about, tuple(findings), tuple(charts), about["tables"], was_there=was_there)
+    return ExperimentOutcome(experiment, manifest, tuple(findings), tuple(charts), reused=reused)
 
 
 def _check_findings(experiment: AnyExperiment, findings: Sequence[Finding]) -> None:
-    """Check that there is one finding for each claim: a claim that is passed over would look like one that holds."""
-    found = sorted(finding.claim for finding in findings)
-    if found != sorted(experiment.claims):
-        raise AssertionError(f"{experiment.name} has findings about {found}, not about {sorted(experiment.claims)}")
+    """Check that each claim has one finding."""
+    numbers = sorted(finding.claim for finding in findings)
+    if numbers != sorted(experiment.claims):
+        raise AssertionError(f"{experiment.name} has findings about {numbers}, not about {sorted(experiment.claims)}")
 
 
-def _made(experiment: AnyExperiment, scale: Scale, seed: int, inputs: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the tables of an experiment depend on, and a fingerprint of it."""
-    module = inspect.getmodule(experiment.run)
-    made = {
+def _planned(
+    experiment: AnyExperiment, scale: Scale, seed: int, inputs: Mapping[str, str], code: str
+) -> dict[str, Any]:
+    """Return everything that the tables of an experiment depend on, with its fingerprint."""
+    facts = {
         "experiment": experiment.name,
         "scale": scale,
         "parameters": _plain(experiment.scales[scale]),
         "seed": seed,
         "inputs": {name: inputs[name] for name in experiment.inputs if name in inputs},
         "version": cbnet.__version__,
-        "code": hashlib.sha256(inspect.getsource(module).encode() if module else b"").hexdigest(),
+        "code": code,
     }
-    return {**made, "fingerprint": hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()}
+    return {**facts, "fingerprint": fingerprint(facts)}
 
 
-def _is_of_spark(error: Exception) -> bool:
-    """Return whether Spark or its Java has raised an error, such as a worker that was killed; Spark is not imported."""
+def _is_from_spark(error: Exception) -> bool:
+    """Return whether Spark or its Java bridge raised an error, such as a lost worker, without importing Spark."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
@@ -181,33 +188,19 @@ def _plain(parameters: Any) -> dict[str, Any]:
     return plain
 
 
-def _given(context: Context) -> dict[str, Path]:
-    given = {"topology": context.topology, "traces": context.traces}
-    return {name: path for name, path in given.items() if path is not None}
-
-
-def _fingerprint(path: Path) -> str:
-    """Return a fingerprint of a file or of all files in a folder: their names, sizes and times of change."""
-    if not path.exists():
-        raise InputError("there is no such file or folder", file=str(path))
-    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    listed = [(str(file.relative_to(path.parent)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
-
-
-def _read(folder: Path, about: Mapping[str, Any]) -> dict[str, pa.Table]:
+def _read(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:
     try:
-        return {name: pq.read_table(folder / f"{name}.parquet") for name in about["tables"]}
+        return {name: pq.read_table(folder / f"{name}.parquet") for name in manifest["tables"]}
     except (OSError, pa.ArrowException) as error:
-        hint = "delete this folder, so that it is made anew"
-        raise InputError(f"the results are not whole: {error}", hint=hint, file=str(folder)) from None
+        hint = "delete this folder to run it again"
+        raise InputError(f"damaged results: {error}", hint=hint, file=str(folder)) from None
 
 
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make this folder: {error.strerror}", file=str(folder)) from None
+        raise InputError(f"cannot create this folder: {error.strerror}", file=str(folder)) from None
 
 
 def _processor() -> str:

@@ -1,6 +1,6 @@
-"""Small networks: which ones fit the drawings of [2006], and which ones come by chance?
+"""Small networks that fit the figures of [2006], and random ones.
 
-The drawings are not in the text of the paper; these networks agree with all that it says about them.
+The figures are not in the text of the paper; these networks agree with everything it states about them.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from cbnet.topology import Graph
 
 # Figures 1, 2 and 4: edges with their lengths. All shortest paths are unique.
 TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
-# The same with a tie, from 5 to 7: by way of 1 and by way of 9.
+# The same with a tie from 5 to 7: through 1 and through 9.
 TWELVE_TIED = TWELVE.replace("1-6:4", "1-6:3")
 RING = "1-2:3 2-3:2 3-4:2 4-1:2"  # Figure 3
-TRIANGLE = "1-2:1 2-3:1 1-3:2"  # two shortest ways from 1 to 3
-TIES = "v-a:1 v-b:1 a-x:1 a-y:1 b-x:1 b-y:1"  # two shortest ways from v to x and to y
+TRIANGLE = "1-2:1 2-3:1 1-3:2"  # two shortest paths from 1 to 3
+TIES = "v-a:1 v-b:1 a-x:1 a-y:1 b-x:1 b-y:1"  # two shortest paths from v to x and to y
 
-# What receivers of random networks want, and the messages that tell these wants apart.
-WANTS = ("k = 0", "k = 1", "k = 2", "k < 2", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 or j = 1", "true")
+# Predicates of receivers in random networks, and messages that distinguish all of them.
+PREDICATES = ("k = 0", "k = 1", "k = 2", "k < 2", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 or j = 1", "true")
 MESSAGES = (*(Message({"k": k}) for k in range(4)), Message({"k": 2, "j": 1}), Message({"j": 1}))
 
 
-def graph_of(said: str) -> Graph:
+def parse_graph(text: str) -> Graph:
     """Return the graph of a text such as 1-5:1 1-6:4."""
-    edges = [edge.replace(":", "-").split("-") for edge in said.split()]
+    edges = [edge.replace(":", "-").split("-") for edge in text.split()]
     return Graph.from_edges((u, v, weight) for u, v, weight in edges)
 
 
-class Named:
-    """A network whose nodes all want something of their own: the tag that is their name."""
+class NamedNetwork:
+    """A network in which the predicate of each node is a tag, its name."""
 
-    def __init__(self, said: str) -> None:
-        self.graph = graph_of(said)
+    def __init__(self, text: str) -> None:
+        self.graph = parse_graph(text)
         self.network = Network(self.graph, {u: f'#"{self.graph.name(u)}"' for u in range(len(self.graph))})
 
     def id(self, name: int | str) -> int:
@@ -47,26 +47,26 @@ class Named:
         """Return the names of some nodes, in order."""
         return ", ".join(sorted((str(self.graph.name(int(u))) for u in ids), key=lambda name: (len(name), name)))
 
-    def message(self, *wanted: int | str) -> Message:
-        """Return a message that these nodes want."""
-        return Message(tags=map(str, wanted))
+    def message(self, *receivers: int | str) -> Message:
+        """Return a message that these nodes match."""
+        return Message(tags=map(str, receivers))
 
 
 def random_graph(rng: Generator, nodes: int, extra: int, *, unique: bool) -> Graph:
-    """Return a random connected graph: a tree with some edges more.
+    """Return a random connected graph: a tree and some extra edges.
 
-    Unique: lengths are distinct powers of two, so that no two ways are equally long. Else they are 1 and 2, so that
-    ties are common.
+    unique: lengths are distinct powers of two, so no two paths are equally long. Otherwise they are 1 and 2, so ties
+    are common.
     """
     edges = {(int(rng.integers(child)), child) for child in range(1, nodes)}
     others = [(u, v) for u in range(nodes) for v in range(u + 1, nodes) if (u, v) not in edges]
     chosen = rng.permutation(len(others))[:extra]
-    every = [*sorted(edges), *(others[place] for place in chosen)]
+    every = [*sorted(edges), *(others[number] for number in chosen)]
     lengths = 1 << rng.permutation(len(every)) if unique else rng.integers(1, 3, size=len(every))
     return Graph.from_edges((u, v, int(length)) for (u, v), length in zip(every, lengths, strict=True))
 
 
 def random_network(rng: Generator, graph: Graph) -> Network:
-    """Return a network in which about two thirds of the nodes want something."""
-    wanting = [u for u in range(len(graph)) if rng.random() < 2 / 3]
-    return Network(graph, {u: str(rng.choice(WANTS)) for u in wanting})
+    """Return a network in which about two thirds of the nodes are receivers."""
+    receivers = [u for u in range(len(graph)) if rng.random() < 2 / 3]
+    return Network(graph, {u: str(rng.choice(PREDICATES)) for u in receivers})

@@ -1,9 +1,9 @@
-"""Timed: how long does a message take, by each way to match it? All ways of a run get the same table and messages.
+"""Matching times per message, by several methods on the same table and messages.
 
-The ways take turns, and every turn of every way is a row: its best pass over all messages, in the time of the
-processor. What disturbs the machine disturbs all ways alike, so their ratios within a turn hold where their times do
-not. Before that their answers are compared with each other, and with the
-reference for a few messages. Unless told to reduce, tables hold every filter, also those that another one covers.
+The methods take turns, and every turn of every method is a row: its best pass over all messages, in CPU time. A
+disturbance of the machine affects all methods alike, so ratios within a turn are stable where times are not. First, the
+answers of the methods are compared with each other, and for a few messages with the reference. By default tables hold
+every filter, including covered ones.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from cbnet.matching.storage.arrow_messages import encode_batch
 
 Row: TypeAlias = dict[str, Any]
 
-# What is said under every experiment that measures time.
+# A choice of every experiment that measures time.
 TIMES = (
-    "Times are the processor's, medians over several turns, of batches whose names are looked up before. Other "
-    "machines have others: compare shapes and ratios first. Pivot, our own engine, stands beside the papers' counting."
+    "Times are CPU times, medians over several turns, of batches whose attribute names were looked up before. Other "
+    "machines give other times: compare shapes and ratios first. Pivot, our own engine, is shown beside the papers' "
+    "counting."
 )
 
-_CHECKED = 3  # messages of a run that the reference is asked about
-_TRIED = 3_000  # filters that it tries for a message, about; 30 µs each
+_CHECKED = 3  # messages per run that are checked against the reference
+_TRIED = 3_000  # filters that the reference tries per message, about; 30 µs each
 
 
 @dataclass(frozen=True)
-class Way:
-    """An engine; for counting, with so many rounds of selectivity and with or without the short-circuit."""
+class MatchMethod:
+    """An engine; counting also has rounds of selectivity, and the short-circuit on or off."""
 
     name: str
     engine: str = "counting"
@@ -49,110 +50,110 @@ class Way:
     short_circuit: bool = True
 
 
-COUNTING = Way("counting")
-SELECTIVE = Way("counting, 10 rounds", rounds=10)
-PIVOT = Way("pivot", "pivot")
+COUNTING = MatchMethod("counting")
+SELECTIVE = MatchMethod("counting, 10 rounds", rounds=10)
+PIVOT = MatchMethod("pivot", "pivot")
 
 
 @dataclass(frozen=True)
-class Matched:
-    """The answers of one way to all messages, and what it took to find them."""
+class MatchOutcome:
+    """The answers of one method to all messages, and its work counters."""
 
     answer: EngineAnswer
     work: Mapping[str, int]
 
 
-class Contest:
-    """A table and messages, compiled for all engines of some ways."""
+class TimedComparison:
+    """A table and messages, compiled for the engines of some methods."""
 
     def __init__(
         self,
-        given: BenchInput,
-        ways: Sequence[Way],
+        data: BenchInput,
+        methods: Sequence[MatchMethod],
         compiled: Mapping[str, Compiled] | None = None,
         *,
         reduce: bool = False,
     ) -> None:
-        self.given = given
-        self.ways = ways
-        engines = dict.fromkeys(way.engine for way in ways)
-        self.compiled = compiled or {engine: Compiled.build(given.columns, engine, reduce=reduce) for engine in engines}
-        encoded = {engine: encode_batch(given.messages, table.symbols) for engine, table in self.compiled.items()}
+        self.input = data
+        self.methods = methods
+        engines = dict.fromkeys(method.engine for method in methods)
+        self.compiled = compiled or {engine: Compiled.build(data.columns, engine, reduce=reduce) for engine in engines}
+        encoded = {engine: encode_batch(data.messages, table.symbols) for engine, table in self.compiled.items()}
         self._batches = {engine: batch for engine, (batch, _) in encoded.items()}
-        self._kept = [kept for _, kept in encoded.values()]  # what the batches point into
+        self._buffers = [buffers for _, buffers in encoded.values()]  # the batches point into them
 
-    def with_messages(self, given: BenchInput) -> Contest:
-        """Return the same tables with the messages of another."""
-        return Contest(given, self.ways, self.compiled)
+    def with_messages(self, data: BenchInput) -> TimedComparison:
+        """Return the same tables with the messages of another input."""
+        return TimedComparison(data, self.methods, self.compiled)
 
-    def match(self, way: Way) -> Matched:
-        """Return what a way finds for all messages."""
-        compiled, batch = self.compiled[way.engine], self._batches[way.engine]
-        if way.engine != "counting":
+    def match(self, method: MatchMethod) -> MatchOutcome:
+        """Match all messages by a method."""
+        compiled, batch = self.compiled[method.engine], self._batches[method.engine]
+        if method.engine != "counting":
             offsets, targets, touched = compiled.match_batch(batch)
-            return Matched(EngineAnswer(offsets, targets), {"postings": touched})
-        found = compiled.index.index.match_batch(batch, 0, len(batch), way.rounds, way.short_circuit)
-        return Matched(EngineAnswer(*found[:2]), found[2])
+            return MatchOutcome(EngineAnswer(offsets, targets), {"postings": touched})
+        index = compiled.index.index
+        offsets, targets, work = index.match_batch(batch, 0, len(batch), method.rounds, method.short_circuit)
+        return MatchOutcome(EngineAnswer(offsets, targets), work)
 
-    def checked(self) -> list[Matched]:
-        """Return what each way finds, after it is checked."""
-        found = [self.match(way) for way in self.ways]
-        self._check([matched.answer for matched in found])
-        return found
+    def checked(self) -> list[MatchOutcome]:
+        """Match all messages by each method, and check the answers."""
+        outcomes = [self.match(method) for method in self.methods]
+        self._check([outcome.answer for outcome in outcomes])
+        return outcomes
 
     def rows(self, turns: int, seconds: float) -> list[Row]:
-        """Return a row for each way and turn; a turn of a way lasts at least so many seconds."""
-        first = self.checked()
-        count = len(self.given.members)
-        about = {
-            "filters": len(self.given.columns), "interfaces": len(self.given.columns.interfaces),
-            "constraints": len(self.given.columns.words), "messages": count,
+        """Return a row for each method and turn; a turn of a method lasts at least `seconds`."""
+        outcomes = self.checked()
+        count = len(self.input.members)
+        sizes = {
+            "filters": len(self.input.columns), "interfaces": len(self.input.columns.interfaces),
+            "constraints": len(self.input.columns.words), "messages": count,
         }  # fmt: skip
-        told = [
+        work = [
             {
-                "way": way.name,
-                "postings": matched.work["postings"] / count,
-                "counters": matched.work["counters"] / count if "counters" in matched.work else None,
-                "matched": len(matched.answer.targets) / count,
+                "method": method.name,
+                "postings": outcome.work["postings"] / count,
+                "counters": outcome.work["counters"] / count if "counters" in outcome.work else None,
+                "matched": len(outcome.answer.targets) / count,
             }
-            for way, matched in zip(self.ways, first, strict=True)
+            for method, outcome in zip(self.methods, outcomes, strict=True)
         ]
-        times = _times([partial(self.match, way) for way in self.ways], turns, seconds)
+        times = _times([partial(self.match, method) for method in self.methods], turns, seconds)
         return [
-            {**about, **told[place], "turn": turn, "us": spent / count * 1e6}
+            {**sizes, **work[number], "turn": turn, "us": spent / count * 1e6}
             for turn, row in enumerate(times)
-            for place, spent in enumerate(row)
+            for number, spent in enumerate(row)
         ]
 
     def _check(self, answers: Sequence[EngineAnswer]) -> None:
         if not all(answer.equals(answers[0]) for answer in answers):
-            raise CbnetError("the engines do not agree on the interfaces of a message")
-        given, oracle = self.given, Oracle(self.given.filters)
-        chosen = random.Random(0).sample(range(len(given.members)), min(_CHECKED, len(given.members)))
-        for place in chosen:
-            candidates = oracle.candidates(given.members[place])
-            owners = given.columns.targets[candidates]
-            parts = min(ceil(max(1, len(candidates)) / _TRIED), len(given.columns.interfaces))
-            tried = candidates[owners % parts == place % parts]  # all filters of each interface that is tried
-            right = reference.match(oracle.predicates(tried), Message.from_dict(given.members[place]))
-            answer = answers[0].targets[answers[0].offsets[place] : answers[0].offsets[place + 1]]
-            if answer[answer % parts == place % parts].tolist() != sorted(right):
-                raise CbnetError("an engine does not agree with the reference on the interfaces of a message")
+            raise CbnetError("the engines disagree on the interfaces of a message")
+        columns, members, oracle = self.input.columns, self.input.members, Oracle(self.input.filters)
+        for number in random.Random(0).sample(range(len(members)), min(_CHECKED, len(members))):
+            candidates = oracle.candidates(members[number])
+            owners = columns.targets[candidates]
+            parts = min(ceil(max(1, len(candidates)) / _TRIED), len(columns.interfaces))
+            tried = candidates[owners % parts == number % parts]  # all filters of each interface that is tried
+            expected = reference.match(oracle.predicates(tried), Message.from_dict(members[number]))
+            actual = answers[0].targets[answers[0].offsets[number] : answers[0].offsets[number + 1]]
+            if actual[actual % parts == number % parts].tolist() != sorted(expected):
+                raise CbnetError("an engine disagrees with the reference on the interfaces of a message")
 
 
-def timed(parameters: WorkloadParameters, ways: Sequence[Way], *, turns: int, seconds: float) -> list[Row]:
-    """Return a row for each way and turn on a generated table."""
-    return Contest(bench_input(parameters, lambda _: None), ways).rows(turns, seconds)
+def timed(parameters: WorkloadParameters, methods: Sequence[MatchMethod], *, turns: int, seconds: float) -> list[Row]:
+    """Return a row for each method and turn on a generated table."""
+    return TimedComparison(bench_input(parameters, lambda _: None), methods).rows(turns, seconds)
 
 
-def _times(ways: Sequence[Callable[[], object]], turns: int, seconds: float) -> list[list[float]]:
-    """Return for each turn the seconds of each way: the best of as many passes as take `seconds`."""
-    passes = [max(1, ceil(seconds / max(_spent(way), 1e-9))) for way in ways]  # which also warms up
+def _times(methods: Sequence[Callable[[], object]], turns: int, seconds: float) -> list[list[float]]:
+    """Return the seconds of each method in each turn: the best of as many passes as fill `seconds`."""
+    passes = [max(1, ceil(seconds / max(_cpu_seconds(method), 1e-9))) for method in methods]  # also warms up
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         return [
-            [min(_spent(way) for _ in range(count)) for way, count in zip(ways, passes, strict=True)]
+            [min(_cpu_seconds(method) for _ in range(count)) for method, count in zip(methods, passes, strict=True)]
             for _ in range(turns)
         ]
     finally:
@@ -160,8 +161,8 @@ def _times(ways: Sequence[Callable[[], object]], turns: int, seconds: float) -> 
             gc.enable()
 
 
-def _spent(way: Callable[[], object]) -> float:
-    """Return the processor's seconds, so that what else the machine does is not counted."""
+def _cpu_seconds(function: Callable[[], object]) -> float:
+    """Return the CPU time of a call, which excludes other processes."""
     start = thread_time()
-    way()
+    function()
     return thread_time() - start

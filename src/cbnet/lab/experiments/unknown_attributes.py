@@ -1,4 +1,4 @@
-"""Strangers: what do messages look like that share few names with the filters? Attributes under names that none has."""
+"""Messages that share few attribute names with the filters: the rest are renamed to names that no filter has."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pyarrow.compute as pc
 from cbnet.lab.bench.bench_input import BenchInput
 from cbnet.lab.workload import as_messages
 
-_STRANGE = "in no filter: "  # before a name, makes one that no filter has
+_PREFIX = "in no filter: "
 
 
-def with_strangers(given: BenchInput, kept: int) -> BenchInput:
-    """Return the same with messages of which only so many attributes keep a name that filters have."""
-    names = given.messages.schema.names
+def with_unknown_attributes(data: BenchInput, known: int) -> BenchInput:
+    """Return the input with messages of which at most `known` attributes have a name that filters use."""
+    names = data.messages.schema.names
     order = np.random.default_rng(0).permutation(len(names))
-    columns = [given.messages.column(place) for place in range(len(names))]
-    rank = np.cumsum([columns[place].is_valid().to_numpy(zero_copy_only=False) for place in order], axis=0)
+    columns = [data.messages.column(number) for number in range(len(names))]
+    rank = np.cumsum([columns[number].is_valid().to_numpy(zero_copy_only=False) for number in order], axis=0)
     parts: list[tuple[str, pa.Array]] = []
-    for turn, place in enumerate(order):
-        keeps = pa.array(rank[turn] <= kept)
-        own = columns[place]
-        parts.append((names[place], pc.if_else(keeps, own, pa.scalar(None, own.type))))
-        parts.append((_STRANGE + names[place], pc.if_else(keeps, pa.scalar(None, own.type), own)))
+    for step, number in enumerate(order):
+        keeps = pa.array(rank[step] <= known)
+        column = columns[number]
+        parts.append((names[number], pc.if_else(keeps, column, pa.scalar(None, column.type))))
+        parts.append((_PREFIX + names[number], pc.if_else(keeps, pa.scalar(None, column.type), column)))
     parts.sort(key=lambda part: part[0])
     batch = pa.RecordBatch.from_arrays([column for _, column in parts], [name for name, _ in parts])
-    return replace(given, messages=batch, members=as_messages(batch), texts=[])
+    return replace(data, messages=batch, members=as_messages(batch), texts=[])

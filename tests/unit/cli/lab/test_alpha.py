@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-import cbnet.lab.experiments.y2006.advantage as cbnet_experiments
+import cbnet.lab.experiments.y2006.monte_carlo as cbnet_experiments
 
 SMALL = ("--scenario", "uniform-50", "--sets", 3, "--most", 20)
 
@@ -47,7 +47,7 @@ def test_too_little_memory_ends_with_one_line(cbnet, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(cbnet_experiments, "specific", fail)
+    monkeypatch.setattr(cbnet_experiments, "specific_advantages", fail)
     outcome = cbnet("alpha", "specific")
     assert (outcome.code, outcome.out, outcome.err) == (
         1,
@@ -101,7 +101,7 @@ def test_alpha_general_alone_is_general(cbnet):
         (["general", "--scenario", "zipf-500"], "the general model takes no --scenario, --terms or --most"),
         (["general", "--most", "10"], "the general model takes no --scenario, --terms or --most"),
         (["specific", "--most", "999999999999"], "at most 1,000,000 predicates, not 999,999,999,999"),
-        (["specific", "--sets", "99999999999999"], "at most 10,000 sets"),
+        (["specific", "--sets", "99999999999999"], "from 1 to 10,000, not 99,999,999,999,999"),
         (["specific", "--sets", "0"], "Invalid value for '--sets'"),
         (["specific", "--most", "0"], "Invalid value for '--most'"),
         (["specific", "--seed", "-1"], "--seed must be an integer of at least 0, not -1"),

@@ -7,7 +7,7 @@ import pytest
 from cbnet.errors import InputError
 from cbnet.lab.experiments.claim import claims
 from cbnet.lab.experiments.experiment import SCALES
-from cbnet.lab.experiments.registry import EXPERIMENTS, chosen
+from cbnet.lab.experiments.registry import EXPERIMENTS, select_experiments
 
 
 def test_each_claim_belongs_to_exactly_one_experiment():
@@ -16,7 +16,7 @@ def test_each_claim_belongs_to_exactly_one_experiment():
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_experiment_is_told_in_full(name):
+def test_every_experiment_is_complete(name):
     experiment = EXPERIMENTS[name]
     assert experiment.name == name
     assert experiment.paper == name[:4]
@@ -26,12 +26,12 @@ def test_an_experiment_is_told_in_full(name):
         assert isinstance(json.loads(json.dumps(asdict(parameters))), dict)
 
 
-def test_what_is_not_there_is_refused():
+def test_unknown_names_are_rejected():
     with pytest.raises(InputError, match="no experiment '2004-figure-1'"):
-        chosen(["2004-figure-1"])
+        select_experiments(["2004-figure-1"])
     with pytest.raises(KeyError):
         EXPERIMENTS["2004-figure-1"]
 
 
-def test_no_names_are_all():
-    assert [experiment.name for experiment in chosen([])] == list(EXPERIMENTS)
+def test_no_names_select_all_experiments():
+    assert [experiment.name for experiment in select_experiments([])] == list(EXPERIMENTS)

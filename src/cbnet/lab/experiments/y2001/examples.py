@@ -13,8 +13,8 @@ from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.example_table import example_table
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, Contest, Way
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, MatchMethod, TimedComparison
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2001
 from cbnet.language import Message, parse
@@ -35,14 +35,14 @@ _CONSTRAINTS = (
     *(f"quantity > {bound}" for bound in (0, 3, 50, 200)),
 )
 _SELECTED = {"quantity < 20", "quantity < 350", "quantity > 3", "quantity > 0"}
-_WAYS = (
-    COUNTING, SELECTIVE, Way("counting, no short-circuit", short_circuit=False),
-    Way("counting, 10 rounds, no short-circuit", rounds=10, short_circuit=False), PIVOT,
+_METHODS = (
+    COUNTING, SELECTIVE, MatchMethod("counting, no short-circuit", short_circuit=False),
+    MatchMethod("counting, 10 rounds, no short-circuit", rounds=10, short_circuit=False), PIVOT,
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ExamplesParameters2001:
     """Random tables to be matched with the short-circuit on and off: how many, and of how many filters."""
 
     tables: int = 10
@@ -50,7 +50,7 @@ class Parameters:
     messages: int = 50
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: ExamplesParameters2001, context: ExperimentContext) -> dict[str, pa.Table]:
     filters = [
         {"interface": interface, "constraints": len(each.constraints)}
         for interface, predicate in example_table().items()
@@ -82,25 +82,25 @@ def _lookups() -> Iterator[Row]:
             yield {"quantity": value, "engine": engine, "selected": sorted(table.match({"quantity": value}))}
 
 
-def _answers(parameters: Parameters, context: Context) -> Iterator[Row]:
+def _answers(parameters: ExamplesParameters2001, context: ExperimentContext) -> Iterator[Row]:
     """Yield how many answers of each way to random messages differ from the reference."""
     for number in range(parameters.tables):
         context.progress(number, parameters.tables, "random tables")
         mix = Forwarding2001(
             N=parameters.messages, F=parameters.filters, I=1 + number % 7, A=10, seed=context.seed + number
         )
-        given = bench_input(mix, lambda _: None)
-        contest = Contest(given, _WAYS)
-        predicates = Oracle(given.filters).all_predicates()
-        right = [sorted(reference.match(predicates, Message.from_dict(members))) for members in given.members]
-        for way in _WAYS:
-            answer = contest.match(way).answer
+        data = bench_input(mix, lambda _: None)
+        comparison = TimedComparison(data, _METHODS)
+        predicates = Oracle(data.filters).all_predicates()
+        right = [sorted(reference.match(predicates, Message.from_dict(members))) for members in data.members]
+        for method in _METHODS:
+            answer = comparison.match(method).answer
             own = [answer.targets[a:b].tolist() for a, b in zip(answer.offsets[:-1], answer.offsets[1:], strict=True)]
             wrong = sum(one != other for one, other in zip(own, right, strict=True))
-            yield {"table": number, "way": way.name, "messages": len(right), "wrong": wrong}
+            yield {"table": number, "method": method.name, "messages": len(right), "wrong": wrong}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: ExamplesParameters2001) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     return [_example(rows["filters"], rows["messages"]), _index(rows["lookups"]), _switches(rows["answers"])]
 
@@ -131,14 +131,13 @@ def _index(rows: list[Row]) -> Finding:
 
 def _switches(rows: list[Row]) -> Finding:
     messages, wrong = (sum(row[name] for row in rows) for name in ("messages", "wrong"))
-    ways = len({row["way"] for row in rows})
-    ours = (
-        f"{messages:,} answers, by {ways} ways on {len(rows) // ways} random tables: {wrong} differ from the reference"
-    )
+    methods = len({row["method"] for row in rows})
+    runs = f"{methods} methods, {len(rows) // methods} random tables"
+    ours = f"{wrong} of {messages:,} answers differ from the reference ({runs})"
     return Finding(3, ours, "fails" if wrong else "holds", "answers differ" if wrong else "")
 
 
-def _charts(_: Tables, __: Parameters) -> list[Chart]:
+def _charts(_: Tables, __: ExamplesParameters2001) -> list[Chart]:
     return []
 
 
@@ -148,7 +147,11 @@ EXPERIMENT = Experiment(
     paper="2001",
     section="§3, Figures 4, 7 and 8",
     claims=(1, 2, 3),
-    scales={"quick": Parameters(), "full": Parameters(50, 500, 100), "paper": Parameters(200, 1000, 100)},
+    scales={
+        "quick": ExamplesParameters2001(),
+        "full": ExamplesParameters2001(50, 500, 100),
+        "paper": ExamplesParameters2001(200, 1000, 100),
+    },
     run=_run,
     findings=_findings,
     charts=_charts,

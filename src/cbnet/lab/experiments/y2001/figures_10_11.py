@@ -15,9 +15,9 @@ import pyarrow as pa
 from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
-from cbnet.lab.experiments.timing import COUNTING, PIVOT, Contest
+from cbnet.lab.experiments.timing import COUNTING, PIVOT, TimedComparison
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2001
 
@@ -32,7 +32,7 @@ _EDGES = (0.0, _FEW, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figures10And11Parameters:
     """Filters of the tables, names, interfaces and messages."""
 
     filters: tuple[int, ...] = (1000, 2000, 3000, 5000, 10_000, 20_000, 50_000, 100_000)
@@ -41,7 +41,7 @@ class Parameters:
     messages: int = 1000
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: Figures10And11Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
     cases = [
         (names, filters, interfaces)
         for names in parameters.names
@@ -54,8 +54,8 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         mix = Forwarding2001(
             N=parameters.messages, F=filters, I=interfaces, A=names, dictionary=dictionary(context), seed=context.seed
         )
-        contest = Contest(bench_input(mix, lambda _: None), (PIVOT, COUNTING))
-        counts = np.diff(contest.checked()[0].answer.offsets)
+        comparison = TimedComparison(bench_input(mix, lambda _: None), (PIVOT, COUNTING))
+        counts = np.diff(comparison.checked()[0].answer.offsets)
         rows += [
             {"names": names, "filters": filters, "interfaces": interfaces, "matched": matched, "messages": messages}
             for matched, messages in zip(
@@ -65,7 +65,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"matched": as_table(rows)}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figures10And11Parameters) -> list[Finding]:
     rows = tables["matched"].to_pylist()
     return [_distribution(rows), _ignored_of_many(rows), _ignored_of_few(rows)]
 
@@ -147,7 +147,7 @@ def _at(curve: dict[int, float], filters: int) -> float:
     return curve[min(curve, key=lambda known: abs(known - filters))]
 
 
-def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+def _charts(tables: Tables, parameters: Figures10And11Parameters) -> list[Chart]:
     rows = tables["matched"].to_pylist()
     ignored = [
         {"of": f"A = {names}", "filters": filters, "ignored": 100 * share}
@@ -187,15 +187,15 @@ EXPERIMENT = Experiment(
     section="§4.2, Figures 10 and 11",
     claims=(8, 9, 10),
     scales={
-        "quick": Parameters((1000, 3000, 10_000, 100_000)),
-        "full": Parameters(interfaces=(50, 500)),
-        "paper": Parameters(interfaces=(2, 50, 100, 200, 500)),
+        "quick": Figures10And11Parameters((1000, 3000, 10_000, 100_000)),
+        "full": Figures10And11Parameters(interfaces=(50, 500)),
+        "paper": Figures10And11Parameters(interfaces=(2, 50, 100, 200, 500)),
     },
     run=_run,
     findings=_findings,
     charts=_charts,
     choices=(
-        "The number of interfaces of Figure 10 is not given: 50, and at larger scales others too.",
-        "SV and IV are not given: 1000 words and 100 integers, as in [2002]; more would give fewer matches.",
+        "The number of interfaces of Figure 10 is not data: 50, and at larger scales others too.",
+        "SV and IV are not data: 1000 words and 100 integers, as in [2002]; more would give fewer matches.",
     ),
 )

@@ -13,8 +13,8 @@ from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import (
     Row,
     as_table,
-    counted,
     duration,
+    format_number,
     grouped,
     last_decade,
     medians,
@@ -22,7 +22,7 @@ from cbnet.lab.experiments.curves import (
     summary,
     where,
 )  # fmt: skip
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, TIMES, timed
 from cbnet.lab.report.chart import Chart
@@ -40,7 +40,7 @@ _ORDERS = 100.0  # two orders of magnitude
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figures9And12Parameters:
     """Filters of the tables, interfaces (0: one for each filter), names, messages, and how often each is timed."""
 
     filters: tuple[int, ...]
@@ -55,7 +55,7 @@ def _doubling(count: int) -> tuple[int, ...]:
     return tuple(1000 * 2**power for power in range(count))
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: Figures9And12Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
     cases = [
         (names, filters, interfaces)
         for names in parameters.names
@@ -75,9 +75,9 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"times": as_table(rows)}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figures9And12Parameters) -> list[Finding]:
     rows = tables["times"].to_pylist()
-    counting = where(rows, way=COUNTING.name)
+    counting = where(rows, method=COUNTING.name)
     return [
         _limit(5, where(rows, names=_MANY, case=_CENTRAL), _WORST_US),
         _flat(where(counting, names=_MANY)),
@@ -89,9 +89,9 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
 
 def _limit(claim: int, rows: list[Row], limit: float) -> Finding:
     """Compare the time at the largest table, or what it would come to at the paper's, with the paper's time."""
-    curve = medians(where(rows, way=COUNTING.name), "filters")
+    curve = medians(where(rows, method=COUNTING.name), "filters")
     last = max(curve)
-    pivot = medians(where(rows, way=PIVOT.name), "filters")[last]
+    pivot = medians(where(rows, method=PIVOT.name), "filters")[last]
     ours = f"{duration(curve[last])} at {last:,} filters (pivot: {duration(pivot)})"
     if last >= _PAPER_FILTERS:
         reason = "" if curve[last] <= limit else "it takes longer than the paper's machine did"
@@ -165,7 +165,7 @@ def _plateau(rows: list[Row]) -> Finding:
     exponents = slope(ends), slope(work)
     ours = (
         f"at {max(max(time) for time, _ in curves.values()):,} filters time is I^{exponents[0]:.2f}, postings "
-        f"I^{exponents[1]:.2f}; level (slope up to {_LEVEL}) for I = {', '.join(map(counted, level)) or 'none'}"
+        f"I^{exponents[1]:.2f}; level (slope up to {_LEVEL}) for I = {', '.join(map(format_number, level)) or 'none'}"
     )
     if len(level) < len(curves):
         reason = "the curves of more interfaces are still rising: their tables are too small to match all interfaces"
@@ -176,12 +176,12 @@ def _plateau(rows: list[Row]) -> Finding:
     return Finding(12, ours, "differs", reason)
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: Figures9And12Parameters) -> list[Chart]:
     rows = tables["times"].to_pylist()
     told = [
-        {**row, "of": f"A = {row['names']:,}, {row['way']}", "ms": row["us"] / 1000}
-        for way in (COUNTING.name, PIVOT.name)
-        for row in where(rows, way=way)
+        {**row, "of": f"A = {row['names']:,}, {row['method']}", "ms": row["us"] / 1000}
+        for method in (COUNTING.name, PIVOT.name)
+        for row in where(rows, method=method)
     ]
     fixed = [row for row in told if row["case"] != _CENTRAL]
     return [
@@ -205,9 +205,9 @@ EXPERIMENT = Experiment(
     section="§4.2, Figures 9 and 12",
     claims=(5, 6, 7, 11, 12),
     scales={
-        "quick": Parameters(_doubling(8), interfaces=(2, 50, 500, 0), messages=200, turns=3),
-        "full": Parameters(_doubling(11), messages=500),
-        "paper": Parameters(_doubling(14)),
+        "quick": Figures9And12Parameters(_doubling(8), interfaces=(2, 50, 500, 0), messages=200, turns=3),
+        "full": Figures9And12Parameters(_doubling(11), messages=500),
+        "paper": Figures9And12Parameters(_doubling(14)),
     },
     run=_run,
     findings=_findings,

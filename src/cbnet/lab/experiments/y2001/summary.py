@@ -15,25 +15,25 @@ from cbnet.lab.experiments.curves import (
     Interval,
     Row,
     as_table,
-    counted,
     duration,
+    format_number,
     grouped,
     medians,
     ratio,
     summary,
     where,
 )
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
-from cbnet.lab.experiments.timing import COUNTING, PIVOT, TIMES, Contest, Way
-from cbnet.lab.experiments.unknown_attributes import with_strangers
+from cbnet.lab.experiments.timing import COUNTING, PIVOT, TIMES, MatchMethod, TimedComparison
+from cbnet.lab.experiments.unknown_attributes import with_unknown_attributes
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2001
 from cbnet.language.message import Message
 from cbnet.matching import reference
 from cbnet.matching.compiled_table import Compiled
 
-_OFF = Way("counting, no short-circuit", short_circuit=False)
+_OFF = MatchMethod("counting, no short-circuit", short_circuit=False)
 _SCAN = "all filters, one by one"
 _SAME = 2.0  # times as long, or as short: what is taken for independent of the table
 _CHEAP = 0.25
@@ -42,7 +42,7 @@ _PASSES = 5
 
 
 @dataclass(frozen=True)
-class Parameters:
+class SummaryParameters:
     """Filters of the tables; those of the table that is scanned; names in common; interfaces; messages."""
 
     filters: tuple[int, ...] = (1000, 10_000, 100_000)
@@ -55,78 +55,78 @@ class Parameters:
     seconds: float = 0.02
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: SummaryParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     disjoint: list[Row] = []
     short: list[Row] = []
     for done, filters in enumerate(parameters.filters):
         context.progress(done, len(parameters.filters) + 1, f"{filters:,} filters")
         for interfaces in parameters.interfaces:
-            given = bench_input(_mix(parameters, filters, interfaces, context), lambda _: None)
-            short += Contest(given, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
-        disjoint += _single(with_strangers(given, 0), parameters)  # of the most interfaces
+            data = bench_input(_mix(parameters, filters, interfaces, context), lambda _: None)
+            short += TimedComparison(data, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
+        disjoint += _single(with_unknown_attributes(data, 0), parameters)  # of the most interfaces
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
     common = _common(parameters, context)
     return {"disjoint": as_table(disjoint), "short": as_table(short), "common": as_table(common)}
 
 
-def _mix(parameters: Parameters, filters: int, interfaces: int, context: Context) -> Forwarding2001:
+def _mix(parameters: SummaryParameters, filters: int, interfaces: int, context: ExperimentContext) -> Forwarding2001:
     return Forwarding2001(
         N=parameters.messages, F=filters, I=interfaces, A=parameters.names, dictionary=dictionary(context),
         seed=context.seed,
     )  # fmt: skip
 
 
-def _single(given: BenchInput, parameters: Parameters) -> list[Row]:
+def _single(data: BenchInput, parameters: SummaryParameters) -> list[Row]:
     """Return the times of messages one by one, so that the search for their names counts; and what they touch."""
-    contest = Contest(given, (COUNTING, PIVOT))
+    comparison = TimedComparison(data, (COUNTING, PIVOT))
     return [
         {
-            "filters": len(given.columns), "way": way.name, "turn": turn, "postings": matched.work["postings"],
-            "matched": len(matched.answer.targets), "us": _pass(contest.compiled[way.engine], given) * 1e6,
+            "filters": len(data.columns), "method": method.name, "turn": turn, "postings": matched.work["postings"],
+            "matched": len(matched.answer.targets), "us": _pass(comparison.compiled[method.engine], data) * 1e6,
         }
-        for way, matched in zip(contest.ways, contest.checked(), strict=True)
+        for method, matched in zip(comparison.methods, comparison.checked(), strict=True)
         for turn in range(parameters.turns)
     ]  # fmt: skip
 
 
-def _pass(compiled: Compiled, given: BenchInput) -> float:
+def _pass(compiled: Compiled, data: BenchInput) -> float:
     """Return the seconds of a message, the best of some passes."""
-    run = passes(lambda: [compiled.match(members) for members in given.members] and None)
-    return min(run(1) for _ in range(_PASSES)) / len(given.members)
+    run = passes(lambda: [compiled.match(members) for members in data.members] and None)
+    return min(run(1) for _ in range(_PASSES)) / len(data.members)
 
 
-def _common(parameters: Parameters, context: Context) -> list[Row]:
+def _common(parameters: SummaryParameters, context: ExperimentContext) -> list[Row]:
     """Return the times by index and by scan of messages with 10 attributes, by names in common."""
     mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1], context), AN=(10, 10))
-    given = bench_input(mix, lambda _: None)
-    predicates = Oracle(given.filters).all_predicates()
-    contest = Contest(given, (COUNTING, PIVOT))
+    data = bench_input(mix, lambda _: None)
+    predicates = Oracle(data.filters).all_predicates()
+    comparison = TimedComparison(data, (COUNTING, PIVOT))
     rows: list[Row] = []
     for common in parameters.common:
-        renamed = with_strangers(given, common)
-        found = contest.with_messages(renamed).rows(parameters.turns, parameters.seconds)
+        renamed = with_unknown_attributes(data, common)
+        found = comparison.with_messages(renamed).rows(parameters.turns, parameters.seconds)
         rows += [{"common": common, **row} for row in found]
         for turn, members in enumerate(renamed.members[: parameters.turns]):
             message = Message.from_dict(members)
             start = perf_counter()
             reference.match(predicates, message)
-            rows.append({"common": common, "way": _SCAN, "turn": turn, "us": (perf_counter() - start) * 1e6})
+            rows.append({"common": common, "method": _SCAN, "turn": turn, "us": (perf_counter() - start) * 1e6})
     return rows
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: SummaryParameters) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     return [_disjoint(rows["disjoint"]), _cheap(rows["common"]), _short(rows["short"]), _not_to_be_had()]
 
 
 def _disjoint(rows: list[Row]) -> Finding:
-    curve = medians(where(rows, way=COUNTING.name), "filters")
+    curve = medians(where(rows, method=COUNTING.name), "filters")
     first, last = min(curve), max(curve)
     growth = curve[last] / curve[first]
     touched, matched = (max(row[name] for row in rows) for name in ("postings", "matched"))
     ours = (
         f"{duration(curve[first])} at {first:,} filters, {duration(curve[last])} at {last:,}; "
-        f"{counted(touched)} postings, {counted(matched)} matches"
+        f"{format_number(touched)} postings, {format_number(matched)} matches"
     )
     if touched or matched:
         return Finding(4, ours, "fails", "something is touched or matched all the same")
@@ -136,8 +136,8 @@ def _disjoint(rows: list[Row]) -> Finding:
 
 
 def _cheap(rows: list[Row]) -> Finding:
-    index = medians(where(rows, way=COUNTING.name), "common")
-    scan = medians(where(rows, way=_SCAN), "common")
+    index = medians(where(rows, method=COUNTING.name), "common")
+    scan = medians(where(rows, method=_SCAN), "common")
     none, every = min(index), max(index)
     ours = (
         f"{none} to {every} names in common: by the index {duration(index[none])} to {duration(index[every])}; "
@@ -152,7 +152,7 @@ def _short(rows: list[Row]) -> Finding:
     groups = grouped(rows, "interfaces", "filters")
     gains = {key: ratio(group, _OFF.name, COUNTING.name) for key, group in groups.items()}
     ours = "without it, times as long: " + ", ".join(
-        f"{gain.told('{:.1f}'.format)} at I = {interfaces}, {filters:,} filters"
+        f"{gain.format('{:.1f}'.format)} at I = {interfaces}, {filters:,} filters"
         for (interfaces, filters), gain in gains.items()
     )
     ends = {many: _ends(gains, many) for many, _ in gains}
@@ -160,7 +160,7 @@ def _short(rows: list[Row]) -> Finding:
     if len(saving) == len(ends):
         return Finding(14, ours, "holds")
     if saving:
-        others = ", ".join(counted(many) for many in ends if many not in saving)
+        others = ", ".join(format_number(many) for many in ends if many not in saving)
         reason = f"with {others} interfaces it saves less than half: these tables are too small to match them all"
         return Finding(14, ours, "differs", reason)
     return Finding(14, ours, "fails", "it saves less than half of the time at these sizes")
@@ -181,17 +181,17 @@ def _labelled(table: pa.Table) -> list[Row]:
     return [{**row, "of": f"I = {row['interfaces']}"} for row in table.to_pylist()]
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: SummaryParameters) -> list[Chart]:
     return [
         Chart(
             "short-circuit", "With and without the short-circuit by interface",
-            summary(_labelled(tables["short"]), "of", "way", "filters"), "filters", "us", series="way",
+            summary(_labelled(tables["short"]), "of", "method", "filters"), "filters", "us", series="method",
             facet="of", x_log=True, y_log=True, x_title="filters", y_title="µs for a message", bands=(("low", "high"),),
             description="Time of a message over the number of filters, with and without the short-circuit.",
         ),
         Chart(
             "names-in-common", "Messages of 10 attributes, by names in common with the filters",
-            summary(tables["common"].to_pylist(), "way", "common"), "common", "us", series="way", y_log=True,
+            summary(tables["common"].to_pylist(), "method", "common"), "common", "us", series="method", y_log=True,
             x_title="names in common", y_title="µs for a message", bands=(("low", "high"),),
             description="Time of a message over the names in common with the filters, by index and by scan.",
         ),
@@ -205,9 +205,9 @@ EXPERIMENT = Experiment(
     section="§4.1, §4.3, §5",
     claims=(4, 13, 14, 15),
     scales={
-        "quick": Parameters(turns=3),
-        "full": Parameters((1000, 10_000, 100_000, 1_000_000), scanned=10_000),
-        "paper": Parameters((1000, 10_000, 100_000, 1_000_000, 8_192_000), scanned=10_000, messages=1000),
+        "quick": SummaryParameters(turns=3),
+        "full": SummaryParameters((1000, 10_000, 100_000, 1_000_000), scanned=10_000),
+        "paper": SummaryParameters((1000, 10_000, 100_000, 1_000_000, 8_192_000), scanned=10_000, messages=1000),
     },
     run=_run,
     findings=_findings,

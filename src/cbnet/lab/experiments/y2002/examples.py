@@ -12,7 +12,7 @@ import pyarrow as pa
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.example_table import example_table
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002, filters
 from cbnet.language import Message, Predicate, parse
@@ -31,14 +31,14 @@ _ERRORS = 4.0  # standard errors that chance explains
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ExamplesParameters2002:
     """Tables that are generated: interfaces, and f_h, the bound of the filters of each."""
 
     interfaces: tuple[int, ...] = (20, 200, 2000)
-    most_filters: tuple[int, ...] = (10, 100)
+    max_filters: tuple[int, ...] = (10, 100)
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: ExamplesParameters2002, context: ExperimentContext) -> dict[str, pa.Table]:
     return {
         "flight": as_table([*_flight()]),
         "determinants": as_table(
@@ -69,9 +69,9 @@ def _determinants(table: str, predicates: dict[str, Predicate]) -> Iterator[Row]
             yield {"table": table, "name": columns.symbols[symbol], "interface": columns.interfaces[target]}
 
 
-def _sizes(parameters: Parameters, context: Context) -> Iterator[Row]:
+def _sizes(parameters: ExamplesParameters2002, context: ExperimentContext) -> Iterator[Row]:
     for interfaces in parameters.interfaces:
-        for most in parameters.most_filters:
+        for most in parameters.max_filters:
             mix = Forwarding2002(I=interfaces, f_h=most, seed=context.seed)
             table = filters(mix)
             mean_filters, mean_constraints = (mix.f_l + mix.f_h - 1) / 2, (mix.c_l + mix.c_h - 1) / 2
@@ -90,7 +90,7 @@ def _variance(values: int) -> float:
     return float((values**2 - 1) / 12)
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: ExamplesParameters2002) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     return [_flown(rows["flight"]), *_determined(rows["determinants"]), _formula(rows["sizes"])]
 
@@ -134,7 +134,7 @@ def _formula(rows: list[Row]) -> Finding:
     return Finding(28, ours, "fails", "chance alone does not explain the difference")
 
 
-def _charts(_: Tables, __: Parameters) -> list[Chart]:
+def _charts(_: Tables, __: ExamplesParameters2002) -> list[Chart]:
     return []
 
 
@@ -145,9 +145,9 @@ EXPERIMENT = Experiment(
     section="§2, §3, §4.3, §5.1",
     claims=(20, 22, 23, 28),
     scales={
-        "quick": Parameters(),
-        "full": Parameters((20, 200, 2000), (10, 100, 500)),
-        "paper": Parameters((20, 200, 2000, 20_000), (10, 100, 500)),
+        "quick": ExamplesParameters2002(),
+        "full": ExamplesParameters2002((20, 200, 2000), (10, 100, 500)),
+        "paper": ExamplesParameters2002((20, 200, 2000, 20_000), (10, 100, 500)),
     },
     run=_run,
     findings=_findings,

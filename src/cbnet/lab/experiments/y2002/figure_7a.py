@@ -20,7 +20,7 @@ from cbnet.lab.experiments.curves import (
     summary,
     where,
 )
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TIMES, timed
 from cbnet.lab.report.chart import Chart
@@ -32,7 +32,7 @@ _SMALL = 2000  # filters; in smaller tables a gain is a matter of nanoseconds
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure7aParameters:
     """Filters of the tables, messages, and how often each is timed."""
 
     filters: tuple[int, ...]
@@ -41,7 +41,7 @@ class Parameters:
     seconds: float = 0.02
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: Figure7aParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     rows: list[Row] = []
     for done, filters in enumerate(parameters.filters):
         context.progress(done, len(parameters.filters), f"{filters:,} filters")
@@ -52,16 +52,16 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"times": as_table(rows)}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figure7aParameters) -> list[Finding]:
     rows = tables["times"].to_pylist()
     return [_time(rows), _gain(rows)]
 
 
 def _time(rows: list[Row]) -> Finding:
-    curve = medians(where(rows, way=SELECTIVE.name), "filters")
+    curve = medians(where(rows, method=SELECTIVE.name), "filters")
     last = max(curve)
-    others = {way: median(where(rows, way=way, filters=last)) for way in (COUNTING.name, PIVOT.name)}
-    told = ", ".join(f"{way} {duration(us)}" for way, us in others.items())
+    others = {method: median(where(rows, method=method, filters=last)) for method in (COUNTING.name, PIVOT.name)}
+    told = ", ".join(f"{method} {duration(us)}" for method, us in others.items())
     ours = f"{duration(curve[last])} at {last:,} filters ({told})"
     if last >= _PAPER_FILTERS:
         is_slow = curve[last] > _PAPER_US
@@ -95,13 +95,13 @@ def _gain(rows: list[Row]) -> Finding:
     return Finding(30, ours, "differs" if 1 - shares.middle >= _SOME_GAIN else "fails", reason)
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: Figure7aParameters) -> list[Chart]:
     rows = [{**row, "ms": row["us"] / 1000} for row in tables["times"].to_pylist()]
     return [
         Chart(
             "figure-7a", "Figure 7a: one server, an interface for each filter",
-            summary(rows, "way", "constraints", value="ms"), "constraints", "ms", series="way", x_log=True, y_log=True,
-            x_title="constraints", y_title="ms for a message", bands=(("low", "high"),),
+            summary(rows, "method", "constraints", value="ms"), "constraints", "ms", series="method",
+            x_log=True, y_log=True, x_title="constraints", y_title="ms for a message", bands=(("low", "high"),),
             description="Time of a message over the number of constraints, with 0 and 10 rounds, and by pivot.",
         )
     ]  # fmt: skip
@@ -114,9 +114,9 @@ EXPERIMENT = Experiment(
     section="§5.2, Figure 7a",
     claims=(29, 30),
     scales={
-        "quick": Parameters((100, 1000, 10_000, 100_000)),
-        "full": Parameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
-        "paper": Parameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000), turns=15),
+        "quick": Figure7aParameters((100, 1000, 10_000, 100_000)),
+        "full": Figure7aParameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
+        "paper": Figure7aParameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000), turns=15),
     },
     run=_run,
     findings=_findings,

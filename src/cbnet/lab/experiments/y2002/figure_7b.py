@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, last_decade, medians, ratio, slope, summary, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TIMES, timed
 from cbnet.lab.report.chart import Chart
@@ -22,7 +22,7 @@ _SAME = (0.9, 1.1)
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure7bParameters:
     """Filters of the tables, interfaces (0: one for each filter), messages, and how often each is timed."""
 
     filters: tuple[int, ...]
@@ -32,7 +32,7 @@ class Parameters:
     seconds: float = 0.02
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: Figure7bParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     cases = [(filters, interfaces) for filters in parameters.filters for interfaces in parameters.interfaces]
     rows: list[Row] = []
     for done, (filters, interfaces) in enumerate(cases):
@@ -45,14 +45,14 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"times": as_table(rows)}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figure7bParameters) -> list[Finding]:
     rows = tables["times"].to_pylist()
     return [_shape(rows), _coincide(rows)]
 
 
 def _shape(rows: list[Row]) -> Finding:
     curves = {
-        case: medians(group, "filters") for (case,), group in grouped(where(rows, way=COUNTING.name), "case").items()
+        case: medians(group, "filters") for (case,), group in grouped(where(rows, method=COUNTING.name), "case").items()
     }
     slopes = {case: slope(last_decade(curve)) for case, curve in curves.items()}
     last = max(curves[_CENTRAL])
@@ -76,7 +76,7 @@ def _coincide(rows: list[Row]) -> Finding:
     if not shares:
         return Finding(32, "none", "open", f"no table has {_MANY} filters or more for each interface")
     ours = ", ".join(
-        f"{share.told('{:.2f}'.format)} at {case}, {filters:,} filters" for (case, filters), share in shares.items()
+        f"{share.format('{:.2f}'.format)} at {case}, {filters:,} filters" for (case, filters), share in shares.items()
     )
     apart = [key for key, share in shares.items() if not (share.low <= _SAME[1] and share.high >= _SAME[0])]
     if not apart:
@@ -86,13 +86,14 @@ def _coincide(rows: list[Row]) -> Finding:
     return Finding(32, ours, "fails" if len(apart) == len(shares) else "differs", reason)
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: Figure7bParameters) -> list[Chart]:
     rows = [{**row, "ms": row["us"] / 1000} for row in tables["times"].to_pylist()]
     return [
         Chart(
             "figure-7b", "Figure 7b: routers with a fixed number of interfaces",
-            summary(rows, "case", "way", "constraints", value="ms"), "constraints", "ms", series="way", facet="case",
-            x_log=True, y_log=True, x_title="constraints", y_title="ms for a message", bands=(("low", "high"),),
+            summary(rows, "case", "method", "constraints", value="ms"), "constraints", "ms", series="method",
+            facet="case", x_log=True, y_log=True, x_title="constraints", y_title="ms for a message",
+            bands=(("low", "high"),),
             description="Time of a message over the number of constraints with 0 and 10 rounds and by pivot, for",
         )
     ]  # fmt: skip
@@ -105,9 +106,11 @@ EXPERIMENT = Experiment(
     section="§5.2, Figure 7b",
     claims=(31, 32),
     scales={
-        "quick": Parameters((1000, 10_000, 100_000), interfaces=(20, 500, 0), turns=5),
-        "full": Parameters((1000, 10_000, 100_000, 300_000, 1_000_000)),
-        "paper": Parameters((1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000), (10, 20, 50, 100, 500, 0)),
+        "quick": Figure7bParameters((1000, 10_000, 100_000), interfaces=(20, 500, 0), turns=5),
+        "full": Figure7bParameters((1000, 10_000, 100_000, 300_000, 1_000_000)),
+        "paper": Figure7bParameters(
+            (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000), (10, 20, 50, 100, 500, 0)
+        ),
     },
     run=_run,
     findings=_findings,

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, medians, ratio, summary, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TIMES, timed
 from cbnet.lab.report.chart import Chart
@@ -21,7 +21,7 @@ _RISE = 1.25  # what is taken for noise in a falling curve
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure8Parameters:
     """Filters of all tables, filters for each interface, messages, and how often each is timed."""
 
     filters: int
@@ -31,7 +31,7 @@ class Parameters:
     seconds: float = 0.02
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: Figure8Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
     rows: list[Row] = []
     for done, each in enumerate(parameters.each):
         context.progress(done, len(parameters.each), f"{each:,} filters for each interface")
@@ -44,13 +44,13 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"times": as_table(rows)}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figure8Parameters) -> list[Finding]:
     rows = tables["times"].to_pylist()
     return [_falls(rows), _helps(rows)]
 
 
 def _falls(rows: list[Row]) -> Finding:
-    curve = medians(where(rows, way=COUNTING.name), "each")
+    curve = medians(where(rows, method=COUNTING.name), "each")
     ours = f"{rows[0]['constraints']:,} constraints: " + ", ".join(
         f"{duration(us)} at {each:,}" for each, us in curve.items()
     )
@@ -81,12 +81,12 @@ def _helps(rows: list[Row]) -> Finding:
     return Finding(34, ours, "fails", "10 rounds do not help with few filters either: see claim 30")
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: Figure8Parameters) -> list[Chart]:
     rows = [{**row, "ms": row["us"] / 1000} for row in tables["times"].to_pylist()]
     return [
         Chart(
             "figure-8", f"Figure 8: a table of {rows[0]['constraints']:,} constraints",
-            summary(rows, "way", "each", value="ms"), "each", "ms", series="way", x_log=True, y_log=True,
+            summary(rows, "method", "each", value="ms"), "each", "ms", series="method", x_log=True, y_log=True,
             x_title="filters for each interface", y_title="ms for a message", bands=(("low", "high"),),
             description="Time of a message over the filters for each interface, with 0 and 10 rounds, and by pivot.",
         )
@@ -100,9 +100,11 @@ EXPERIMENT = Experiment(
     section="§5.2, Figure 8",
     claims=(33, 34),
     scales={
-        "quick": Parameters(60_000, (1, 10, 100, 1000, 10_000)),
-        "full": Parameters(400_000, (1, 2, 5, 10, 100, 1000, 10_000, 50_000)),
-        "paper": Parameters(1_000_000, (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)),
+        "quick": Figure8Parameters(60_000, (1, 10, 100, 1000, 10_000)),
+        "full": Figure8Parameters(400_000, (1, 2, 5, 10, 100, 1000, 10_000, 50_000)),
+        "paper": Figure8Parameters(
+            1_000_000, (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
+        ),
     },
     run=_run,
     findings=_findings,

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Interval, Row, as_table, grouped, ratio
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
-from cbnet.lab.experiments.timing import PIVOT, TIMES, Way, timed
+from cbnet.lab.experiments.timing import PIVOT, TIMES, MatchMethod, timed
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
 
@@ -18,7 +18,7 @@ _TURNS_TO_LOSS = (40.0, 90.0)  # what is taken for 50 to 70 rounds
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure9Parameters:
     """Filters of the tables, rounds, messages, and how often each is timed."""
 
     filters: tuple[int, ...]
@@ -28,15 +28,15 @@ class Parameters:
     seconds: float = 0.01
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    ways = [*(Way(_name(rounds), rounds=rounds) for rounds in parameters.rounds), PIVOT]
+def _run(parameters: Figure9Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
+    methods = [*(MatchMethod(_name(rounds), rounds=rounds) for rounds in parameters.rounds), PIVOT]
     rows: list[Row] = []
     for done, filters in enumerate(parameters.filters):
         context.progress(done, len(parameters.filters), f"{filters:,} filters")
         mix = Forwarding2002(
             M=parameters.messages, F=filters, I=None, dictionary=dictionary(context), seed=context.seed
         )
-        rows += timed(mix, ways, turns=parameters.turns, seconds=parameters.seconds)
+        rows += timed(mix, methods, turns=parameters.turns, seconds=parameters.seconds)
     return {"times": as_table(rows)}
 
 
@@ -44,7 +44,7 @@ def _name(rounds: int) -> str:
     return f"{rounds} rounds"
 
 
-def _gains(tables: Tables, parameters: Parameters) -> dict[int, dict[int, Interval]]:
+def _gains(tables: Tables, parameters: Figure9Parameters) -> dict[int, dict[int, Interval]]:
     """Return what is gained over 0 rounds, as a share, by filters and rounds."""
     found: dict[int, dict[int, Interval]] = {}
     for (filters,), group in grouped(tables["times"].to_pylist(), "filters").items():
@@ -53,7 +53,7 @@ def _gains(tables: Tables, parameters: Parameters) -> dict[int, dict[int, Interv
     return found
 
 
-def _findings(tables: Tables, parameters: Parameters) -> list[Finding]:
+def _findings(tables: Tables, parameters: Figure9Parameters) -> list[Finding]:
     gains = _gains(tables, parameters)
     return [_turns(gains), _larger(gains)]
 
@@ -96,7 +96,7 @@ def _turns(gains: dict[int, dict[int, Interval]]) -> Finding:
 
 def _larger(gains: dict[int, dict[int, Interval]]) -> Finding:
     most = {filters: curve[_peak(curve)] for filters, curve in gains.items()}
-    ours = ", ".join(f"{gain.told('{:.0%}'.format)} at {filters:,} filters" for filters, gain in most.items())
+    ours = ", ".join(f"{gain.format('{:.0%}'.format)} at {filters:,} filters" for filters, gain in most.items())
     small, large = most[min(most)], most[max(most)]
     if large.middle > small.middle:
         return Finding(
@@ -111,7 +111,7 @@ def _larger(gains: dict[int, dict[int, Interval]]) -> Finding:
     return Finding(36, ours, "fails", reason)
 
 
-def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+def _charts(tables: Tables, parameters: Figure9Parameters) -> list[Chart]:
     told = [
         {"table": f"{filters:,} filters", "rounds": rounds, "gain": 100 * gain.middle, "low": 100 * gain.low}
         | {"high": 100 * gain.high}
@@ -144,9 +144,9 @@ EXPERIMENT = Experiment(
     section="§5.3, Figure 9",
     claims=(35, 36),
     scales={
-        "quick": Parameters((20_000, 100_000), (0, 1, 2, 5, 10, 20, 30, 50, 70, 100, 150)),
-        "full": Parameters((200_000, 1_000_000)),
-        "paper": Parameters((200_000, 1_000_000), turns=25),
+        "quick": Figure9Parameters((20_000, 100_000), (0, 1, 2, 5, 10, 20, 30, 50, 70, 100, 150)),
+        "full": Figure9Parameters((200_000, 1_000_000)),
+        "paper": Figure9Parameters((200_000, 1_000_000), turns=25),
     },
     run=_run,
     findings=_findings,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
@@ -30,7 +30,7 @@ _STEADY = 0.25  # by how much, on average, the comparisons for log N may change 
 
 
 @dataclass(frozen=True)
-class Parameters:
+class IndexParameters:
     """Constraints in the index; lengths of the strings that are looked up; filters for one index against many."""
 
     numbers: tuple[int, ...] = (500, 3000, 20_000)
@@ -41,7 +41,7 @@ class Parameters:
     messages: int = 100
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: IndexParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     context.progress(0, 3, "numbers")
     numbers = [*_numbers(parameters)]
     context.progress(1, 3, "strings")
@@ -60,7 +60,7 @@ def _index(constraints: Sequence[Constraint]) -> Compiled:
     return Compiled.build(columns_of_filters([0], filters), "counting", reduce=False)
 
 
-def _numbers(parameters: Parameters) -> Iterator[Row]:
+def _numbers(parameters: IndexParameters) -> Iterator[Row]:
     """Yield the comparisons of a value with sorted bounds, for values that are below few and many of them."""
     for count in parameters.numbers:
         bounds = range(0, 2 * count, 2)
@@ -74,7 +74,7 @@ def _numbers(parameters: Parameters) -> Iterator[Row]:
             }
 
 
-def _strings(parameters: Parameters, context: Context) -> Iterator[Row]:
+def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the nodes of the trie that a string of some length visits."""
     rng = np.random.default_rng(context.seed)
     known = words(max(parameters.strings), f"index {context.seed}", dictionary(context))
@@ -92,15 +92,15 @@ def _strings(parameters: Parameters, context: Context) -> Iterator[Row]:
                 }
 
 
-def _united(parameters: Parameters, context: Context) -> Iterator[Row]:
+def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the work on strings with one index for all operators, and with one for each."""
     mix = Forwarding2002(
         M=parameters.messages, F=parameters.filters, I=None, dictionary=dictionary(context), seed=context.seed
     )
-    given = bench_input(mix, lambda _: None)
-    compiled = Compiled.build(given.columns, "counting", reduce=False)
-    for name, matcher in (("one", compiled.index), ("one for each operator", _apart(compiled, given.columns))):
-        offsets, targets, work = matcher.index.match_batch(compiled.encode(given.members), 0, len(given.members), 0)
+    data = bench_input(mix, lambda _: None)
+    compiled = Compiled.build(data.columns, "counting", reduce=False)
+    for name, matcher in (("one", compiled.index), ("one for each operator", _apart(compiled, data.columns))):
+        offsets, targets, work = matcher.index.match_batch(compiled.encode(data.members), 0, len(data.members), 0)
         yield {"index": name, "nodes": work["nodes"], "matched": len(targets), "messages": len(offsets) - 1}
 
 
@@ -115,7 +115,7 @@ def _work(compiled: Compiled, members: dict[str, object]) -> dict[str, int]:
     return work
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: IndexParameters) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     return [_optimal(rows["numbers"]), _trie(rows["strings"]), _fewer(rows["united"])]
 
@@ -166,7 +166,7 @@ def _fewer(rows: list[Row]) -> Finding:
     return Finding(26, ours, "holds" if one < many else "fails", "" if one < many else "one index takes more")
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: IndexParameters) -> list[Chart]:
     rows = tables["strings"].to_pylist()
     told = [
         {"table": f"{constraints:,} constraints", "length": length, "nodes": _nodes(rows, constraints, length)}
@@ -194,11 +194,11 @@ EXPERIMENT = Experiment(
     section="§4.2",
     claims=(24, 25, 26),
     scales={
-        "quick": Parameters(),
-        "full": Parameters(
+        "quick": IndexParameters(),
+        "full": IndexParameters(
             (1000, 10_000, 100_000, 1_000_000), (1000, 10_000, 60_000), (4, 8, 16, 32, 64, 128), 300, 100_000
         ),
-        "paper": Parameters(
+        "paper": IndexParameters(
             (1000, 10_000, 100_000, 1_000_000), (1000, 10_000, 60_000), (4, 8, 16, 32, 64, 128), 1000, 1_000_000
         ),
     },

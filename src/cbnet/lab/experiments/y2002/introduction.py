@@ -11,10 +11,10 @@ import pyarrow as pa
 from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, summary, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
-from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TIMES, Contest
-from cbnet.lab.experiments.unknown_attributes import with_strangers
+from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TIMES, TimedComparison
+from cbnet.lab.experiments.unknown_attributes import with_unknown_attributes
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
 
@@ -27,7 +27,7 @@ _NOISE = 1.1
 
 
 @dataclass(frozen=True)
-class Parameters:
+class IntroductionParameters:
     """Filters of the tables; names that messages have in common with the filters, at most."""
 
     filters: tuple[int, ...]
@@ -37,7 +37,7 @@ class Parameters:
     seconds: float = 0.02
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: IntroductionParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     times: list[Row] = []
     matched: list[Row] = []
     shared: list[Row] = []
@@ -46,29 +46,29 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
         mix = Forwarding2002(
             M=parameters.messages, F=filters, I=_INTERFACES, dictionary=dictionary(context), seed=context.seed
         )
-        contest = Contest(bench_input(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
-        times += contest.rows(parameters.turns, parameters.seconds)
-        counts = np.diff(contest.match(PIVOT).answer.offsets).tolist()
-        sizes = map(len, contest.given.members)
+        comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
+        times += comparison.rows(parameters.turns, parameters.seconds)
+        counts = np.diff(comparison.match(PIVOT).answer.offsets).tolist()
+        sizes = map(len, comparison.input.members)
         matched += [
             {"filters": filters, "attributes": size, "matched": count}
             for size, count in zip(sizes, counts, strict=True)
         ]
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
     for common in parameters.common:  # in the last, largest table
-        renamed = contest.with_messages(with_strangers(contest.given, common))
+        renamed = comparison.with_messages(with_unknown_attributes(comparison.input, common))
         shared += [{"common": common, **row} for row in renamed.rows(parameters.turns, parameters.seconds)]
     return {"times": as_table(times), "matched": as_table(matched), "shared": as_table(shared)}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: IntroductionParameters) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     return [_time(rows["times"]), _matched(rows["matched"]), _faster(rows["shared"])]
 
 
 def _time(rows: list[Row]) -> Finding:
     found = {
-        filters: {way: median(where(group, way=way)) for way in (SELECTIVE.name, PIVOT.name)}
+        filters: {method: median(where(group, method=method)) for method in (SELECTIVE.name, PIVOT.name)}
         for (filters,), group in grouped(rows, "filters").items()
     }
     constraints = {row["filters"]: row["constraints"] for row in rows}
@@ -107,9 +107,9 @@ def _matched(rows: list[Row]) -> Finding:
 def _faster(rows: list[Row]) -> Finding:
     found = {
         common: (median(group), median(group, "matched") / _INTERFACES)
-        for (common,), group in grouped(where(rows, way=COUNTING.name), "common").items()
+        for (common,), group in grouped(where(rows, method=COUNTING.name), "common").items()
     }
-    pivot = {common: median(group) for (common,), group in grouped(where(rows, way=PIVOT.name), "common").items()}
+    pivot = {common: median(group) for (common,), group in grouped(where(rows, method=PIVOT.name), "common").items()}
     ours = ", ".join(
         f"{duration(us)} (pivot {duration(pivot[common])}) where {share:.0%} match"
         for common, (us, share) in found.items()
@@ -128,7 +128,7 @@ def _faster(rows: list[Row]) -> Finding:
     return Finding(18, ours, "fails", reason)
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: IntroductionParameters) -> list[Chart]:
     matched = [
         {
             "table": f"{filters:,} filters",
@@ -148,7 +148,7 @@ def _charts(tables: Tables, _: Parameters) -> list[Chart]:
         ),
         Chart(
             "time-by-share", "Time of a message by the share of interfaces that match",
-            summary(shared, "way", "share"), "share", "us", series="way", x_title="% of the interfaces match",
+            summary(shared, "method", "share"), "share", "us", series="method", x_title="% of the interfaces match",
             y_title="µs for a message", bands=(("low", "high"),),
             description="Time of a message over the share of the interfaces that match, as fewer names are in common.",
         ),
@@ -162,9 +162,9 @@ EXPERIMENT = Experiment(
     section="§1",
     claims=(16, 17, 18),
     scales={
-        "quick": Parameters((100_000,)),
-        "full": Parameters(_READINGS),
-        "paper": Parameters(_READINGS, messages=1000),
+        "quick": IntroductionParameters((100_000,)),
+        "full": IntroductionParameters(_READINGS),
+        "paper": IntroductionParameters(_READINGS, messages=1000),
     },
     run=_run,
     findings=_findings,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002, filters
@@ -23,14 +23,14 @@ _SMALL = 1000  # filters; in a smaller table the words of the names weigh most
 
 
 @dataclass(frozen=True)
-class Parameters:
+class MemoryParameters2002:
     """Filters of the tables, and interfaces (0: one for each filter)."""
 
     filters: tuple[int, ...]
     interfaces: tuple[int, ...] = (20, 0)
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: MemoryParameters2002, context: ExperimentContext) -> dict[str, pa.Table]:
     rows: list[Row] = []
     for done, count in enumerate(parameters.filters):
         context.progress(done, len(parameters.filters), f"{count:,} filters")
@@ -52,7 +52,7 @@ def _size(compiled: Compiled) -> int:
         return compiled.save(Path(folder) / "table.cbt")
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: MemoryParameters2002) -> list[Finding]:
     rows = tables["sizes"].to_pylist()
     largest = where(rows, filters=max(row["filters"] for row in rows))
     each = {(row["case"], row["engine"]): row["bytes"] / row["constraints"] for row in largest}
@@ -64,7 +64,7 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
     return [Finding(19, ours, "fails", "the table takes more than the paper's")]
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: MemoryParameters2002) -> list[Chart]:
     told = [
         {**row, "series": f"{row['engine']}, {row['case']}", "each": row["bytes"] / row["constraints"]}
         for row in tables["sizes"].to_pylist()
@@ -87,9 +87,9 @@ EXPERIMENT = Experiment(
     section="§1",
     claims=(19,),
     scales={
-        "quick": Parameters((1000, 10_000, 50_000)),
-        "full": Parameters((1000, 10_000, 100_000, 250_000)),
-        "paper": Parameters((1000, 10_000, 100_000, 250_000, 1_000_000)),
+        "quick": MemoryParameters2002((1000, 10_000, 50_000)),
+        "full": MemoryParameters2002((1000, 10_000, 100_000, 250_000)),
+        "paper": MemoryParameters2002((1000, 10_000, 100_000, 250_000, 1_000_000)),
     },
     run=_run,
     findings=_findings,

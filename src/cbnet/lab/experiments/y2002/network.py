@@ -19,9 +19,9 @@ import pyarrow as pa
 from cbnet.lab.bench.bench_input import BenchInput, bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
-from cbnet.lab.experiments.timing import PIVOT, SELECTIVE, TIMES, Contest
+from cbnet.lab.experiments.timing import PIVOT, SELECTIVE, TIMES, TimedComparison
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
 from cbnet.matching.storage.columns import Columns
@@ -31,12 +31,12 @@ _ROUTERS = (20, 10)  # interfaces
 _ENOUGH = 100_000  # destinations, below which one server has next to nothing to do
 _PAPER_HOPS = 12
 _PAPER_TIMES = 350 / 40
-_WAYS = (SELECTIVE, PIVOT)
+_METHODS = (SELECTIVE, PIVOT)
 _SERVER, _ROUTER, _ALL = "one server", "router", "one router, all filters"
 
 
 @dataclass(frozen=True)
-class Parameters:
+class RouterNetworkParameters:
     """Interfaces of a router, levels of routers (so destinations are interfaces to the power of levels), messages."""
 
     interfaces: int
@@ -46,42 +46,42 @@ class Parameters:
     seconds: float = 0.02
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: RouterNetworkParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     hops = [{"interfaces": interfaces, "hops": 2 * log(_DESTINATIONS) / log(interfaces)} for interfaces in _ROUTERS]
     destinations = parameters.interfaces**parameters.levels
     mix = Forwarding2002(
         M=parameters.messages, F=destinations, I=None, dictionary=dictionary(context), seed=context.seed
     )
-    given = bench_input(mix, lambda _: None)
-    tables = [(_SERVER, 0, given)]
-    tables.append((_ALL, 0, _split(given, np.arange(destinations) * parameters.interfaces // destinations)))
-    tables += [(_ROUTER, level, _at(given, parameters, level)) for level in range(parameters.levels)]
+    data = bench_input(mix, lambda _: None)
+    tables = [(_SERVER, 0, data)]
+    tables.append((_ALL, 0, _split(data, np.arange(destinations) * parameters.interfaces // destinations)))
+    tables += [(_ROUTER, level, _at(data, parameters, level)) for level in range(parameters.levels)]
     rows: list[Row] = []
     for done, (kind, level, own) in enumerate(tables):
         context.progress(done, len(tables), f"{kind}, level {level}")
-        found = Contest(own, _WAYS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
+        found = TimedComparison(own, _METHODS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
         rows += [{"kind": kind, "level": level, **row} for row in found]
     return {"hops": as_table(hops), "times": as_table(rows)}
 
 
-def _at(given: BenchInput, parameters: Parameters, level: int) -> BenchInput:
+def _at(data: BenchInput, parameters: RouterNetworkParameters, level: int) -> BenchInput:
     """Return the table of the first router of a level: the root is level 0; all that is not below it is upward."""
     size = parameters.interfaces ** (parameters.levels - level)  # destinations below it
-    below = np.arange(len(given.columns)) * parameters.interfaces // size
-    return _split(given, np.minimum(below, parameters.interfaces))
+    below = np.arange(len(data.columns)) * parameters.interfaces // size
+    return _split(data, np.minimum(below, parameters.interfaces))
 
 
-def _split(given: BenchInput, targets: np.ndarray) -> BenchInput:
+def _split(data: BenchInput, targets: np.ndarray) -> BenchInput:
     """Return the same filters with other interfaces."""
-    columns = given.columns
+    columns = data.columns
     owners = targets.astype(columns.targets.dtype)
     split: Columns = replace(columns, interfaces=list(range(int(owners.max()) + 1)), targets=owners)
-    rows = targets[given.filters["filter"].to_numpy()]
-    table = given.filters.set_column(0, "interface", pa.array(rows))
-    return replace(given, filters=table, columns=split)
+    rows = targets[data.filters["filter"].to_numpy()]
+    table = data.filters.set_column(0, "interface", pa.array(rows))
+    return replace(data, filters=table, columns=split)
 
 
-def _findings(tables: Tables, parameters: Parameters) -> list[Finding]:
+def _findings(tables: Tables, parameters: RouterNetworkParameters) -> list[Finding]:
     return [_hops(tables["hops"].to_pylist()), _latency(tables["times"].to_pylist(), parameters)]
 
 
@@ -96,19 +96,19 @@ def _hops(rows: list[Row]) -> Finding:
     return Finding(37, ours, "differs", reason)
 
 
-def _latency(rows: list[Row], parameters: Parameters) -> Finding:
+def _latency(rows: list[Row], parameters: RouterNetworkParameters) -> Finding:
     told = []
     gains: dict[str, tuple[float, float]] = {}
-    for (way,), group in grouped(rows, "way").items():
+    for (method,), group in grouped(rows, "method").items():
         server = median(where(group, kind=_SERVER))
         estimate = _paper_hops(parameters) * median(where(group, kind=_ALL))
         levels = [median(where(group, kind=_ROUTER, level=level)) for level in range(parameters.levels)]
         measured = levels[0] + 2 * sum(levels[1:])
-        gains[way] = server / estimate, server / measured
+        gains[method] = server / estimate, server / measured
         told.append(
-            f"{way}: one server {duration(server)}, hops × a router with all filters {duration(estimate)} "
-            f"({gains[way][0]:.1f} times as fast), along a way through {2 * parameters.levels - 1} routers "
-            f"{duration(measured)} ({gains[way][1]:.1f} times)"
+            f"{method}: one server {duration(server)}, hops × a router with all filters {duration(estimate)} "
+            f"({gains[method][0]:.1f} times as fast), along a way through {2 * parameters.levels - 1} routers "
+            f"{duration(measured)} ({gains[method][1]:.1f} times)"
         )
     ours = f"{parameters.interfaces**parameters.levels:,} destinations; " + "; ".join(told)
     estimated, measured = gains[SELECTIVE.name]
@@ -122,25 +122,25 @@ def _latency(rows: list[Row], parameters: Parameters) -> Finding:
     return Finding(38, ours, "differs" if max(estimated, measured) > 1 else "fails", reason)
 
 
-def _paper_hops(parameters: Parameters) -> int:
+def _paper_hops(parameters: RouterNetworkParameters) -> int:
     return 2 * parameters.levels
 
 
-def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+def _charts(tables: Tables, parameters: RouterNetworkParameters) -> list[Chart]:
     rows = tables["times"].to_pylist()
     told = []
-    for (way,), group in grouped(rows, "way").items():
+    for (method,), group in grouped(rows, "method").items():
         levels = [median(where(group, kind=_ROUTER, level=level)) for level in range(parameters.levels)]
         for what, us in (
             (_SERVER, median(where(group, kind=_SERVER))),
             ("hops × a router", _paper_hops(parameters) * median(where(group, kind=_ALL))),
             ("along a way", levels[0] + 2 * sum(levels[1:])),
         ):
-            told.append({"way": way, "what": what, "us": us})
+            told.append({"method": method, "what": what, "us": us})
     return [
         Chart(
             "network", "All matching on the way to a destination", as_table(told), "what", "us", kind="bars",
-            series="way", x_title="where it is matched", y_title="µs for a message",
+            series="method", x_title="where it is matched", y_title="µs for a message",
             description="Time of all matching for a message: at one server, by hops, and along a way through routers.",
         )
     ]  # fmt: skip
@@ -152,7 +152,11 @@ EXPERIMENT = Experiment(
     paper="2002",
     section="§5.4",
     claims=(37, 38),
-    scales={"quick": Parameters(20, 3), "full": Parameters(20, 4), "paper": Parameters(10, 6)},
+    scales={
+        "quick": RouterNetworkParameters(20, 3),
+        "full": RouterNetworkParameters(20, 4),
+        "paper": RouterNetworkParameters(10, 6),
+    },
     run=_run,
     findings=_findings,
     charts=_charts,

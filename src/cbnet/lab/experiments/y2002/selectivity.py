@@ -11,9 +11,9 @@ import pyarrow as pa
 from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
-from cbnet.lab.experiments.timing import COUNTING, Contest
+from cbnet.lab.experiments.timing import COUNTING, TimedComparison
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
 from cbnet.language.filter import Filter
@@ -27,7 +27,7 @@ _RISES = 0.1  # of the steps from round to round, that may go up
 
 
 @dataclass(frozen=True)
-class Parameters:
+class SelectivityParameters:
     """Predicates of one filter each, messages and rounds; filters of the table whose work is counted by hand."""
 
     filters: int = 200_000
@@ -36,19 +36,19 @@ class Parameters:
     counted: int = 300
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: SelectivityParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     context.progress(0, 2, f"{parameters.filters:,} predicates")
     mix = Forwarding2002(
         M=parameters.messages, F=parameters.filters, I=None, dictionary=dictionary(context), seed=context.seed
     )
-    contest = Contest(bench_input(mix, lambda _: None), (COUNTING,))
-    compiled = contest.compiled["counting"]
-    batch, _kept = encode_batch(contest.given.messages, compiled.symbols)
+    comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING,))
+    compiled = comparison.compiled["counting"]
+    batch, _kept = encode_batch(comparison.input.messages, compiled.symbols)
     index = compiled.index.index
     messages = [
         {"message": place, "attributes": len(members), "interfaces": parameters.filters}
         | {"excluded": index.match_batch(batch, place, place + 1, _ROUNDS)[2]["excluded"]}
-        for place, members in enumerate(contest.given.members)
+        for place, members in enumerate(comparison.input.members)
     ]
     added = index.excluded_by_round(batch, 0, len(batch), parameters.rounds)
     rounds = [
@@ -58,23 +58,23 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"messages": as_table(messages), "rounds": as_table(rounds), "work": as_table(_work(parameters, context))}
 
 
-def _work(parameters: Parameters, context: Context) -> list[Row]:
+def _work(parameters: SelectivityParameters, context: ExperimentContext) -> list[Row]:
     """Return for 0 rounds the counters that the engine moves, and the constraints that hold, counted one by one."""
     mix = Forwarding2002(M=20, F=parameters.counted, I=None, names=20, seed=context.seed)
-    given = bench_input(mix, lambda _: None)
-    contest = Contest(given, (COUNTING,))
-    index = contest.compiled["counting"].index.index
-    batch, _kept = encode_batch(given.messages, contest.compiled["counting"].symbols)
-    parts = [Filter([each]) for place in range(len(given.columns)) for each in given.columns.filter(place).constraints]
+    data = bench_input(mix, lambda _: None)
+    comparison = TimedComparison(data, (COUNTING,))
+    index = comparison.compiled["counting"].index.index
+    batch, _kept = encode_batch(data.messages, comparison.compiled["counting"].symbols)
+    parts = [Filter([each]) for place in range(len(data.columns)) for each in data.columns.filter(place).constraints]
     rows = []
-    for place, members in enumerate(given.members):
+    for place, members in enumerate(data.members):
         held = sum(part.matches(Message.from_dict(members)) for part in parts)
         work = index.match_batch(batch, place, place + 1, 0, False)[2]
         rows.append({"message": place, "held": held, "counters": work["counters"], "excluded": work["excluded"]})
     return rows
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: SelectivityParameters) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     return [_excluded(rows["messages"]), _rounds(rows["rounds"], rows["work"])]
 
@@ -112,7 +112,7 @@ def _rounds(rounds: list[Row], work: list[Row]) -> Finding:
     return Finding(27, ours, "differs" if added[-1] < added[0] else "fails", reason)
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: SelectivityParameters) -> list[Chart]:
     return [
         Chart(
             "rounds", "Interfaces that each round excludes more", tables["rounds"], "round", "excluded", kind="bars",
@@ -134,12 +134,12 @@ EXPERIMENT = Experiment(
     section="§3, §4.3",
     claims=(21, 27),
     scales={
-        "quick": Parameters(),
-        "full": Parameters(messages=1000, counted=1000),
-        "paper": Parameters(messages=1000, counted=1000),
+        "quick": SelectivityParameters(),
+        "full": SelectivityParameters(messages=1000, counted=1000),
+        "paper": SelectivityParameters(messages=1000, counted=1000),
     },
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=("Zipf's exponent is not given: 1.", "The paper tells of one case; ours is the mean over many messages."),
+    choices=("Zipf's exponent is not data: 1.", "The paper tells of one case; ours is the mean over many messages."),
 )

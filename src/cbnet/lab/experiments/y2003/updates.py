@@ -11,7 +11,7 @@ from cbnet.lab import workload
 from cbnet.lab.bench.matching.updates import bench_updates
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Interval, Row, as_table, duration
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.language import Predicate, witness
 from cbnet.matching.compiled_table import Compiled
@@ -25,7 +25,7 @@ _MATCHES_ON = 3.0  # times as long, at most, while changes are made
 
 
 @dataclass(frozen=True)
-class Parameters:
+class UpdatesParameters:
     """Filters of the table, changes a second, seconds of each run, and changes whose delay is measured."""
 
     filters: int
@@ -34,7 +34,7 @@ class Parameters:
     seen: int = 200
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
         context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes a second")
@@ -53,12 +53,12 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"rates": as_table(rows), "seen": as_table(_seen(parameters, context))}
 
 
-def _seconds(rate: int, parameters: Parameters) -> float:
+def _seconds(rate: int, parameters: UpdatesParameters) -> float:
     """Return how long to run: at a low rate not longer than the changes last that `bench_updates` prepares for it."""
     return min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
 
 
-def _seen(parameters: Parameters, context: Context) -> list[Row]:
+def _seen(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row]:
     """Return the time from the start of a change until a message that it concerns goes there."""
     mix = workload.mix("2002", filters=parameters.filters, messages=1, seed=context.seed)
     table = LiveTable(Table[int](Compiled.build(columns_from_arrow(workload.filters(mix)))))
@@ -78,12 +78,12 @@ def _seen(parameters: Parameters, context: Context) -> list[Row]:
     return rows
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: UpdatesParameters) -> list[Finding]:
     rows, seen = (tables[name].to_pylist() for name in ("rates", "seen"))
     delay = Interval.of([row["us"] for row in seen])
     ours = (
         "; ".join(f"{duration(row['us'])} for a message at {row['made']:,.0f} changes a second" for row in rows)
-        + f"; a change is seen after {delay.told(duration)}"
+        + f"; a change is seen after {delay.format(duration)}"
     )
     if not all(row["equal"] for row in rows):
         return [Finding(39, ours, "fails", "an answer is wrong")]
@@ -97,7 +97,7 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
     return [Finding(39, ours, "differs", f"at the highest rate a message takes {busy:.1f} times as long as at rest")]
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: UpdatesParameters) -> list[Chart]:
     told = [{**row, "asked": f"{row['rate']:,}"} for row in tables["rates"].to_pylist()]
     return [
         Chart(
@@ -115,9 +115,9 @@ EXPERIMENT = Experiment(
     section="§4.1",
     claims=(39,),
     scales={
-        "quick": Parameters(20_000, seconds=2.0),
-        "full": Parameters(200_000),
-        "paper": Parameters(1_000_000, seconds=60.0),
+        "quick": UpdatesParameters(20_000, seconds=2.0),
+        "full": UpdatesParameters(200_000),
+        "paper": UpdatesParameters(1_000_000, seconds=60.0),
     },
     run=_run,
     findings=_findings,

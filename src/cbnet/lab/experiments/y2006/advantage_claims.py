@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.y2006.advantage import READINGS, RULES, SHARE
+from cbnet.lab.experiments.y2006.monte_carlo import READINGS, RULES, SHARE
 from cbnet.language import reduce
 from cbnet.routing.sizing.advantage import expected
 
@@ -30,7 +30,7 @@ _NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pa
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AdvantageComparison:
     """What the paper says, in our words, and what we find; several may belong to one claim of `claims.toml`."""
 
     number: int
@@ -40,7 +40,7 @@ class Comparison:
     holds: bool | None  # None: this run cannot tell
 
 
-def general_comparisons(table: pa.Table) -> Iterator[Comparison]:
+def general_comparisons(table: pa.Table) -> Iterator[AdvantageComparison]:
     """Yield what the general model says about the statements of [§4.1]."""
     curves = _curves(table)
     universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
@@ -49,11 +49,11 @@ def general_comparisons(table: pa.Table) -> Iterator[Comparison]:
     yield from (_five_predicates(curves, universes, reading) for reading in READINGS)
 
 
-def specific_comparisons(table: pa.Table) -> Iterator[Comparison]:
+def specific_comparisons(table: pa.Table) -> Iterator[AdvantageComparison]:
     """Yield what the specific model says about the statements of [§4.2], as far as its scenarios were run."""
     curves = _curves(table)
     reduced = str(reduce("(x > 10 and y = 100) or (y > 0)", "pairwise"))
-    yield Comparison(63, "(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
+    yield AdvantageComparison(63, "(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
     yield _falls(curves)
     yield _spread_closes(curves)
     if {("zipf-500", rule) for rule in RULES} | {("uniform-500", rule) for rule in RULES} <= set(curves):
@@ -65,19 +65,19 @@ def specific_comparisons(table: pa.Table) -> Iterator[Comparison]:
 
 
 def findings_of(
-    comparisons: Iterable[Comparison], reasons: Mapping[int, str], numbers: Collection[int] = ()
+    comparisons: Iterable[AdvantageComparison], reasons: Mapping[int, str], numbers: Collection[int] = ()
 ) -> list[Finding]:
     """Return a finding for each claim: it holds if all that belongs to it does, and differs if some does.
 
     Of `numbers` also those that nothing belongs to: they are open.
     """
-    found: dict[int, list[Comparison]] = {number: [] for number in numbers}
+    found: dict[int, list[AdvantageComparison]] = {number: [] for number in numbers}
     for comparison in comparisons:
         found.setdefault(comparison.number, []).append(comparison)
     return [_finding(number, group, reasons.get(number, "")) for number, group in sorted(found.items())]
 
 
-def _finding(number: int, group: Sequence[Comparison], reason: str) -> Finding:
+def _finding(number: int, group: Sequence[AdvantageComparison], reason: str) -> Finding:
     ours = "; ".join(f"{each.claim}: {each.ours}" if len(group) > 1 else each.ours for each in group)
     told = {each.holds for each in group}
     if told == {True}:
@@ -96,7 +96,7 @@ def _curves(table: pa.Table) -> Curves:
     return curves
 
 
-def _closed_form(curves: Curves, universes: list[int]) -> Comparison:
+def _closed_form(curves: Curves, universes: list[int]) -> AdvantageComparison:
     differences = [
         max(
             abs(row["p50"] - expected(count, universe // SHARE, universe))
@@ -105,10 +105,12 @@ def _closed_form(curves: Curves, universes: list[int]) -> Comparison:
         for universe in universes
     ]
     ours = "differs by at most " + _each(universes, [f"{difference:.4f}" for difference in differences])
-    return Comparison(60, "uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE)
+    return AdvantageComparison(
+        60, "uniform predicates follow the closed form", "exactly", ours, max(differences) <= _CLOSE
+    )
 
 
-def _zipf_is_lower(curves: Curves, universes: list[int]) -> Comparison:
+def _zipf_is_lower(curves: Curves, universes: list[int]) -> AdvantageComparison:
     lower = [
         points["p50"] < curves[f"uniform-{universe}", reading][count]["p50"]
         for universe in universes
@@ -117,17 +119,19 @@ def _zipf_is_lower(curves: Curves, universes: list[int]) -> Comparison:
         if count > 1 or reading == "draws"  # k distinct messages alone have α = 1 always
     ]
     ours = f"at {sum(lower)} of {len(lower)} points"
-    return Comparison(61, "Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower))
+    return AdvantageComparison(
+        61, "Zipf's α is below the uniform one", "at every ratio, also up to 0.1", ours, all(lower)
+    )
 
 
-def _five_predicates(curves: Curves, universes: list[int], reading: str) -> Comparison:
+def _five_predicates(curves: Curves, universes: list[int], reading: str) -> AdvantageComparison:
     saved = [1 - curves[f"zipf-{universe}", reading][5]["p50"] for universe in universes]
     claim = f"Zipf: 5 predicates of 1 message in {SHARE} each shrink by ({_NAMES[reading]})"
     holds = all(abs(part - _HALF) <= 0.1 for part in saved)
-    return Comparison(62, claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
+    return AdvantageComparison(62, claim, "about 50 %", _each(universes, [f"{part:.0%}" for part in saved]), holds)
 
 
-def _falls(curves: Curves) -> Comparison:
+def _falls(curves: Curves) -> AdvantageComparison:
     steps = [
         points[10 * count]["p50"] < row["p50"]
         for points in curves.values()
@@ -135,10 +139,12 @@ def _falls(curves: Curves) -> Comparison:
         if count >= 10 and 10 * count in points
     ]
     ours = f"at {sum(steps)} of {len(steps)} steps from 10 or more to ten times as many"
-    return Comparison(64, "the median falls as predicates are added", "yes", ours, all(steps) if steps else None)
+    return AdvantageComparison(
+        64, "the median falls as predicates are added", "yes", ours, all(steps) if steps else None
+    )
 
 
-def _spread_closes(curves: Curves) -> Comparison:
+def _spread_closes(curves: Curves) -> AdvantageComparison:
     told, closes = [], []
     for (scenario, rule), points in curves.items():
         if rule == RULES[0]:
@@ -149,10 +155,10 @@ def _spread_closes(curves: Curves) -> Comparison:
     ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
     tells = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
     claim = "5th to 95th percentile: wide, then half of it or less"
-    return Comparison(64, claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
+    return AdvantageComparison(64, claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
 
 
-def _zipf_reduces_better(curves: Curves) -> Comparison:
+def _zipf_reduces_better(curves: Curves) -> AdvantageComparison:
     differences = [
         row["p50"] - curves["uniform-500", rule][count]["p50"]
         for rule in RULES
@@ -162,19 +168,19 @@ def _zipf_reduces_better(curves: Curves) -> Comparison:
     lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
     ours = f"lower at {lower} of {len(differences)} points from 10 predicates on, higher at {higher}"
     holds = lower > 0 and not higher if differences else None
-    return Comparison(65, "500 names: Zipf has a lower median than uniform", "yes", ours, holds)
+    return AdvantageComparison(65, "500 names: Zipf has a lower median than uniform", "yes", ours, holds)
 
 
-def _none_is_reliable(curves: Curves) -> Comparison:
+def _none_is_reliable(curves: Curves) -> AdvantageComparison:
     count = max(count for count in next(iter(curves.values())) if count <= _RELIABLY)
     tops = {key: points[count]["p95"] for key, points in curves.items()}
     lowest = min(tops, key=tops.__getitem__)
     ours = f"lowest 95th percentile at {count}: {tops[lowest]:.2f} ({', '.join(lowest)})"
     holds = tops[lowest] > _HALF if _sets(curves) >= _ENOUGH else None
-    return Comparison(66, f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
+    return AdvantageComparison(66, f"no scenario is reliably at 0.5 below {_RELIABLY}", "none", ours, holds)
 
 
-def _worst(points: Points, rule: str) -> Comparison:
+def _worst(points: Points, rule: str) -> AdvantageComparison:
     below = {name: _first_below(points, name) for name in ("p50", "p95")}
     ours = "; ".join(
         f"{said} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
@@ -182,7 +188,7 @@ def _worst(points: Points, rule: str) -> Comparison:
     )
     first, least, most = below["p50"], *_SEVEN_THOUSAND
     holds = None if first is None and max(points) < most else first is not None and least <= first <= most
-    return Comparison(67, f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
+    return AdvantageComparison(67, f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
 
 
 def _first_below(points: Points, name: str) -> float | None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.routing import Network, scheme
 from cbnet.routing.schemes.source_classes import classes_at
@@ -19,7 +19,7 @@ _MANY = 0.5  # of the sources: at most so many classes
 
 
 @dataclass(frozen=True)
-class Parameters:
+class SourceClassesParameters:
     """Networks by name, sources and routers that are drawn; networks whose state is counted."""
 
     networks: tuple[str, ...]
@@ -28,7 +28,7 @@ class Parameters:
     counted: tuple[str, ...] = ("aslike:60", "powerlaw:60")
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: SourceClassesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     cases = [(name, name) for name in parameters.networks]
     if context.topology is not None:
         cases.append(("given", str(context.topology)))
@@ -41,7 +41,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"classes": as_table(classes), "states": as_table(states)}
 
 
-def _classes(name: str, graph: Graph, parameters: Parameters, seed: int) -> list[Row]:
+def _classes(name: str, graph: Graph, parameters: SourceClassesParameters, seed: int) -> list[Row]:
     """Return the classes of sources at routers of several neighbours, both drawn at random."""
     rng = np.random.default_rng(seed)
     inner = np.flatnonzero(graph.degrees > 1)
@@ -63,7 +63,7 @@ def _state(name: str, seed: int) -> Row:
     return {"network": name, "nodes": len(graph), **bits}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: SourceClassesParameters) -> list[Finding]:
     told, few, crowded = [], [], []
     for (network,), rows in grouped(tables["classes"].to_pylist(), "network").items():
         share = float(np.median([row["classes"] / row["sources"] for row in rows]))
@@ -88,7 +88,7 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
     return [Finding(49, ours, "differs" if any(few) else "fails", reason)]
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: SourceClassesParameters) -> list[Chart]:
     told = []
     for (network,), rows in grouped(tables["classes"].to_pylist(), "network").items():
         shares = np.percentile([100 * row["classes"] / row["sources"] for row in rows], [5, 25, 50, 75, 95]).tolist()
@@ -109,9 +109,11 @@ EXPERIMENT = Experiment(
     section="§3.2",
     claims=(49,),
     scales={
-        "quick": Parameters(("powerlaw:300", "powerlaw:3000", "aslike:300"), sources=100, routers=50),
-        "full": Parameters(("powerlaw:1000", "powerlaw:10000", "aslike:1000"), counted=("aslike:200", "powerlaw:200")),
-        "paper": Parameters(
+        "quick": SourceClassesParameters(("powerlaw:300", "powerlaw:3000", "aslike:300"), sources=100, routers=50),
+        "full": SourceClassesParameters(
+            ("powerlaw:1000", "powerlaw:10000", "aslike:1000"), counted=("aslike:200", "powerlaw:200")
+        ),
+        "paper": SourceClassesParameters(
             ("powerlaw:1000", "powerlaw:10000", "aslike:1000", "aslike:10000"),
             2000,
             500,

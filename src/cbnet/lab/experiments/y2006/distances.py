@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.topology import average_distance, topology
 
@@ -19,7 +19,7 @@ _STEADY = 0.25  # by how much d / ln ln n may change over the sizes
 
 
 @dataclass(frozen=True)
-class Parameters:
+class DistancesParameters:
     """Nodes of the networks of each kind, and sources from which distances are taken."""
 
     powerlaw: tuple[int, ...]
@@ -27,7 +27,7 @@ class Parameters:
     sources: int = 200
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: DistancesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     kinds = {"powerlaw": parameters.powerlaw, "aslike": parameters.aslike}
     cases = [(kind, f"{kind}:{nodes}") for kind, sizes in kinds.items() for nodes in sizes]
     if context.topology is not None:
@@ -47,7 +47,7 @@ def _growth(rows: list[Row], of: str) -> float:
     return float(over[-1] / over[0] - 1)
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: DistancesParameters) -> list[Finding]:
     told, steady = [], []
     for (kind,), rows in grouped(tables["distances"].to_pylist(), "kind").items():
         first, last = rows[0], rows[-1]
@@ -71,7 +71,7 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
     return [Finding(45, ours, "differs", reason)]
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: DistancesParameters) -> list[Chart]:
     rows = tables["distances"].to_pylist()
     first, shown = rows[0], [{name: row[name] for name in ("kind", "nodes", "distance")} for row in rows]
     sizes = np.unique([row["nodes"] for row in rows]).tolist()
@@ -99,9 +99,11 @@ EXPERIMENT = Experiment(
     section="§3.1",
     claims=(45,),
     scales={
-        "quick": Parameters((100, 1000, 10_000), (100, 300, 1000), sources=50),
-        "full": Parameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 300, 1000, 3000)),
-        "paper": Parameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 300, 1000, 3000, 10_000), 1000),
+        "quick": DistancesParameters((100, 1000, 10_000), (100, 300, 1000), sources=50),
+        "full": DistancesParameters((100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 300, 1000, 3000)),
+        "paper": DistancesParameters(
+            (100, 300, 1000, 3000, 10_000, 30_000, 100_000), (100, 300, 1000, 3000, 10_000), 1000
+        ),
     },
     run=_run,
     findings=_findings,

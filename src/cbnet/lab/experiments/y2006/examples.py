@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.small_networks import RING, TWELVE, TWELVE_TIED, Named
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.small_networks import RING, TWELVE, TWELVE_TIED, NamedNetwork
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Disjunction2006, predicates
 from cbnet.language import Message, disjunction_advantage, parse, reduce, size
@@ -31,14 +31,14 @@ _LIMIT = 1000  # packets
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ExamplesParameters2006:
     """Sets of random predicates for α ≤ 1, and how many each has."""
 
     sets: int = 20
     predicates: int = 100
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: ExamplesParameters2006, context: ExperimentContext) -> dict[str, pa.Table]:
     parts = (
         _predicates(), _advantage(parameters, context), _trees(), _classes(), _interfaces(), _circles(), _not_ideal(),
         _partition(), _twice(),
@@ -60,7 +60,7 @@ def _predicates() -> Iterator[Row]:
     yield _row(63, "reduced", reduce(_REDUCIBLE, "pairwise"), "y > 0")
 
 
-def _advantage(parameters: Parameters, context: Context) -> Iterator[Row]:
+def _advantage(parameters: ExamplesParameters2006, context: ExperimentContext) -> Iterator[Row]:
     yield _row(41, "α of severity > 2 and severity > 3", disjunction_advantage(["severity > 2", "severity > 3"]), 0.5)
     counts = [2, 10, parameters.predicates]
     sets = (
@@ -72,7 +72,7 @@ def _advantage(parameters: Parameters, context: Context) -> Iterator[Row]:
 
 
 def _trees() -> Iterator[Row]:
-    drawn = Named(TWELVE)
+    drawn = NamedNetwork(TWELVE)
     tree = drawn.network.tree(drawn.id(1))
     for child, expected in ((7, "4, 7, 8, 11, 12"), (9, "")):
         w = drawn.id(child)
@@ -81,7 +81,7 @@ def _trees() -> Iterator[Row]:
 
 
 def _classes() -> Iterator[Row]:
-    drawn = Named(TWELVE)
+    drawn = NamedNetwork(TWELVE)
     below = (2, 3, 4, 7, 8, 11, 12)
     found = classes_at(drawn.graph, [drawn.id(u) for u in (6, *below)], range(len(drawn.graph)))
     own = next(each for each in found[drawn.id(6)] if drawn.id(1) in each)
@@ -93,7 +93,7 @@ def _classes() -> Iterator[Row]:
 
 
 def _interfaces() -> Iterator[Row]:
-    drawn = Named(TWELVE)
+    drawn = NamedNetwork(TWELVE)
     router = PifRouter(drawn.network, drawn.id(6))
     yield _row(50, "F*_6(9)", drawn.names(router.table.receivers[drawn.id(9)]), "5, 9, 10")
     union: set[int] = set()
@@ -105,7 +105,7 @@ def _interfaces() -> Iterator[Row]:
 
 
 def _circles() -> Iterator[Row]:
-    drawn = Named(TWELVE)
+    drawn = NamedNetwork(TWELVE)
     message = drawn.message(7, 10)
     alone = deliver(FStar(drawn.network), drawn.id(6), message, limit=_LIMIT)
     yield _row(51, f"by F* alone, more than {_LIMIT:,} packets", alone.is_cut, True)
@@ -114,13 +114,13 @@ def _circles() -> Iterator[Row]:
 
 
 def _not_ideal() -> Iterator[Row]:
-    drawn = Named(RING)
+    drawn = NamedNetwork(RING)
     delivery = deliver(Pif(drawn.network), drawn.id(1), drawn.message(2, 4))
     yield _row(53, "spurious", drawn.names(spurious_nodes(drawn.network, delivery)), "3")
 
 
 def _partition() -> Iterator[Row]:
-    drawn = Named(TWELVE)
+    drawn = NamedNetwork(TWELVE)
     router = Drp(drawn.network).router(drawn.id(6))
     assert isinstance(router, DrpRouter)
     groups = router.groups(tuple(drawn.id(x) for x in (2, 3, 4, 8)))
@@ -129,7 +129,7 @@ def _partition() -> Iterator[Row]:
 
 
 def _twice() -> Iterator[Row]:
-    drawn = Named(TWELVE_TIED)
+    drawn = NamedNetwork(TWELVE_TIED)
     five = drawn.id(5)
     hops = {(five, drawn.id(8)): drawn.id(9), (five, drawn.id(11)): drawn.id(1)}
     by_hand = Drp(drawn.network, ByHand(ShortestPaths(drawn.network), hops))
@@ -139,7 +139,7 @@ def _twice() -> Iterator[Row]:
     yield _row(57, "packets to 7", seen, 2)
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: ExamplesParameters2006) -> list[Finding]:
     findings = []
     for (claim,), rows in sorted(grouped(tables["examples"].to_pylist(), "claim").items()):
         wrong = [row["what"] for row in rows if row["found"] != row["expected"]]
@@ -149,7 +149,7 @@ def _findings(tables: Tables, _: Parameters) -> list[Finding]:
     return findings
 
 
-def _charts(_: Tables, __: Parameters) -> list[Chart]:
+def _charts(_: Tables, __: ExamplesParameters2006) -> list[Chart]:
     return []
 
 
@@ -159,7 +159,11 @@ EXPERIMENT = Experiment(
     paper="2006",
     section="§2, §3, §4.2, Figures 1 to 4",
     claims=(40, 41, 42, 48, 50, 51, 53, 55, 57, 63),
-    scales={"quick": Parameters(), "full": Parameters(100, 1000), "paper": Parameters(1000, 1000)},
+    scales={
+        "quick": ExamplesParameters2006(),
+        "full": ExamplesParameters2006(100, 1000),
+        "paper": ExamplesParameters2006(1000, 1000),
+    },
     run=_run,
     findings=_findings,
     charts=_charts,

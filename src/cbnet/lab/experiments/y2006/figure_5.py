@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.y2006.advantage import GENERAL_COUNTS, SHARE, general
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.y2006.advantage_claims import findings_of, general_comparisons
-from cbnet.lab.experiments.y2006.advantage_spark import general_on_spark
+from cbnet.lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, general_advantages
 from cbnet.lab.report.chart import Chart
 from cbnet.routing.sizing.advantage import expected
 
@@ -23,7 +22,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure5Parameters2006:
     """Messages of the universes, and sets of predicates."""
 
     universes: tuple[int, ...]
@@ -31,22 +30,20 @@ class Parameters:
     spark: bool = False
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    if parameters.spark:
-        table = general_on_spark(context, parameters.universes, parameters.sets)
-    else:
-        table = general(
-            parameters.universes, sets=parameters.sets, seed=context.seed, processes=1,
-            report=lambda done, total: context.progress(done, total, "sets"),
-        )  # fmt: skip
+def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> dict[str, pa.Table]:
+    table = general_advantages(
+        parameters.universes, sets=parameters.sets, seed=context.seed, processes=1,
+        progress=lambda done, total: context.progress(done, total, "sets"),
+        spark=context.spark() if parameters.spark else None,
+    )  # fmt: skip
     return {"advantages": table}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figure5Parameters2006) -> list[Finding]:
     return findings_of(general_comparisons(tables["advantages"]), _REASONS)
 
 
-def _charts(tables: Tables, parameters: Parameters) -> list[Chart]:
+def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
     rows = []
     for row in tables["advantages"].to_pylist():
         distribution, universe = row["scenario"].split("-")
@@ -82,9 +79,9 @@ EXPERIMENT = Experiment(
     section="§4.1, Figure 5",
     claims=(60, 61, 62),
     scales={
-        "quick": Parameters((10**4, 10**5), 5),
-        "full": Parameters((10**4, 10**5, 10**6), 10, spark=True),
-        "paper": Parameters((10**4, 10**5, 10**6), 100, spark=True),
+        "quick": Figure5Parameters2006((10**4, 10**5), 5),
+        "full": Figure5Parameters2006((10**4, 10**5, 10**6), 10, spark=True),
+        "paper": Figure5Parameters2006((10**4, 10**5, 10**6), 100, spark=True),
     },
     run=_run,
     findings=_findings,

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import news_terms
-from cbnet.lab.experiments.y2006.advantage import counts_up_to, specific
 from cbnet.lab.experiments.y2006.advantage_claims import findings_of, specific_comparisons
-from cbnet.lab.experiments.y2006.advantage_spark import specific_on_spark
+from cbnet.lab.experiments.y2006.monte_carlo import specific_advantages
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import SCENARIOS
 
@@ -28,31 +27,29 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Sets of predicates in each scenario, and the most predicates of a set."""
+class Figures6And7Parameters:
+    """Sets of predicates per scenario, and predicates per set."""
 
     sets: int
-    most: int
+    max_predicates: int
     spark: bool = False
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    if parameters.spark:
-        table = specific_on_spark(context, counts_up_to(parameters.most), parameters.sets, news_terms(context))
-    else:
-        table = specific(
-            sets=parameters.sets, most=parameters.most, terms=news_terms(context), seed=context.seed,
-            processes=context.processes, report=lambda done, total: context.progress(done, total, "sets"),
-        )  # fmt: skip
+def _run(parameters: Figures6And7Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
+    table = specific_advantages(
+        sets=parameters.sets, max_predicates=parameters.max_predicates, terms=news_terms(context), seed=context.seed,
+        processes=context.processes, progress=lambda done, total: context.progress(done, total, "sets"),
+        spark=context.spark() if parameters.spark else None,
+    )  # fmt: skip
     return {"advantages": table}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: Figures6And7Parameters) -> list[Finding]:
     comparisons = (each for each in specific_comparisons(tables["advantages"]) if each.number in _CLAIMS)
     return findings_of(comparisons, _REASONS, _CLAIMS)
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: Figures6And7Parameters) -> list[Chart]:
     rows = [
         {**row, "of": f"{row['scenario'].replace('-', ', ')} names, {row['rule']}"}
         for row in tables["advantages"].to_pylist()
@@ -76,9 +73,9 @@ EXPERIMENT = Experiment(
     section="§4.2, Figures 6 and 7",
     claims=_CLAIMS,
     scales={
-        "quick": Parameters(20, 9000),
-        "full": Parameters(100, 10_000, spark=True),
-        "paper": Parameters(1000, 10_000, spark=True),
+        "quick": Figures6And7Parameters(20, 9000),
+        "full": Figures6And7Parameters(100, 10_000, spark=True),
+        "paper": Figures6And7Parameters(1000, 10_000, spark=True),
     },
     run=_run,
     findings=_findings,

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, Named, random_graph, random_network
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, NamedNetwork, random_graph, random_network
 from cbnet.lab.report.chart import Chart
 from cbnet.routing import Network, deliver, judge, scheme
 from cbnet.routing.schemes.drp import Drp
@@ -27,7 +27,7 @@ _SCHEMES = ("psf", "ips", "pif", "drp")
 
 
 @dataclass(frozen=True)
-class Parameters:
+class LawsParameters:
     """Random networks of each kind, and their nodes; nodes of the trees."""
 
     networks: int = 12
@@ -37,7 +37,7 @@ class Parameters:
     tree_nodes: int = 25
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: LawsParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     rng = np.random.default_rng(context.seed)
     deliveries: list[Row] = []
     apart: list[Row] = []
@@ -52,7 +52,7 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
             apart += [{"network": number, "unique": unique, **row} for row in _bridges(few)]
         trees.append({"network": number, **_on_tree(random_graph(rng, parameters.tree_nodes, 0, unique=True))})
     examples = [
-        {"example": "ties", **_ideal_of(Named(TIES), "v", ("b", "x", "y"))},
+        {"example": "ties", **_ideal_of(NamedNetwork(TIES), "v", ("b", "x", "y"))},
         *({"example": "triangle", **row} for row in _triangle()),
     ]
     return {
@@ -114,7 +114,7 @@ def _on_tree(graph: Graph) -> Row:
     }
 
 
-def _ideal_of(drawn: Named, source: str, wanted: tuple[str, ...]) -> Row:
+def _ideal_of(drawn: NamedNetwork, source: str, wanted: tuple[str, ...]) -> Row:
     delivery = deliver(scheme("psf")(drawn.network), drawn.id(source), drawn.message(*wanted))
     verdict = judge(drawn.network, delivery)
     return {"correct": verdict.is_correct, "minimal": verdict.is_latency_minimal} | {
@@ -124,7 +124,7 @@ def _ideal_of(drawn: Named, source: str, wanted: tuple[str, ...]) -> Row:
 
 def _triangle() -> Iterator[Row]:
     """Yield DRP's deliveries on a triangle with a tie, for all sources and all sets of receivers."""
-    drawn = Named(TRIANGLE)
+    drawn = NamedNetwork(TRIANGLE)
     fewest_hops = ByHand(ShortestPaths(drawn.network), {(drawn.id(3), drawn.id(1)): drawn.id(1)})
     drp = Drp(drawn.network, fewest_hops)
     for source in "123":
@@ -136,7 +136,7 @@ def _triangle() -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: LawsParameters) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
     ties, triangle = (where(rows["examples"], example=example) for example in ("ties", "triangle"))
     return [
@@ -218,7 +218,7 @@ def _drp(rows: list[Row], triangle: list[Row]) -> Finding:
     return Finding(56, ours, "holds")
 
 
-def _charts(_: Tables, __: Parameters) -> list[Chart]:
+def _charts(_: Tables, __: LawsParameters) -> list[Chart]:
     return []
 
 
@@ -229,9 +229,9 @@ EXPERIMENT = Experiment(
     section="§3",
     claims=(43, 46, 47, 52, 56),
     scales={
-        "quick": Parameters(),
-        "full": Parameters(60, 8, 5, 4, 50),
-        "paper": Parameters(240, 9, 6, 6, 100),
+        "quick": LawsParameters(),
+        "full": LawsParameters(60, 8, 5, 4, 50),
+        "paper": LawsParameters(240, 9, 6, 6, 100),
     },
     run=_run,
     findings=_findings,

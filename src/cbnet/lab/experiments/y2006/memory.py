@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import news_terms
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Disjunction2006, predicates
@@ -30,7 +30,7 @@ _PRODUCT = 0.75  # a power of the senders above which state is taken to grow wit
 
 
 @dataclass(frozen=True)
-class Parameters:
+class MemoryParameters2006:
     """Nodes of the networks; a network in which senders and receivers grow; names, and filters of each receiver."""
 
     kind: str
@@ -41,7 +41,7 @@ class Parameters:
     filters: int = 3
 
 
-def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
+def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> dict[str, pa.Table]:
     grown = [(nodes, 1.0, 1.0) for nodes in parameters.nodes]
     varied = [(parameters.varied, share, 1.0) for share in parameters.shares]
     varied += [(parameters.varied, 1.0, share) for share in parameters.shares[:-1]]
@@ -61,7 +61,9 @@ def _run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {"states": as_table(states), "hops": as_table(hops), "unicasts": as_table(unicasts)}
 
 
-def _network(graph: Graph, parameters: Parameters, senders: float, receivers: float, context: Context) -> Network:
+def _network(
+    graph: Graph, parameters: MemoryParameters2006, senders: float, receivers: float, context: ExperimentContext
+) -> Network:
     """Return a network whose receivers have predicates of [§4.2]; the first of a random order send and receive."""
     order = np.random.default_rng(context.seed).permutation(len(graph)).tolist()
     mix = Disjunction2006(
@@ -116,7 +118,7 @@ def _unicasts(network: Network) -> Iterator[Row]:
         yield {"unicast": unicast.name, "identifiers": identifiers, "stretch": stretch}
 
 
-def _findings(tables: Tables, _: Parameters) -> list[Finding]:
+def _findings(tables: Tables, _: MemoryParameters2006) -> list[Finding]:
     states, hops, unicasts = (tables[name].to_pylist() for name in ("states", "hops", "unicasts"))
     return [_once_for_each_hop(hops), _pif(states), _drp(states, unicasts), _product(states)]
 
@@ -193,7 +195,7 @@ def _power(rows: list[Row], what: str) -> float:
     return slope({row[what]: row["counted"] for row in rows if row[other] == row["nodes"]})
 
 
-def _charts(tables: Tables, _: Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: MemoryParameters2006) -> list[Chart]:
     told = [
         {"scheme": _CALLED[row["scheme"]], "nodes": row["nodes"], "what": what, "bits": row[what]}
         for row in where(tables["states"].to_pylist(), grown="n")
@@ -228,9 +230,9 @@ EXPERIMENT = Experiment(
     section="§3",
     claims=(44, 54, 58, 59),
     scales={
-        "quick": Parameters("powerlaw", (20, 40, 80), 40),
-        "full": Parameters("powerlaw", (25, 50, 100, 200), 100),
-        "paper": Parameters("powerlaw", (25, 50, 100, 200, 400), 200),
+        "quick": MemoryParameters2006("powerlaw", (20, 40, 80), 40),
+        "full": MemoryParameters2006("powerlaw", (25, 50, 100, 200), 100),
+        "paper": MemoryParameters2006("powerlaw", (25, 50, 100, 200, 400), 200),
     },
     run=_run,
     findings=_findings,

@@ -1,103 +1,194 @@
-"""Monte Carlo: how does the disjunction advantage fall as more predicates are combined? [2006 §4]
+"""Monte Carlo estimates of the disjunction advantage α as more predicates are combined [2006 §4].
 
-Both models of the paper: `specific_advantages`, predicates of the language (Figures 6 and 7), by both rules of
-reduction; `general_advantages`, sets of messages (Figure 5), by both readings of "size k". Each set of predicates has a
-random stream of its own, by seed and number, so it may be drawn anywhere; the numbers are those of
-`experiments.advantage`.
+`specific_advantages` is the model of Figures 6 and 7, by both rules of reduction; `general_advantages` is that of
+Figure 5, by both readings of "size k". Both return a row for each scenario, rule and number of predicates, such as the
+last one of `specific_advantages(["zipf-500"], max_predicates=100)` by the pairwise rules:
+
+    scenario  rule      predicates  min    p5     p50    p95    max    sets
+    zipf-500  pairwise  100         0.485  0.551  0.813  0.974  0.993  100
+
+A set of predicates is drawn once, and α is taken of its first one, two, five and so on. Each set has its own random
+stream, so results do not depend on the number of processes, nor on whether the sets are drawn on Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeAlias, get_args
+from signal import SIG_IGN, SIGINT, signal
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
+from cbnet.lab.workload.checks import check_at_least
 from cbnet.lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
+from cbnet.lab.workload.terms import terms as read_terms
 from cbnet.language.relations.constraint_group import Rules
-from cbnet.pipeline.schemas import ADVANTAGES, arrow_schema
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe
 
-Curves: TypeAlias = dict[str, list[float]]  # rule or reading -> advantage for each number of predicates
-Draw: TypeAlias = Callable[[int], Curves]  # from the number of a set
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-PERCENTILES = {"min": 0.0, "p5": 0.05, "p50": 0.5, "p95": 0.95, "max": 1.0}
-_SHARE = 100  # a predicate of the general model selects one message in so many [2006 §4.1]
+RULES: tuple[Rules, ...] = ("pairwise", "full")
+READINGS: tuple[Reading, ...] = get_args(Reading)
+DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
+UNIVERSES = (10**4, 10**5, 10**6)
+SHARE = 100  # a predicate of the general model selects one message in 100 [§4.1]
+GENERAL_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # nk is up to five times the universe
+MAX_SETS = 10_000
+MAX_PREDICATES = 1_000_000
+_SMALL = 100_000  # predicates in all sets; fewer take no longer than starting processes
+PERCENTILES = {"min": 0, "p5": 5, "p50": 50, "p95": 95, "max": 100}
+SCHEMA = pa.schema(
+    [("scenario", pa.string()), ("rule", pa.string()), ("predicates", pa.int64())]
+    + [(name, pa.float64()) for name in PERCENTILES]
+    + [("sets", pa.int64())]
+)
+
+Curves: TypeAlias = dict[str, list[float]]  # rule -> α for each number of predicates
+Task: TypeAlias = tuple[str, Callable[[], Curves]]  # a scenario, and the function that draws one set of it
+SetProgress: TypeAlias = Callable[[int, int], None]  # sets done, sets in total
 
 
 def specific_advantages(
-    spark: SparkSession,
-    counts: Sequence[int],
-    *,
     scenarios: Sequence[str] = tuple(SCENARIOS),
+    *,
     sets: int = 100,
+    max_predicates: int = 10_000,
     terms: Path | None = None,
     seed: int = 0,
-) -> DataFrame:
-    """Return the advantage of the first n predicates of each set, for each n of `counts`: ADVANTAGES.
+    processes: int | None = None,
+    progress: SetProgress | None = None,
+    spark: SparkSession | None = None,
+) -> pa.Table:
+    """Return α in the specific model, for up to `max_predicates` predicates, by both rules.
 
-    terms: a file that all executors can read; None for those of cbnet.
+    processes: None for one per core, if the work is worth it.
+    terms: a file of terms and counts, readable on all executors; None for the built-in ones.
+    spark: draws the sets on a cluster instead of in processes.
     """
+    _check_sets(sets)
+    scenarios = [*dict.fromkeys(scenarios)]  # a set must not be counted twice
     for scenario in scenarios:
         if scenario not in SCENARIOS:
             raise InputError(f"unknown scenario {scenario!r}", hint=f"use one of {', '.join(SCENARIOS)}")
-    draws = {name: partial(_specific_set, name, tuple(counts), terms, seed) for name in scenarios}
-    return _advantages(spark, draws, counts, sets)
+    Disjunction2006(max_predicates, seed=seed)  # checks both
+    if max_predicates > MAX_PREDICATES:
+        raise InputError(f"a set has at most {MAX_PREDICATES:,} predicates, not {max_predicates:,}")
+    if not math.isfinite(sum(read_terms(terms).weights)):
+        raise InputError("the sum of the counts of the terms is too large", file=str(terms))
+    counts = counts_up_to(max_predicates)
+    tasks = [
+        (scenario, partial(_specific_set, scenario, counts, terms, seed, number))
+        for scenario in scenarios
+        for number in range(sets)
+    ]
+    if spark is None and processes is None and len(tasks) * max_predicates < _SMALL:
+        processes = 1
+    return _percentiles(tasks, counts, _run_tasks(tasks, processes, spark), progress)
 
 
 def general_advantages(
-    spark: SparkSession, counts: Sequence[int], universes: Sequence[int], *, sets: int = 10, seed: int = 0
-) -> DataFrame:
-    """Return the same for sets of messages out of universes of so many."""
-    draws = {
-        f"{distribution}-{messages}": partial(_general_set, messages, distribution, tuple(counts), seed)
-        for distribution in get_args(Distribution)
+    universes: Sequence[int] = UNIVERSES,
+    *,
+    sets: int = 10,
+    seed: int = 0,
+    processes: int | None = None,
+    progress: SetProgress | None = None,
+    spark: SparkSession | None = None,
+) -> pa.Table:
+    """Return α in the general model, for uniform and Zipf distributions, by both readings of "size k"."""
+    _check_sets(sets)
+    check_at_least(0, seed=seed)
+    universes = [*dict.fromkeys(universes)]
+    if min(universes, default=0) < SHARE:
+        raise InputError(f"a universe has at least {SHARE} messages; a predicate selects one in {SHARE}")
+    tasks = [
+        (f"{distribution}-{messages}", partial(_general_set, Universe(messages, distribution), seed, number))
+        for distribution in DISTRIBUTIONS
         for messages in universes
-    }
-    return _advantages(spark, draws, counts, sets)
+        for number in range(sets)
+    ]
+    return _percentiles(tasks, GENERAL_COUNTS, _run_tasks(tasks, processes, spark), progress)
 
 
-def advantage_percentiles(advantages: DataFrame) -> DataFrame:
-    """Return percentiles over the sets of each scenario, rule and number of predicates."""
-    found = [F.percentile("advantage", F.lit(share)).alias(name) for name, share in PERCENTILES.items()]
-    return advantages.groupBy("scenario", "rule", "predicates").agg(*found, F.count("*").alias("sets"))
-
-
-def _advantages(spark: SparkSession, draws: Mapping[str, Draw], counts: Sequence[int], sets: int) -> DataFrame:
-    if sets < 1:
-        raise InputError(f"there must be at least one set, not {sets}")
-    tasks = [(name, number, draw) for name, draw in draws.items() for number in range(sets)]
-    numbers = spark.range(0, len(tasks), 1, len(tasks))
-    return numbers.mapInArrow(partial(_draw, tasks=tasks, counts=tuple(counts)), ADVANTAGES)
-
-
-def _draw(
-    batches: Iterator[pa.RecordBatch], tasks: Sequence[tuple[str, int, Draw]], counts: Sequence[int]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for place in batch.column(0).to_pylist():
-            name, number, draw = tasks[place]
-            rows = [
-                {"scenario": name, "rule": rule, "set": number, "predicates": count, "advantage": advantage}
-                for rule, curve in draw(number).items()
-                for count, advantage in zip(counts, curve, strict=True)
-            ]
-            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(ADVANTAGES))
+def counts_up_to(largest: int) -> tuple[int, ...]:
+    """Return 1, 2, 5, 10, ... up to a tenth of `largest`, and then every tenth of it."""
+    powers = [10**power for power in range(len(str(largest)))]
+    small = [step * power for power in powers for step in (1, 2, 5) if step * power < largest / 10]
+    return tuple(sorted({*small, *(max(1, largest * tenth // 10) for tenth in range(1, 11))}))
 
 
 def _specific_set(scenario: str, counts: Sequence[int], terms: Path | None, seed: int, number: int) -> Curves:
     names, zipf = SCENARIOS[scenario]
     drawn = Predicates(predicates(Disjunction2006(max(counts), names, zipf, terms, seed=seed, set=number)))
-    return {rules: drawn.advantages(counts, rules) for rules in get_args(Rules)}
+    return {rules: drawn.advantages(counts, rules) for rules in RULES}
 
 
-def _general_set(messages: int, distribution: Distribution, counts: Sequence[int], seed: int, number: int) -> Curves:
-    universe = Universe(messages, distribution)
-    rng = np.random.default_rng([seed, number, messages, get_args(Distribution).index(distribution)])
-    return {reading: universe.advantages(messages // _SHARE, counts, reading, rng) for reading in get_args(Reading)}
+def _general_set(universe: Universe, seed: int, number: int) -> Curves:
+    rng = np.random.default_rng([seed, number, universe.messages, DISTRIBUTIONS.index(universe.distribution)])
+    size = universe.messages // SHARE
+    return {reading: universe.advantages(size, GENERAL_COUNTS, reading, rng) for reading in READINGS}
+
+
+def _check_sets(sets: int) -> None:
+    if not 1 <= sets <= MAX_SETS:
+        raise InputError(f"the number of sets is from 1 to {MAX_SETS:,}, not {sets:,}")
+
+
+def _percentiles(
+    tasks: Sequence[Task],
+    counts: Sequence[int],
+    results: Iterator[tuple[int, Curves]],
+    progress: SetProgress | None,
+) -> pa.Table:
+    """Return the percentiles over the sets of each scenario."""
+    curves: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for done, (number, result) in enumerate(results, 1):
+        for rule, curve in result.items():
+            curves[tasks[number][0], rule].append(curve)
+        if progress is not None:
+            progress(done, len(tasks))
+    rows: list[dict[str, Any]] = []
+    for scenario in dict.fromkeys(scenario for scenario, _ in tasks):
+        for rule in (rule for of, rule in curves if of == scenario):
+            values = np.percentile(curves[scenario, rule], list(PERCENTILES.values()), axis=0).T.tolist()
+            rows += [
+                {"scenario": scenario, "rule": rule, "predicates": count, "sets": len(curves[scenario, rule])}
+                | dict(zip(PERCENTILES, row, strict=True))
+                for count, row in zip(counts, values, strict=True)
+            ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _run_tasks(
+    tasks: Sequence[Task], processes: int | None, spark: SparkSession | None
+) -> Iterator[tuple[int, Curves]]:
+    """Yield the number and the result of each task, in any order."""
+    functions = [function for _, function in tasks]
+    if spark is not None:
+        from cbnet.pipeline.spark.tasks import run_tasks
+
+        yield from enumerate(run_tasks(spark, functions))
+        return
+    workers = min(processes or len(os.sched_getaffinity(0)), len(tasks))
+    if workers == 1:
+        yield from ((number, function()) for number, function in enumerate(functions))
+        return
+    context = get_context("spawn")  # a fork would copy Arrow's threads in an unknown state
+    with ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN)) as pool:
+        futures = {pool.submit(function): number for number, function in enumerate(functions)}
+        try:
+            yield from ((futures[future], future.result()) for future in as_completed(futures))
+        except BrokenExecutor:
+            raise CbnetError("a worker process died, probably out of memory; use fewer sets or predicates") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 
 _CLAIMED = 1e-9
@@ -26,7 +26,7 @@ _ENOUGH = 20  # false positives, below which the measured rate says little
 
 
 @dataclass(frozen=True)
-class Parameters:
+class BloomParameters:
     """What is predicted and what is measured."""
 
     tags: tuple[int, ...]  # of a message, for the prediction
@@ -35,15 +35,14 @@ class Parameters:
     measured_tags: tuple[int, int]  # of a message of the measurement, at least and at most
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return predicted rates by tags of the message, and measured ones beside predicted ones."""
+def _run(parameters: BloomParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     return {
         "predicted": pa.Table.from_pylist(list(_predicted(parameters))),
         "measured": pa.Table.from_pylist(_measured(parameters, context.seed)),
     }
 
 
-def _predicted(parameters: Parameters) -> Iterator[dict[str, Any]]:
+def _predicted(parameters: BloomParameters) -> Iterator[dict[str, Any]]:
     """Yield the rates for messages that lack one tag of a descriptor, with the best number of hashes for each size."""
     from cbnet.matching.engines.bloom_table import best_hashes, false_positive
 
@@ -58,7 +57,7 @@ def _predicted(parameters: Parameters) -> Iterator[dict[str, Any]]:
         }
 
 
-def _measured(parameters: Parameters, seed: int) -> list[dict[str, Any]]:
+def _measured(parameters: BloomParameters, seed: int) -> list[dict[str, Any]]:
     """Return the rates of a Bloom table beside an exact one of the same descriptors."""
     from cbnet.lab.bench.matching.false_positives import false_positives
     from cbnet.lab.workload.message_batch import as_messages
@@ -84,8 +83,7 @@ def _measured(parameters: Parameters, seed: int) -> list[dict[str, Any]]:
     return [{**row, "hashes": bloom.index.hashes, "descriptors": parameters.descriptors} for row in rows]
 
 
-def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
-    """Return up to how many tags of a message the paper's rate holds, and whether predictions are right."""
+def _findings(tables: Tables, _parameters: BloomParameters) -> list[Finding]:
     rows = tables["predicted"].to_pylist()
     most = {what: _most(rows, what) for what in ("per_descriptor", "per_predicate")}
     ratios = [row["measured_per_descriptor"] / row["predicted_per_descriptor"] for row in _telling(tables["measured"])]
@@ -124,8 +122,7 @@ def _telling(measured: pa.Table) -> list[dict[str, Any]]:
     ]
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the predicted rates, and the measured beside the predicted ones."""
+def _charts(tables: Tables, _parameters: BloomParameters) -> list[Chart]:
     predicted = [
         {"tags": row["tags"], "rate": row[column], "of": told}
         for row in tables["predicted"].to_pylist()
@@ -171,20 +168,20 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
 
 
 EXPERIMENT = Experiment(
-    "2014-bloom",
-    "Bloom filters of 400 bits: false positives",
-    "2014",
-    "§4.2.3",
-    (89,),
-    {
-        "quick": Parameters(tuple(range(1, 21)), 50_000, 500, (20, 40)),
-        "full": Parameters(tuple(range(1, 21)), 200_000, 2_000, (20, 40)),
-        "paper": Parameters(tuple(range(1, 21)), _PAPER_LARGEST, 2_000, (20, 40)),
+    name="2014-bloom",
+    title="Bloom filters of 400 bits: false positives",
+    paper="2014",
+    section="§4.2.3",
+    claims=(89,),
+    scales={
+        "quick": BloomParameters(tuple(range(1, 21)), 50_000, 500, (20, 40)),
+        "full": BloomParameters(tuple(range(1, 21)), 200_000, 2_000, (20, 40)),
+        "paper": BloomParameters(tuple(range(1, 21)), _PAPER_LARGEST, 2_000, (20, 40)),
     },
-    run,
-    findings,
-    charts,
-    (
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
         "The number of hashes is not told: the best one for each number of tags of a message.",
         "Each descriptor lacks one tag of the message, which is the worst case; equal bits are not counted twice.",
         "The paper's rate may be that of a descriptor or of a whole predicate: both are given.",

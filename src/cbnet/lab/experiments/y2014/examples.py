@@ -9,7 +9,7 @@ from itertools import combinations
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
@@ -25,12 +25,11 @@ _DESCRIPTORS = (("networking",), ("conference", "networking"))
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ExamplesParameters2014:
     """The examples have none."""
 
 
-def run(_parameters: Parameters, _context: Context) -> dict[str, pa.Table]:
-    """Return hops between all routers, the terms of the tables of router b, and what is left of two descriptors."""
+def _run(_parameters: ExamplesParameters2014, _context: ExperimentContext) -> dict[str, pa.Table]:
     graph = Graph.from_edges([(link[0], link[1]) for link in _LINKS.split()])
     wanted = {node: Predicate([Filter(tags=[str(graph.name(node))])]) for node in range(len(graph))}
     scheme = MultiTree(Network(graph, wanted), [graph.id(root) for root in _ROOTS])
@@ -85,8 +84,7 @@ def _descriptors() -> pa.Table:
     return pa.table({"tags": sets, "kept": [row in kept for row in range(len(sets))]})
 
 
-def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
-    """Return what the examples come to."""
+def _findings(tables: Tables, _parameters: ExamplesParameters2014) -> list[Finding]:
     return [_longer(tables["hops"]), _redundant(tables["descriptors"]), _folded(tables["terms"])]
 
 
@@ -114,8 +112,7 @@ def _judged(claim: int, ours: str, right: bool, reason: str) -> Finding:
     return Finding(claim, ours, "holds") if right else Finding(claim, ours, "fails", reason)
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the terms of each table of router b, by interface."""
+def _charts(tables: Tables, _parameters: ExamplesParameters2014) -> list[Chart]:
     counts = Counter(zip(tables["terms"]["table"].to_pylist(), tables["terms"]["interface"].to_pylist(), strict=True))
     rows = [{"table": table, "interface": interface, "terms": terms} for (table, interface), terms in counts.items()]
     return [
@@ -135,16 +132,16 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
 
 
 EXPERIMENT = Experiment(
-    "2014-examples",
-    "Two trees over eleven routers: longer ways, redundant descriptors, folded tables",
-    "2014",
-    "§3, Figures 2 and 3",
-    (68, 70, 71),
-    {"quick": Parameters(), "full": Parameters(), "paper": Parameters()},
-    run,
-    findings,
-    charts,
-    (
+    name="2014-examples",
+    title="Two trees over eleven routers: longer ways, redundant descriptors, folded tables",
+    paper="2014",
+    section="§3, Figures 2 and 3",
+    claims=(68, 70, 71),
+    scales={"quick": ExamplesParameters2014(), "full": ExamplesParameters2014(), "paper": ExamplesParameters2014()},
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
         "The figures are not in our text: the links are chosen so that all that it says of them holds.",
         "Each router wants one thing of its own, so that a term is a router.",
         "In Figure 3 the row of T2 and e should end with p_j ∨ p_k, and is printed with p_b.",

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given, judged, size
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_size, graph_table, internet, internet_finding, is_from_file
 from cbnet.lab.report.chart import Chart
 
 _FEW = 8  # trees, of which the paper's numbers are
@@ -26,7 +26,7 @@ _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure4Parameters:
     """How much is surveyed."""
 
     nodes: int  # of the graph, if none is given
@@ -35,8 +35,7 @@ class Parameters:
     selections: int
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return the extra hops for each number of trees, over pairs and over sources."""
+def _run(parameters: Figure4Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
     from cbnet.pipeline.run.tree_curves import tree_curves
 
     graph = internet(context, parameters.nodes)
@@ -59,8 +58,7 @@ def _rows(members: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"trees": members["k"], "of": told, "over": over, **members[kind][over]}
 
 
-def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
-    """Return what the survey says about the graph and the lengths."""
+def _findings(tables: Tables, parameters: Figure4Parameters) -> list[Finding]:
     rows = {(row["trees"], row["of"], row["over"]): row for row in tables["extra"].to_pylist()}
     about = [
         _within(tables, 74, rows, "mean of the trees", _MEAN),
@@ -69,15 +67,15 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     few, many = (rows[k, "mean of the trees", "pairs"]["mean"] for k in (_FEW, max(parameters.trees)))
     ours = f"{few:.2f} hops with {_FEW} trees, {many:.2f} with {max(parameters.trees)}"
     reason = f"the mean changes by more than {_LITTLE} hops"
-    return [_graph(tables), *about, judged(tables, 76, ours, abs(many - few) <= _LITTLE, reason)]
+    return [_graph(tables), *about, internet_finding(tables, 76, ours, abs(many - few) <= _LITTLE, reason)]
 
 
 def _graph(tables: Tables) -> Finding:
-    nodes, edges = size(tables)
+    nodes, edges = graph_size(tables)
     ours = f"{nodes:,} nodes, {edges:,} edges"
     if (nodes, edges) == _PAPER_GRAPH:
         return Finding(73, ours, "holds")
-    if is_given(tables):
+    if is_from_file(tables):
         return Finding(73, ours, "differs", "another graph of the Internet: the paper's own is not to be had")
     return Finding(73, ours, "open", "no graph was given (--topology), so this one is generated")
 
@@ -89,11 +87,10 @@ def _within(tables: Tables, claim: int, rows: dict[Any, Any], of: str, limits: t
         f"sources {sources['p1']:.2f} to {sources['p99']:.2f}"
     )
     reason = f"the mean over all pairs is not from {limits[0]} to {limits[1]} hops"
-    return judged(tables, claim, ours, limits[0] <= pairs["mean"] <= limits[1], reason)
+    return internet_finding(tables, claim, ours, limits[0] <= pairs["mean"] <= limits[1], reason)
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the boxes of Figure 4."""
+def _charts(tables: Tables, _parameters: Figure4Parameters) -> list[Chart]:
     return [
         Chart(
             "extra-hops",
@@ -114,25 +111,25 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
 
 
 EXPERIMENT = Experiment(
-    "2014-figure-4",
-    "Figure 4: ways on k trees are a little longer",
-    "2014",
-    "§4.1, Figure 4",
-    (73, 74, 75, 76),
-    {
-        "quick": Parameters(2_000, (8, 16, 32, 64, 128), 20, 4),
-        "full": Parameters(2_000, (8, 16, 32, 64, 128), 200, 20),
-        "paper": Parameters(41_000, (8, 16, 32, 64, 128), 2_000, 20),
+    name="2014-figure-4",
+    title="Figure 4: ways on k trees are a little longer",
+    paper="2014",
+    section="§4.1, Figure 4",
+    claims=(73, 74, 75, 76),
+    scales={
+        "quick": Figure4Parameters(2_000, (8, 16, 32, 64, 128), 20, 4),
+        "full": Figure4Parameters(2_000, (8, 16, 32, 64, 128), 200, 20),
+        "paper": Figure4Parameters(41_000, (8, 16, 32, 64, 128), 2_000, 20),
     },
-    run,
-    findings,
-    charts,
-    (
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
         "Roots: 40 % Tier-1, 30 % large and 20 % small ISPs, 10 % stubs, drawn with replacement.",
         "Of several shortest paths a tree has the one by the parent with the smallest number.",
         "The paper's ranges are held against the mean over all pairs; boxes over pairs and over the means of sources.",
         f"More trees change little if the mean changes by {_LITTLE} hops or less.",
         "Sources are sampled; from each, all destinations are measured.",
     ),
-    ("topology",),
+    inputs=("topology",),
 )

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given, judged
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, internet_finding, is_from_file
 from cbnet.lab.report.chart import Chart
 from cbnet.topology import Ties
 
@@ -24,7 +24,7 @@ _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Figure5Parameters2014:
     """How much is surveyed."""
 
     nodes: int  # of the graph, if none is given
@@ -32,8 +32,7 @@ class Parameters:
     selections: int
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return the distribution of distinct trees over interfaces, for each rule of ties and number of trees."""
+def _run(parameters: Figure5Parameters2014, context: ExperimentContext) -> dict[str, pa.Table]:
     from cbnet.pipeline.run.tree_curves import tree_curves
 
     graph = internet(context, parameters.nodes)
@@ -54,8 +53,7 @@ def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {TABLE: graph_table(graph, context), "interfaces": pa.Table.from_pylist(rows)}
 
 
-def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
-    """Return how many trees most interfaces, and the worst one, have to tell apart."""
+def _findings(tables: Tables, parameters: Figure5Parameters2014) -> list[Finding]:
     rows = tables["interfaces"].to_pylist()
     return [_handful(tables, rows, max(parameters.trees)), _most(tables, rows)]
 
@@ -65,9 +63,9 @@ def _handful(tables: Tables, rows: list[dict[str, Any]], most: int) -> Finding:
     ours = ", ".join(f"at most {top:g} ({rule})" for rule, top in highest.items())
     ours = f"99 % of the interfaces, up to {most} trees: {ours}"
     few = [top <= _HANDFUL for top in highest.values()]
-    if any(few) and not all(few) and is_given(tables):
+    if any(few) and not all(few) and is_from_file(tables):
         return Finding(77, ours, "differs", "it depends on the rule of ties, which the paper does not tell")
-    return judged(tables, 77, ours, all(few), f"by no rule of ties at most {_HANDFUL}")
+    return internet_finding(tables, 77, ours, all(few), f"by no rule of ties at most {_HANDFUL}")
 
 
 def _most(tables: Tables, rows: list[dict[str, Any]]) -> Finding:
@@ -77,13 +75,12 @@ def _most(tables: Tables, rows: list[dict[str, Any]]) -> Finding:
     ours = "; ".join(f"{least} to {most} ({rule})" for rule, (least, most) in largest.items())
     ends = [end for pair in largest.values() for end in pair]
     close = any(abs(end - _PAPER_MOST) <= _CLOSE * _PAPER_MOST for end in ends)
-    if not close and is_given(tables) and min(ends) < _PAPER_MOST < max(ends):
+    if not close and is_from_file(tables) and min(ends) < _PAPER_MOST < max(ends):
         return Finding(78, ours, "differs", "the paper's lies between our two rules of ties; it does not tell its own")
-    return judged(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MOST} by both rules of ties")
+    return internet_finding(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MOST} by both rules of ties")
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the boxes of Figure 5, and the largest counts."""
+def _charts(tables: Tables, _parameters: Figure5Parameters2014) -> list[Chart]:
     return [
         Chart(
             "distinct-trees",
@@ -116,23 +113,23 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
 
 
 EXPERIMENT = Experiment(
-    "2014-figure-5",
-    "Figure 5: an interface tells few trees apart",
-    "2014",
-    "§4.1, Figure 5",
-    (77, 78),
-    {
-        "quick": Parameters(2_000, (8, 16, 32, 64, 128), 4),
-        "full": Parameters(2_000, (8, 16, 32, 64, 128), 10),
-        "paper": Parameters(41_000, (8, 16, 32, 64, 128), 20),
+    name="2014-figure-5",
+    title="Figure 5: an interface tells few trees apart",
+    paper="2014",
+    section="§4.1, Figure 5",
+    claims=(77, 78),
+    scales={
+        "quick": Figure5Parameters2014(2_000, (8, 16, 32, 64, 128), 4),
+        "full": Figure5Parameters2014(2_000, (8, 16, 32, 64, 128), 10),
+        "paper": Figure5Parameters2014(41_000, (8, 16, 32, 64, 128), 20),
     },
-    run,
-    findings,
-    charts,
-    (
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
         "Distinct trees of an interface: distinct sets of destinations behind it, where some tree uses it.",
         "Which of several shortest paths a tree has is not told: by the smallest parent, and by a random one.",
         f"A handful are {_HANDFUL} or fewer; close to the paper's number is within {_CLOSE:.0%} of it.",
     ),
-    ("topology",),
+    inputs=("topology",),
 )

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_from_file
 from cbnet.lab.experiments.y2014 import users
 from cbnet.lab.report.chart import Chart
 from cbnet.language.filter import Filter
@@ -42,7 +42,7 @@ _WAYS = {
 
 
 @dataclass(frozen=True)
-class Parameters:
+class FoldingParameters:
     """How large the networks, the population and the numbers of trees are."""
 
     nodes: int  # of the graph, if none is given
@@ -52,8 +52,7 @@ class Parameters:
     messages: int  # on each of them
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return the entries of the most central router for growing numbers of trees, and the decisions compared."""
+def _run(parameters: FoldingParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     graph = internet(context, parameters.nodes)
     decided = [_decisions(context.seed + number, parameters.messages) for number in range(parameters.networks)]
     return {
@@ -87,7 +86,7 @@ def _drawn(rng: random.Random, most: int) -> list[str]:
     return [f"t{number}" for number in rng.sample(range(_TAGS), rng.randint(1, most))]
 
 
-def _entries(graph: Any, parameters: Parameters, context: Context) -> Iterator[dict[str, Any]]:
+def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[dict[str, Any]]:
     """Yield the entries of the router that is most central on the first tree, for each number of trees."""
     from cbnet.pipeline.population.population import population
     from cbnet.pipeline.tables.central_routers import most_central_routers
@@ -118,8 +117,7 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.ListArray:
     return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
-    """Return whether decisions are the same, and how the folded table grows."""
+def _findings(tables: Tables, parameters: FoldingParameters) -> list[Finding]:
     rows = {row["trees"]: row for row in tables["entries"].to_pylist()}
     return [_same(tables, rows[max(rows)]), _manageable(tables, rows, parameters)]
 
@@ -140,7 +138,7 @@ def _same(tables: Tables, row: dict[str, Any]) -> Finding:
     return Finding(72, ours, "holds")
 
 
-def _manageable(tables: Tables, rows: dict[int, dict[str, Any]], parameters: Parameters) -> Finding:
+def _manageable(tables: Tables, rows: dict[int, dict[str, Any]], parameters: FoldingParameters) -> Finding:
     one, most = rows[min(rows)], rows[max(rows)]
     growth = most["folded"] / max(1, one["folded"])
     expected = growth * _PAPER_KEPT * _PAPER_BYTES
@@ -151,14 +149,13 @@ def _manageable(tables: Tables, rows: dict[int, dict[str, Any]], parameters: Par
     if expected > _HARDWARE:
         return Finding(90, ours, "fails", f"that is more than {_HARDWARE / 2**30:.0f} GiB")
     clusters = f"{parameters.clusters:,} of {users.PAPER_CLUSTERS:,} clusters"
-    where = "" if is_given(tables) else " on a generated graph"
-    if parameters.clusters >= users.PAPER_CLUSTERS and is_given(tables):
+    where = "" if is_from_file(tables) else " on a generated graph"
+    if parameters.clusters >= users.PAPER_CLUSTERS and is_from_file(tables):
         return Finding(90, ours, "holds")
     return Finding(90, ours, "differs", f"how the table grows is measured with {clusters}{where}")
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the entries by number of trees, in each way to keep them."""
+def _charts(tables: Tables, _parameters: FoldingParameters) -> list[Chart]:
     rows = [
         {"trees": row["trees"], "entries": row[way], "kept as": told}
         for row in tables["entries"].to_pylist()
@@ -190,19 +187,19 @@ _CHOICES: Sequence[str] = (
 )
 
 EXPERIMENT = Experiment(
-    "2014-folding",
-    "Tables of several trees, folded into one",
-    "2014",
-    "§3.2.3, §4.2.3",
-    (72, 90),
-    {
-        "quick": Parameters(500, 300, (1, 2, 4, 8, 16), 3, 40),
-        "full": Parameters(2_000, 10_000, (1, 2, 4, 8, 16, 32), 20, 100),
-        "paper": Parameters(41_000, 250_000, (1, 2, 4, 8, 16, 32, 63), 20, 100),
+    name="2014-folding",
+    title="Tables of several trees, folded into one",
+    paper="2014",
+    section="§3.2.3, §4.2.3",
+    claims=(72, 90),
+    scales={
+        "quick": FoldingParameters(500, 300, (1, 2, 4, 8, 16), 3, 40),
+        "full": FoldingParameters(2_000, 10_000, (1, 2, 4, 8, 16, 32), 20, 100),
+        "paper": FoldingParameters(41_000, 250_000, (1, 2, 4, 8, 16, 32, 63), 20, 100),
     },
-    run,
-    findings,
-    charts,
-    tuple(_CHOICES),
-    ("topology", "traces"),
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=tuple(_CHOICES),
+    inputs=("topology", "traces"),
 )

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.internet import TABLE, graph_table, internet, judged
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, internet_finding
 from cbnet.lab.report.chart import Chart
 
 
 @dataclass(frozen=True)
-class Parameters:
+class LinkLoadParameters:
     """How much is surveyed."""
 
     nodes: int  # of the graph, if none is given
@@ -25,8 +25,7 @@ class Parameters:
     selections: int
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return the links used, and the mean and the largest load, for each number of trees."""
+def _run(parameters: LinkLoadParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     from cbnet.pipeline.run.tree_curves import tree_curves
 
     graph = internet(context, parameters.nodes)
@@ -38,8 +37,7 @@ def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
     return {TABLE: graph_table(graph, context), "load": pa.Table.from_pylist(rows)}
 
 
-def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
-    """Return what the most trees gain over one."""
+def _findings(tables: Tables, _parameters: LinkLoadParameters) -> list[Finding]:
     rows = sorted(tables["load"].to_pylist(), key=lambda row: row["trees"])
     one, most = rows[0], rows[-1]
     links, load = most["used"] / one["used"], one["largest"] / most["largest"]
@@ -47,11 +45,12 @@ def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
         f"{most['trees']} trees use {links:.1f} times the links of {one['trees']}; "
         f"the largest load is 1/{load:.1f} of its"
     )
-    return [judged(tables, 69, ours, links > 1 and load > 1, "the links or the largest load did not get better")]
+    return [
+        internet_finding(tables, 69, ours, links > 1 and load > 1, "the links or the largest load did not get better")
+    ]
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the links used and the loads by number of trees."""
+def _charts(tables: Tables, _parameters: LinkLoadParameters) -> list[Chart]:
     rows = [
         {"trees": row["trees"], "load": row[column], "of": told}
         for row in tables["load"].to_pylist()
@@ -87,19 +86,19 @@ def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
 
 
 EXPERIMENT = Experiment(
-    "2014-link-load",
-    "Several trees spread the traffic",
-    "2014",
-    "§3.1",
-    (69,),
-    {
-        "quick": Parameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 4),
-        "full": Parameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 10),
-        "paper": Parameters(41_000, (1, 2, 4, 8, 16, 32, 64, 128), 20),
+    name="2014-link-load",
+    title="Several trees spread the traffic",
+    paper="2014",
+    section="§3.1",
+    claims=(69,),
+    scales={
+        "quick": LinkLoadParameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 4),
+        "full": LinkLoadParameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 10),
+        "paper": LinkLoadParameters(41_000, (1, 2, 4, 8, 16, 32, 64, 128), 20),
     },
-    run,
-    findings,
-    charts,
-    ("Traffic is not told: every node sends to every other one as often, on a tree that is drawn by chance.",),
-    ("topology",),
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=("Traffic is not told: every node sends to every other one as often, on a tree that is drawn by chance.",),
+    inputs=("topology",),
 )

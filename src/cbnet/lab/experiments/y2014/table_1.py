@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
-from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_given
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_from_file
 from cbnet.lab.experiments.y2014 import users
 from cbnet.lab.report.chart import Chart
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
@@ -34,7 +34,7 @@ _ENGINES = ("tags", "bloom")
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Table1Parameters:
     """How large the network and the population are."""
 
     nodes: int  # of the graph, if none is given
@@ -42,8 +42,7 @@ class Parameters:
     roots: int  # that are drawn, to choose the tree from
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return the interfaces of the most central router for each size of the population, and what trees there were."""
+def _run(parameters: Table1Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
     graph = internet(context, parameters.nodes)
     trees = [_tree_row(graph, root) for root in _drawn(graph, parameters.roots, context.seed)]
     chosen = min(trees, key=lambda row: (abs(row["interfaces"] - _paper()["interfaces"]), row["root"]))
@@ -84,7 +83,7 @@ def _tree_row(graph: Graph, root: int) -> dict[str, Any]:
 
 
 def _counted(
-    context: Context, graph: Graph, tree: Tree, router: int, models: Any, clusters: int, *, is_last: bool
+    context: ExperimentContext, graph: Graph, tree: Tree, router: int, models: Any, clusters: int, *, is_last: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row for each interface of the router and one for all; of the last population also the tables' bytes."""
     from cbnet.pipeline.population.population import population
@@ -126,8 +125,7 @@ def _sizes(fib: Any, router: int) -> Iterator[dict[str, Any]]:
             yield {"engine": engine, "bytes": file.stat().st_size}
 
 
-def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
-    """Return how the last population compares with the paper's."""
+def _findings(tables: Tables, parameters: Table1Parameters) -> list[Finding]:
     last = _of_clusters(tables, max(parameters.clusters))
     return [
         _interfaces(tables),
@@ -146,7 +144,7 @@ def _interfaces(tables: Tables) -> Finding:
         f"{chosen['interfaces']:,} interfaces, {tables[TABLE]['nodes'][0].as_py() - 1:,} destinations; "
         f"{counts[0]:,} to {counts[-1]:,} interfaces on {len(trees)} trees, median {int(np.median(counts)):,}"
     )
-    if not is_given(tables):
+    if not is_from_file(tables):
         return Finding(84, ours, "open", "a generated graph has other routers; give --topology")
     if counts[0] <= _paper()["interfaces"] <= counts[-1]:
         reason = "it depends on the tree, which the paper does not tell: we took the drawn one that comes closest"
@@ -154,7 +152,7 @@ def _interfaces(tables: Tables) -> Finding:
     return Finding(84, ours, "fails", "no tree that was drawn has as many or as few")
 
 
-def _load(row: dict[str, Any], parameters: Parameters) -> Finding:
+def _load(row: dict[str, Any], parameters: Table1Parameters) -> Finding:
     paper = _paper()
     each, theirs = row["tags"] / row["descriptors"], paper["tags"] / paper["descriptors"]
     share = max(parameters.clusters) / users.PAPER_CLUSTERS
@@ -166,7 +164,7 @@ def _load(row: dict[str, Any], parameters: Parameters) -> Finding:
     return Finding(85, ours, "differs", reason)
 
 
-def _kept(tables: Tables, parameters: Parameters) -> Finding:
+def _kept(tables: Tables, parameters: Table1Parameters) -> Finding:
     shares = {n: _share(_of_clusters(tables, n)["all"]) for n in sorted(parameters.clusters)}
     row = _of_clusters(tables, max(parameters.clusters))["all"]
     theirs, last = _share(_paper()), shares[max(shares)]
@@ -183,14 +181,14 @@ def _kept(tables: Tables, parameters: Parameters) -> Finding:
     return Finding(86, ours, "open", "the share falls as the population grows, and the paper's is larger than ours")
 
 
-def _largest(tables: Tables, last: dict[str, Any], parameters: Parameters) -> Finding:
+def _largest(tables: Tables, last: dict[str, Any], parameters: Table1Parameters) -> Finding:
     row, whole, paper = last["largest"], last["all"], _paper("largest")
     destinations = row["destinations"] / whole["destinations"]
     ours = (
         f"{row['destinations']:,} destinations ({destinations:.1%}), "
         f"{row['descriptors']:,} → {row['kept']:,} descriptors ({_share(row):.1%})"
     )
-    if not is_given(tables):
+    if not is_from_file(tables):
         return Finding(87, ours, "open", "a generated graph has other routers; give --topology")
     theirs = paper["destinations"] / _paper()["destinations"]
     if abs(destinations - theirs) > theirs or (_share(row) < _share(whole)) != (_share(paper) < _share(_paper())):
@@ -233,8 +231,7 @@ def _paper(which: str = "all") -> dict[str, int]:
     return PAPER_TABLE1[which]
 
 
-def charts(tables: Tables, parameters: Parameters) -> list[Chart]:
-    """Return the share that is kept as the population grows, and the interfaces of the router."""
+def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
     shares = [
         {"descriptors": row["descriptors"], "share": row[column] / row["descriptors"], "of": told}
         for clusters in parameters.clusters
@@ -278,11 +275,11 @@ def charts(tables: Tables, parameters: Parameters) -> list[Chart]:
     ]
 
 
-def _scales() -> dict[Any, Parameters]:
+def _scales() -> dict[Any, Table1Parameters]:
     return {
-        "quick": Parameters(1_000, (100, 1_000), 20),
-        "full": Parameters(5_000, (2_500, 25_000, 250_000), 20),
-        "paper": Parameters(41_000, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
+        "quick": Table1Parameters(1_000, (100, 1_000), 20),
+        "full": Table1Parameters(5_000, (2_500, 25_000, 250_000), 20),
+        "paper": Table1Parameters(41_000, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
     }
 
 
@@ -297,15 +294,15 @@ _CHOICES: Sequence[str] = (
 )
 
 EXPERIMENT = Experiment(
-    "2014-table-1",
-    "Table 1: the forwarding table of the most central router",
-    "2014",
-    "§4.2.3, Table 1",
-    (84, 85, 86, 87, 88),
-    _scales(),
-    run,
-    findings,
-    charts,
-    tuple(_CHOICES),
-    ("topology", "traces"),
+    name="2014-table-1",
+    title="Table 1: the forwarding table of the most central router",
+    paper="2014",
+    section="§4.2.3, Table 1",
+    claims=(84, 85, 86, 87, 88),
+    scales=_scales(),
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=tuple(_CHOICES),
+    inputs=("topology", "traces"),
 )

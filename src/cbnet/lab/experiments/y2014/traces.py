@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
-from cbnet.lab.experiments.experiment import Context, Experiment, Tables
+from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.y2014 import users
 from cbnet.lab.report.chart import Chart
 
@@ -30,15 +30,14 @@ _TRACED = {
 
 
 @dataclass(frozen=True)
-class Parameters:
+class TracesParameters:
     """How many clusters are elected, and how many topics the documents have."""
 
     clusters: int
     topics: int
 
 
-def run(parameters: Parameters, context: Context) -> dict[str, pa.Table]:
-    """Return the shares of elected clusters, and what was read, kept and derived of each trace and of the paper's."""
+def _run(parameters: TracesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     from cbnet.pipeline.derive.derivation_counts import PAPER
 
     found = [{"of": "paper", **asdict(told)} for told in PAPER.values()]
@@ -72,8 +71,7 @@ def _elected(clusters: int, seed: int) -> pa.Table:
     )
 
 
-def findings(tables: Tables, _parameters: Parameters) -> list[Finding]:
-    """Return what the traces that were given became, beside the paper's, and the elected shares."""
+def _findings(tables: Tables, _parameters: TracesParameters) -> list[Finding]:
     rows = {(row["of"], row["app"]): row for row in tables["yields"].to_pylist()}
     traces = [_trace(claim, rows.get(("ours", app)), rows["paper", app]) for claim, app in _CLAIMS.items()]
     return [*traces, _shares(tables["elected"])]
@@ -118,8 +116,7 @@ def _shares(elected: pa.Table) -> Finding:
     return Finding(83, ours, "fails", f"a share is more than {_CLOSE:.0%} from the paper's")
 
 
-def charts(tables: Tables, _parameters: Parameters) -> list[Chart]:
-    """Return the shares that were elected and asked for."""
+def _charts(tables: Tables, _parameters: TracesParameters) -> list[Chart]:
     rows = [
         {"application": row["app"], "share": row[column], "is": told}
         for row in tables["elected"].to_pylist()
@@ -148,19 +145,19 @@ _CHOICES: Sequence[str] = (
 )
 
 EXPERIMENT = Experiment(
-    "2014-traces",
-    "What users say: from traces to descriptors",
-    "2014",
-    "§4.2.1, §4.2.2",
-    (79, 80, 81, 82, 83),
-    {
-        "quick": Parameters(100_000, 50),
-        "full": Parameters(users.PAPER_CLUSTERS, 100),
-        "paper": Parameters(users.PAPER_CLUSTERS, 400),
+    name="2014-traces",
+    title="What users say: from traces to descriptors",
+    paper="2014",
+    section="§4.2.1, §4.2.2",
+    claims=(79, 80, 81, 82, 83),
+    scales={
+        "quick": TracesParameters(100_000, 50),
+        "full": TracesParameters(users.PAPER_CLUSTERS, 100),
+        "paper": TracesParameters(users.PAPER_CLUSTERS, 400),
     },
-    run,
-    findings,
-    charts,
-    tuple(_CHOICES),
-    ("traces",),
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=tuple(_CHOICES),
+    inputs=("traces",),
 )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.topology import Graph
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ _USERS = "as-2012/aspop.csv.gz"
 _PRESETS = {"web": ("bookmarks", "music"), "video": ("videos",), "social": ("tweets",)}
 
 
-def traced_apps(context: Context) -> list[str]:
+def traced_apps(context: ExperimentContext) -> list[str]:
     """Return the applications that there are traces of."""
     if context.traces is None:
         return []
     return [app for app in FILES if all(path.is_file() for path in _paths(context, app))]
 
 
-def derived(context: Context, app: str, topics: int = 400) -> Derivation:
+def derived(context: ExperimentContext, app: str, topics: int = 400) -> Derivation:
     """Derive the descriptors of an application from its trace [2014 §4.2.1]."""
     from cbnet.pipeline.derive.applications import derive
     from cbnet.pipeline.derive.topics import TopicModel
@@ -62,7 +62,7 @@ def derived(context: Context, app: str, topics: int = 400) -> Derivation:
 
 
 @cache
-def models(context: Context) -> dict[str, Model]:
+def models(context: ExperimentContext) -> dict[str, Model]:
     """Return a model of each application; blogs, less than a hundredth of all descriptors, are always made up."""
     from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces, synthetic_descriptors
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
@@ -95,7 +95,7 @@ def applications() -> Sequence[Application]:
     return [replace(web, descriptors=(PAPER_DESCRIPTORS / PAPER_CLUSTERS - rest) / web.share), *others]
 
 
-def first_clusters(context: Context, graph: Graph, clusters: int) -> NDArray[np.int64]:
+def first_clusters(context: ExperimentContext, graph: Graph, clusters: int) -> NDArray[np.int64]:
     """Return the first cluster of each node: by users per AS if they and the graph are given, else by class."""
     from cbnet.pipeline.population import users_per_as as as_users
 
@@ -105,11 +105,11 @@ def first_clusters(context: Context, graph: Graph, clusters: int) -> NDArray[np.
     return as_users.first_clusters(weights, clusters)
 
 
-def _paths(context: Context, app: str) -> list[Path]:
+def _paths(context: ExperimentContext, app: str) -> list[Path]:
     return [] if context.traces is None else [context.traces / name for name in FILES[app]]
 
 
-def _rows(context: Context, path: Path, preset: str, **more: str) -> Any:
+def _rows(context: ExperimentContext, path: Path, preset: str, **more: str) -> Any:
     """Return the rows of a file."""
     from cbnet.pipeline.ingest.readers import read
     from cbnet.pipeline.ingest.source import Source

@@ -1,14 +1,14 @@
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2014.folding import EXPERIMENT, Parameters, findings, run
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2014.folding import EXPERIMENT, FoldingParameters
 
-PARAMETERS = Parameters(30, 4, (1, 3), 2, 10)
+PARAMETERS = FoldingParameters(30, 4, (1, 3), 2, 10)
 
 
 @pytest.fixture(scope="module")
 def tables(spark):
-    return run(PARAMETERS, Context(spark=lambda: spark))
+    return EXPERIMENT.run(PARAMETERS, ExperimentContext(spark=lambda: spark))
 
 
 def test_folded_tables_decide_the_same(tables):
@@ -26,7 +26,7 @@ def test_both_ways_to_fold_agree_and_nothing_grows_by_it(tables):
 
 
 def test_there_is_a_finding_for_each_claim(tables):
-    found = findings(tables, PARAMETERS)
+    found = EXPERIMENT.findings(tables, PARAMETERS)
     assert [finding.claim for finding in found] == list(EXPERIMENT.claims)
     assert found[0].verdict in ("holds", "differs")
     assert found[1].verdict == "differs"  # of a small population

@@ -3,23 +3,23 @@ from collections import defaultdict
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2014 import users as users_2014
-from cbnet.lab.experiments.y2014.table_1 import EXPERIMENT, Parameters, charts, findings, run
+from cbnet.lab.experiments.y2014.table_1 import EXPERIMENT, Table1Parameters
 from cbnet.pipeline.population.population import population
 from cbnet.topology import shortest_path_tree, topology
 
-PARAMETERS = Parameters(30, (2, 8), 5)
+PARAMETERS = Table1Parameters(30, (2, 8), 5)
 
 
 @pytest.fixture(scope="module")
 def context(spark):
-    return Context(spark=lambda: spark)
+    return ExperimentContext(spark=lambda: spark)
 
 
 @pytest.fixture(scope="module")
 def tables(context):
-    return run(PARAMETERS, context)
+    return EXPERIMENT.run(PARAMETERS, context)
 
 
 def test_brute_force_finds_the_same(tables, context):
@@ -61,7 +61,7 @@ def test_the_tree_with_the_most_similar_router_is_taken(tables):
 
 
 def test_a_small_generated_run_leaves_open_what_it_cannot_tell(tables):
-    found = {finding.claim: finding for finding in findings(tables, PARAMETERS)}
+    found = {finding.claim: finding for finding in EXPERIMENT.findings(tables, PARAMETERS)}
     assert set(found) == set(EXPERIMENT.claims)
     assert found[84].verdict == found[86].verdict == found[87].verdict == "open"
     assert found[88].ours.startswith("518.83 and 54.63 MiB")  # 50 bytes of 10,880,657 and of 1,145,713
@@ -74,11 +74,11 @@ def test_a_share_far_below_the_papers_does_not_hold(tables, share, verdict):
     for row in rows:
         row["kept"] = round(share * row["descriptors"])
     changed = tables | {"interfaces": pa.Table.from_pylist(rows, schema=tables["interfaces"].schema)}
-    assert {finding.claim: finding.verdict for finding in findings(changed, PARAMETERS)}[86] == verdict
+    assert {finding.claim: finding.verdict for finding in EXPERIMENT.findings(changed, PARAMETERS)}[86] == verdict
 
 
 def test_shares_fall_as_the_population_grows(tables):
-    share, _ = charts(tables, PARAMETERS)
+    share, _ = EXPERIMENT.charts(tables, PARAMETERS)
     kept = [row["share"] for row in share.table.to_pylist() if row["of"] == "kept"]
     assert kept[0] > kept[1]
 

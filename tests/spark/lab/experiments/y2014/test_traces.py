@@ -2,11 +2,11 @@ import gzip
 
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2014.traces import Parameters, findings, run
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2014.traces import EXPERIMENT, TracesParameters
 from cbnet.lab.experiments.y2014.users import traced_apps
 
-PARAMETERS = Parameters(20_000, 4)
+PARAMETERS = TracesParameters(20_000, 4)
 BOOKMARKS = "user\titem\ttags\nann\tu1\tred blue\nann\tu2\tred blue\nbob\tu3\t\nbob\tu4\tgreen\n"
 MUSIC = "user\titem\ttags\ncat\tm1\tjazz\ndan\tm2\t\n"
 
@@ -21,8 +21,8 @@ def folder(tmp_path):
 
 
 def test_without_traces_only_the_election_can_be_told():
-    tables = run(PARAMETERS, Context())
-    found = {finding.claim: finding for finding in findings(tables, PARAMETERS)}
+    tables = EXPERIMENT.run(PARAMETERS, ExperimentContext())
+    found = {finding.claim: finding for finding in EXPERIMENT.findings(tables, PARAMETERS)}
     assert {claim: finding.verdict for claim, finding in found.items()} == {
         79: "open",
         80: "open",
@@ -36,14 +36,14 @@ def test_without_traces_only_the_election_can_be_told():
 
 
 def test_what_is_given_is_derived(spark, folder):
-    context = Context(traces=folder, spark=lambda: spark)
+    context = ExperimentContext(traces=folder, spark=lambda: spark)
     assert traced_apps(context) == ["web"]
-    tables = run(PARAMETERS, context)
+    tables = EXPERIMENT.run(PARAMETERS, context)
     [ours] = [row for row in tables["yields"].to_pylist() if row["of"] == "ours"]
     # Six rows of four users; two have no tags, and two of ann's are equal.
     counted = {name: ours[name] for name in ("read", "users_read", "kept", "derived", "users", "tags")}
     assert counted == {"read": 6, "users_read": 4, "kept": 4, "derived": 3, "users": 3, "tags": 4}
-    web = findings(tables, PARAMETERS)[0]
+    web = EXPERIMENT.findings(tables, PARAMETERS)[0]
     assert web.verdict == "differs"
     assert "66.7% of the bookmarks kept" in web.ours
     assert "1 subscriptions for each user" in web.ours

@@ -2,27 +2,27 @@ import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.bench.oracle import Oracle
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2001.figures_10_11 import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2001.figures_10_11 import EXPERIMENT, Figures10And11Parameters
 from cbnet.lab.workload import Forwarding2001
 from cbnet.language.message import Message
 from cbnet.matching import reference
 
-TINY = Parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), messages=40)
+TINY = Figures10And11Parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), messages=40)
 
 
 def test_the_counts_are_those_of_the_reference():
-    rows = EXPERIMENT.run(TINY, Context(seed=3))["matched"].to_pylist()
-    given = bench_input(Forwarding2001(N=40, F=300, I=5, A=50, seed=3), lambda _: None)
-    predicates = Oracle(given.filters).all_predicates()
-    counts = [len(reference.match(predicates, Message.from_dict(members))) for members in given.members]
+    rows = EXPERIMENT.run(TINY, ExperimentContext(seed=3))["matched"].to_pylist()
+    data = bench_input(Forwarding2001(N=40, F=300, I=5, A=50, seed=3), lambda _: None)
+    predicates = Oracle(data.filters).all_predicates()
+    counts = [len(reference.match(predicates, Message.from_dict(members))) for members in data.members]
     assert {(row["matched"], row["messages"]) for row in rows if (row["names"], row["filters"]) == (50, 300)} == {
         (count, counts.count(count)) for count in counts
     }
 
 
 def test_more_filters_and_fewer_names_leave_fewer_messages_without_a_match():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     _, ignored = EXPERIMENT.charts(tables, TINY)
     share = {(row["of"], row["filters"]): row["ignored"] for row in ignored.table.to_pylist()}
     assert share["A = 50", 300] < share["A = 50", 30]

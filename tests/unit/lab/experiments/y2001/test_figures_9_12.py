@@ -3,10 +3,10 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2001.figures_9_12 import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2001.figures_9_12 import EXPERIMENT, Figures9And12Parameters
 
-TINY = Parameters(filters=(100, 200), interfaces=(2, 0), messages=20, turns=2, seconds=0.0)
+TINY = Figures9And12Parameters(filters=(100, 200), interfaces=(2, 0), messages=20, turns=2, seconds=0.0)
 
 
 def verdicts(rows):
@@ -18,12 +18,12 @@ def rows(us, filters, cases=(2, 50, 500, 0), names=(100, 1000)):
     """Return rows in which a message takes us(names, filters, interfaces) microseconds by counting."""
     return [
         {"names": a, "case": f"I = {i}" if i else "I = F", "filters": f, "interfaces": i or f, "constraints": 3 * f}
-        | {"messages": 10, "way": way, "postings": us(a, f, i or f), "matched": 1.0, "turn": turn}
-        | {"us": us(a, f, i or f) * (1 if way == "counting" else 0.1)}
+        | {"messages": 10, "method": method, "postings": us(a, f, i or f), "matched": 1.0, "turn": turn}
+        | {"us": us(a, f, i or f) * (1 if method == "counting" else 0.1)}
         for a in names
         for i in cases
         for f in filters
-        for way in ("counting", "pivot")
+        for method in ("counting", "pivot")
         for turn in (0, 1)
     ]
 
@@ -63,14 +63,15 @@ def test_ten_times_are_not_a_hundred():
 
 
 def test_a_tiny_run_counts_what_the_generator_made():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     told = tables["times"].to_pylist()
     assert {(row["names"], row["case"], row["filters"]) for row in told} == {
         (a, case, f) for a in (100, 1000) for case in ("I = 2", "I = F") for f in (100, 200)
     }
     # fewer names, more postings
     touched = {
-        a: sum(row["postings"] for row in told if row["names"] == a and row["way"] == "counting") for a in (100, 1000)
+        a: sum(row["postings"] for row in told if row["names"] == a and row["method"] == "counting")
+        for a in (100, 1000)
     }
     assert touched[100] > touched[1000]
     assert {chart.name for chart in EXPERIMENT.charts(tables, TINY)} == {"figure-9", "figure-12"}

@@ -1,15 +1,15 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.examples import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.examples import EXPERIMENT, ExamplesParameters2002
 
-TINY = Parameters((200,), (10,))
+TINY = ExamplesParameters2002((200,), (10,))
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return EXPERIMENT.run(TINY, Context())
+    return EXPERIMENT.run(TINY, ExperimentContext())
 
 
 def test_the_papers_flight_costs_too_much(tables):

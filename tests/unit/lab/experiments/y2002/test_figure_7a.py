@@ -1,18 +1,18 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.figure_7a import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.figure_7a import EXPERIMENT, Figure7aParameters
 
-TINY = Parameters((50, 200), messages=10, turns=2, seconds=0.0)
+TINY = Figure7aParameters((50, 200), messages=10, turns=2, seconds=0.0)
 
 
 def judged(filters, us, selective):
     """Judge tables in which a message takes so many µs for each filter, and so much of that with 10 rounds."""
     rows = [
-        {"way": way, "filters": f, "constraints": 5 * f, "turn": turn, "us": f * us * share}
+        {"method": method, "filters": f, "constraints": 5 * f, "turn": turn, "us": f * us * share}
         for f in filters
-        for way, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
+        for method, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
         for turn in (0, 1, 2)
     ]
     found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
@@ -40,7 +40,7 @@ def test_a_smaller_table_is_told_what_a_million_would_take(us, verdict):
 
 
 def test_a_tiny_run_has_all_ways_at_all_sizes():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     assert {(row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()} == {(50, 50), (200, 200)}
     (chart,) = EXPERIMENT.charts(tables, TINY)
-    assert set(chart.table.column("way").to_pylist()) == {"counting", "counting, 10 rounds", "pivot"}
+    assert set(chart.table.column("method").to_pylist()) == {"counting", "counting, 10 rounds", "pivot"}

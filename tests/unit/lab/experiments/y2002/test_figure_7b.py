@@ -1,18 +1,18 @@
 import pyarrow as pa
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.figure_7b import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.figure_7b import EXPERIMENT, Figure7bParameters
 
-TINY = Parameters((100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
+TINY = Figure7bParameters((100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
 
 
 def judged(us, selective=1.0):
     rows = [
-        {"case": f"I = {i}" if i else "I = F", "interfaces": i or f, "filters": f, "way": way, "turn": turn}
+        {"case": f"I = {i}" if i else "I = F", "interfaces": i or f, "filters": f, "method": method, "turn": turn}
         | {"us": us(f, i or f) * share}
         for f in (1000, 10_000, 100_000)
         for i in (20, 500, 0)
-        for way, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
+        for method, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
         for turn in (0, 1, 2)
     ]
     found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
@@ -34,7 +34,7 @@ def test_ten_rounds_must_cost_and_gain_less_than_a_tenth():
 
 
 def test_a_tiny_run_has_an_interface_for_each_filter_beside_the_others():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     cases = {(row["case"], row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()}
     assert cases == {("I = 5", 100, 5), ("I = 5", 200, 5), ("I = F", 100, 100), ("I = F", 200, 200)}
     assert {finding.claim for finding in EXPERIMENT.findings(tables, TINY)} == {31, 32}

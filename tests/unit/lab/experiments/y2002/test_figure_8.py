@@ -1,17 +1,17 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.figure_8 import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.figure_8 import EXPERIMENT, Figure8Parameters
 
-TINY = Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
+TINY = Figure8Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
 
 
 def judged(times, gains, constraints=5_000_000):
     rows = [
-        {"each": each, "constraints": constraints, "way": way, "turn": turn, "us": us * share}
+        {"each": each, "constraints": constraints, "method": method, "turn": turn, "us": us * share}
         for (each, us), gain in zip(times.items(), gains, strict=True)
-        for way, share in (("counting", 1.0), ("counting, 10 rounds", 1 - gain), ("pivot", 0.1))
+        for method, share in (("counting", 1.0), ("counting, 10 rounds", 1 - gain), ("pivot", 0.1))
         for turn in (0, 1, 2)
     ]
     found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
@@ -35,7 +35,7 @@ def test_a_small_table_tells_nothing_about_rounds():
 
 
 def test_a_tiny_run_keeps_the_filters_and_varies_the_interfaces():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     rows = tables["times"].to_pylist()
     assert {(row["filters"], row["each"], row["interfaces"]) for row in rows} == {
         (200, 1, 200),

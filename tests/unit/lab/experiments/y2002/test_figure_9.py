@@ -1,17 +1,17 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.figure_9 import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.figure_9 import EXPERIMENT, Figure9Parameters
 
-ROUNDS = Parameters((100, 1000), rounds=(0, 10, 50, 100))
-TINY = Parameters((50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
+ROUNDS = Figure9Parameters((100, 1000), rounds=(0, 10, 50, 100))
+TINY = Figure9Parameters((50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
 
 
 def judged(small, large):
     """Judge two tables by what 10, 50 and 100 rounds gain."""
     rows = [
-        {"filters": filters, "way": f"{rounds} rounds", "turn": turn, "us": 100 * (1 - gain)}
+        {"filters": filters, "method": f"{rounds} rounds", "turn": turn, "us": 100 * (1 - gain)}
         for filters, gains in ((100, small), (1000, large))
         for rounds, gain in zip(ROUNDS.rounds, (0.0, *gains), strict=True)
         for turn in (0, 1, 2)
@@ -42,8 +42,8 @@ def test_other_curves_differ_or_fail(small, large, verdicts):
 
 
 def test_a_tiny_run_has_a_way_for_each_number_of_rounds():
-    tables = EXPERIMENT.run(TINY, Context())
-    assert {row["way"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds", "pivot"}
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    assert {row["method"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds", "pivot"}
     (chart,) = EXPERIMENT.charts(tables, TINY)
     assert [name for name, _ in chart.references] == ["no gain", "pivot, 50 filters", "pivot, 100 filters"]
     assert [row["gain"] for row in chart.table.to_pylist() if row["rounds"] == 0] == [0.0, 0.0]

@@ -2,14 +2,14 @@ from math import ceil, log2
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.index import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.index import EXPERIMENT, IndexParameters
 
-TINY = Parameters((8, 100), (20, 60), (4, 12), looked_up=6, filters=300, messages=10)
+TINY = IndexParameters((8, 100), (20, 60), (4, 12), looked_up=6, filters=300, messages=10)
 
 
 def test_a_number_passes_what_it_must_by_a_binary_search_for_each_operator():
-    rows = EXPERIMENT.run(TINY, Context())["numbers"].to_pylist()
+    rows = EXPERIMENT.run(TINY, ExperimentContext())["numbers"].to_pylist()
     for count in (8, 100):
         own = [row for row in rows if row["constraints"] == 2 * count]
         # -1 is below all bounds, and the last value above all; in between, fewer and fewer are above
@@ -19,7 +19,7 @@ def test_a_number_passes_what_it_must_by_a_binary_search_for_each_operator():
 
 
 def test_one_index_visits_fewer_nodes_and_finds_the_same():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     one, many = tables["united"].to_pylist()
     assert one["nodes"] < many["nodes"]
     assert one["matched"] == many["matched"] > 0
@@ -27,7 +27,7 @@ def test_one_index_visits_fewer_nodes_and_finds_the_same():
 
 
 def test_more_than_the_bound_fails():
-    tables = dict(EXPERIMENT.run(TINY, Context()))
+    tables = dict(EXPERIMENT.run(TINY, ExperimentContext()))
     tables["numbers"] = pa.Table.from_pylist([{"constraints": 16, "output": 8, "comparisons": 9}])  # 2 (log2 8 + 1) = 8
     tables["strings"] = pa.Table.from_pylist(
         [{"constraints": n, "length": k, "output": 1, "nodes": n * k**3} for n in (16, 64) for k in (4, 8)]

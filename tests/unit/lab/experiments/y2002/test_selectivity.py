@@ -1,22 +1,22 @@
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2002.selectivity import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2002.selectivity import EXPERIMENT, SelectivityParameters
 from cbnet.lab.workload import Forwarding2002
 
-TINY = Parameters(300, messages=10, rounds=15, counted=50)
+TINY = SelectivityParameters(300, messages=10, rounds=15, counted=50)
 
 
 def test_excluded_is_who_asks_for_one_of_the_ten_commonest_names_that_a_message_lacks():
-    tables = EXPERIMENT.run(TINY, Context(seed=1))
-    given = bench_input(Forwarding2002(M=10, F=300, I=None, seed=1), lambda _: None)
-    names = [{each.name for each in given.columns.filter(place).constraints} for place in range(300)]
+    tables = EXPERIMENT.run(TINY, ExperimentContext(seed=1))
+    data = bench_input(Forwarding2002(M=10, F=300, I=None, seed=1), lambda _: None)
+    names = [{each.name for each in data.columns.filter(place).constraints} for place in range(300)]
     asked = {name: {place for place, own in enumerate(names) if name in own} for name in set().union(*names)}
     sizes = sorted((len(own) for own in asked.values()), reverse=True)
     first = [name for name, own in asked.items() if len(own) > sizes[10]]  # surely among the first ten
     last = [name for name, own in asked.items() if len(own) >= sizes[9]]  # with ties, perhaps
-    for members, row in zip(given.members, tables["messages"].to_pylist(), strict=True):
+    for members, row in zip(data.members, tables["messages"].to_pylist(), strict=True):
         least = set().union(*(asked[name] for name in first if name not in members))
         most = set().union(*(asked[name] for name in last if name not in members))
         assert len(least) <= row["excluded"] <= len(most)

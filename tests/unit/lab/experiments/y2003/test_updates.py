@@ -1,15 +1,15 @@
 import pyarrow as pa
 
-from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2003 import updates as updates_2003
-from cbnet.lab.experiments.y2003.updates import EXPERIMENT, Parameters
+from cbnet.lab.experiments.y2003.updates import EXPERIMENT, UpdatesParameters
 
-TINY = Parameters(300, rates=(100,), seconds=0.2, seen=20)
+TINY = UpdatesParameters(300, rates=(100,), seconds=0.2, seen=20)
 
 
 def test_every_change_is_seen(monkeypatch):
     monkeypatch.setattr("cbnet.lab.bench.matching.updates._IDLE_SECONDS", 0.1)
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     assert [row["rate"] for row in tables["rates"].to_pylist()] == [0, 100]
     assert all(row["equal"] for row in tables["rates"].to_pylist())
     assert {row["tries"] for row in tables["seen"].to_pylist()} == {1}  # the next message already goes there

@@ -1,15 +1,15 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2006.classes import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2006.classes import EXPERIMENT, SourceClassesParameters
 
-TINY = Parameters(("ring:9",), sources=9, routers=9, counted=("ring:9",))
+TINY = SourceClassesParameters(("ring:9",), sources=9, routers=9, counted=("ring:9",))
 
 
 def test_a_router_on_a_ring_tells_as_many_sources_apart_as_have_other_nodes_behind_it(tmp_path):
     (tmp_path / "star.edges").write_text("".join(f"hub leaf{leaf}\n" for leaf in range(5)))
-    tables = EXPERIMENT.run(TINY, Context(topology=tmp_path / "star.edges"))
+    tables = EXPERIMENT.run(TINY, ExperimentContext(topology=tmp_path / "star.edges"))
     rows = tables["classes"].to_pylist()
     # on a ring of 9: from 4, 3, 2, 1 hops on either side with 1, 2, 3, 4 nodes behind (1 behind: only itself, from both
     # sides alike), and its own

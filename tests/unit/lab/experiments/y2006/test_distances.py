@@ -3,15 +3,15 @@ from math import log
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2006.distances import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2006.distances import EXPERIMENT, DistancesParameters
 
-TINY = Parameters((20, 60), (40,), sources=10)
+TINY = DistancesParameters((20, 60), (40,), sources=10)
 
 
 def test_a_given_graph_stands_beside_the_generated_ones(tmp_path):
     (tmp_path / "path.edges").write_text("a b\nb c\nc d\n")
-    rows = EXPERIMENT.run(TINY, Context(topology=tmp_path / "path.edges"))["distances"].to_pylist()
+    rows = EXPERIMENT.run(TINY, ExperimentContext(topology=tmp_path / "path.edges"))["distances"].to_pylist()
     assert [(row["kind"], row["nodes"]) for row in rows] == [
         ("powerlaw", 20),
         ("powerlaw", 60),

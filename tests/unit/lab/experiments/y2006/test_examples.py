@@ -1,13 +1,13 @@
 import pyarrow as pa
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2006.examples import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2006.examples import EXPERIMENT, ExamplesParameters2006
 
-TINY = Parameters(sets=2, predicates=20)
+TINY = ExamplesParameters2006(sets=2, predicates=20)
 
 
 def test_all_examples_of_the_paper_hold_and_a_wrong_one_shows():
-    tables = EXPERIMENT.run(TINY, Context())
+    tables = EXPERIMENT.run(TINY, ExperimentContext())
     found = EXPERIMENT.findings(tables, TINY)
     assert [finding.claim for finding in found] == list(EXPERIMENT.claims)
     assert {finding.verdict for finding in found} == {"holds"}
@@ -20,7 +20,7 @@ def test_all_examples_of_the_paper_hold_and_a_wrong_one_shows():
 
 
 def test_what_is_expected_is_what_the_paper_prints():
-    rows = EXPERIMENT.run(TINY, Context())["examples"].to_pylist()
+    rows = EXPERIMENT.run(TINY, ExperimentContext())["examples"].to_pylist()
     printed = {(row["claim"], row["expected"]) for row in rows}
     assert {
         (40, "3"), (41, "0.5"), (42, "4, 7, 8, 11, 12"), (42, ""), (48, "1, 5, 9"), (50, "5, 9, 10"), (53, "3"),

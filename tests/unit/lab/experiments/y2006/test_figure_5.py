@@ -1,15 +1,15 @@
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2006.figure_5 import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2006.figure_5 import EXPERIMENT, Figure5Parameters2006
 from cbnet.routing.sizing.advantage import expected
 
-TINY = Parameters((10_000,), sets=10)
+TINY = Figure5Parameters2006((10_000,), sets=10)
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return EXPERIMENT.run(TINY, Context())
+    return EXPERIMENT.run(TINY, ExperimentContext())
 
 
 def test_uniform_sets_follow_the_closed_form_and_zipf_lies_below(tables):

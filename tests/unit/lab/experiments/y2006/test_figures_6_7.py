@@ -1,15 +1,15 @@
 import pyarrow as pa
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2006.advantage import SCHEMA
-from cbnet.lab.experiments.y2006.advantage_claims import Comparison, findings_of
-from cbnet.lab.experiments.y2006.figures_6_7 import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2006.advantage_claims import AdvantageComparison, findings_of
+from cbnet.lab.experiments.y2006.figures_6_7 import EXPERIMENT, Figures6And7Parameters
+from cbnet.lab.experiments.y2006.monte_carlo import SCHEMA
 
-TINY = Parameters(sets=3, most=20)
+TINY = Figures6And7Parameters(sets=3, max_predicates=20)
 
 
 def test_a_small_run_leaves_open_what_it_cannot_tell():
-    tables = EXPERIMENT.run(TINY, Context(processes=1))
+    tables = EXPERIMENT.run(TINY, ExperimentContext(processes=1))
     assert tables["advantages"].schema == SCHEMA
     found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)}
     assert list(found) == [64, 65, 66, 67]
@@ -40,7 +40,7 @@ def test_a_table_like_the_papers_holds():
 
 def test_a_claim_of_several_parts_holds_if_all_do():
     def verdict(*holds):
-        parts = [Comparison(1, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
+        parts = [AdvantageComparison(1, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
         return findings_of(parts, {1: "why"})[0].verdict
 
     assert verdict(True, True) == "holds"

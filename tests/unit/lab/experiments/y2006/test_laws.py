@@ -1,24 +1,24 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.small_networks import graph_of
-from cbnet.lab.experiments.y2006.laws import EXPERIMENT, Parameters, _bridges
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.small_networks import parse_graph
+from cbnet.lab.experiments.y2006.laws import EXPERIMENT, LawsParameters, _bridges
 
-TINY = Parameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=6)
+TINY = LawsParameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=6)
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return EXPERIMENT.run(TINY, Context(seed=1))
+    return EXPERIMENT.run(TINY, ExperimentContext(seed=1))
 
 
 def test_a_path_of_three_has_two_bridges_and_no_router_that_tells():
-    rows = [*_bridges(graph_of("a-b:1 b-c:1"))]
+    rows = [*_bridges(parse_graph("a-b:1 b-c:1"))]
     assert sorted((row["sources"], row["routers"], row["told_apart"]) for row in rows) == [
         (1, 2, 0), (1, 2, 0), (2, 1, 0), (2, 1, 0),
     ]  # fmt: skip
-    assert [*_bridges(graph_of("a-b:1 b-c:1 c-a:1"))] == []
+    assert [*_bridges(parse_graph("a-b:1 b-c:1 c-a:1"))] == []
 
 
 def test_there_is_a_delivery_for_each_scheme_source_and_message(tables):

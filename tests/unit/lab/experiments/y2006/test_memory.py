@@ -1,15 +1,15 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2006.memory import EXPERIMENT, Parameters
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2006.memory import EXPERIMENT, MemoryParameters2006
 
-TINY = Parameters("ring", (4, 6), 8, shares=(0.5, 1.0), names=10, filters=1)
+TINY = MemoryParameters2006("ring", (4, 6), 8, shares=(0.5, 1.0), names=10, filters=1)
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return EXPERIMENT.run(TINY, Context())
+    return EXPERIMENT.run(TINY, ExperimentContext())
 
 
 def test_hops_on_rings_are_those_of_the_closed_form(tables):

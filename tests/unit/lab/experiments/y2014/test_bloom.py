@@ -2,15 +2,15 @@ import math
 
 import pytest
 
-from cbnet.lab.experiments.experiment import Context
-from cbnet.lab.experiments.y2014.bloom import Parameters, charts, findings, run
+from cbnet.lab.experiments.experiment import ExperimentContext
+from cbnet.lab.experiments.y2014.bloom import EXPERIMENT, BloomParameters
 
-PARAMETERS = Parameters(tuple(range(1, 13)), 5_000, 100, (30, 40))
+PARAMETERS = BloomParameters(tuple(range(1, 13)), 5_000, 100, (30, 40))
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return run(PARAMETERS, Context())
+    return EXPERIMENT.run(PARAMETERS, ExperimentContext())
 
 
 def test_predictions_are_near_the_textbook_formula(tables):
@@ -30,11 +30,11 @@ def test_more_tags_and_more_descriptors_mean_more_false_positives(tables):
 
 
 def test_the_papers_rate_holds_for_few_tags_only(tables):
-    [finding] = findings(tables, PARAMETERS)
+    [finding] = EXPERIMENT.findings(tables, PARAMETERS)
     # 9 tags: 7.7e-10; 10 tags: 6.1e-9. 1.1 million times as many need about 10^-15.
     assert "for one descriptor up to 9 tags" in finding.ours
     assert finding.verdict == "differs"
 
 
 def test_what_is_measured_is_drawn_beside_what_is_predicted(tables):
-    assert [chart.name for chart in charts(tables, PARAMETERS)] == ["predicted", "measured"]
+    assert [chart.name for chart in EXPERIMENT.charts(tables, PARAMETERS)] == ["predicted", "measured"]

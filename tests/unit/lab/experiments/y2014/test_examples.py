@@ -1,9 +1,9 @@
 from collections import Counter
 
-from cbnet.lab.experiments.experiment import Context
+from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2014.examples import EXPERIMENT
 
-TABLES = EXPERIMENT.run(EXPERIMENT.scales["quick"], Context())
+TABLES = EXPERIMENT.run(EXPERIMENT.scales["quick"], ExperimentContext())
 
 
 def test_ways_on_a_tree_are_never_shorter():

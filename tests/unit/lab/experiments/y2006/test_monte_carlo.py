@@ -3,15 +3,21 @@ import pyarrow as pa
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.lab.experiments.y2006.advantage import GENERAL_COUNTS, SCHEMA, counts_up_to, general, specific
 from cbnet.lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
+from cbnet.lab.experiments.y2006.monte_carlo import (
+    GENERAL_COUNTS,
+    SCHEMA,
+    counts_up_to,
+    general_advantages,
+    specific_advantages,
+)
 from cbnet.lab.workload import Disjunction2006, predicates
 from cbnet.routing.sizing.advantage import Predicates, expected
 
 
 @pytest.fixture(scope="module")
 def small():
-    return specific(["uniform-50"], sets=5, most=100, seed=4)
+    return specific_advantages(["uniform-50"], sets=5, max_predicates=100, seed=4)
 
 
 def column(table, scenario, rule, name):
@@ -44,20 +50,22 @@ def test_a_row_tells_the_percentiles_over_the_sets(small):
 
 
 def test_a_scenario_that_is_named_twice_is_run_once(small):
-    assert specific(["uniform-50", "uniform-50"], sets=5, most=100, seed=4).equals(small)
-    assert general([100, 100], sets=1, processes=1).equals(general([100], sets=1, processes=1))
+    assert specific_advantages(["uniform-50", "uniform-50"], sets=5, max_predicates=100, seed=4).equals(small)
+    assert general_advantages([100, 100], sets=1, processes=1).equals(general_advantages([100], sets=1, processes=1))
 
 
 def test_the_number_of_processes_changes_nothing(small):
     done = []
-    again = specific(["uniform-50"], sets=5, most=100, seed=4, processes=2, report=lambda *told: done.append(told))
+    again = specific_advantages(
+        ["uniform-50"], sets=5, max_predicates=100, seed=4, processes=2, progress=lambda *told: done.append(told)
+    )
     assert again.equals(small)
     assert done == [(count, 5) for count in range(1, 6)]
-    assert not specific(["uniform-50"], sets=5, most=100, seed=5).equals(small)
+    assert not specific_advantages(["uniform-50"], sets=5, max_predicates=100, seed=5).equals(small)
 
 
 def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
-    table = general([1000], sets=40, processes=1)
+    table = general_advantages([1000], sets=40, processes=1)
     assert table.schema == SCHEMA
     assert column(table, "uniform-1000", "distinct", "predicates") == list(GENERAL_COUNTS)
     for count, median in zip(GENERAL_COUNTS, column(table, "uniform-1000", "distinct", "p50"), strict=True):
@@ -69,14 +77,14 @@ def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
 @pytest.mark.parametrize(
     ("run", "problem"),
     [
-        (lambda: specific(["zipf-1"]), "unknown scenario 'zipf-1'; use one of zipf-500"),
-        (lambda: specific(sets=0), "at least one set"),
-        (lambda: specific(most=0), "predicates must be an integer of at least 1"),
-        (lambda: specific(most=10**12), "at most 1,000,000 predicates, not 1,000,000,000,000"),
-        (lambda: specific(sets=10**13), "at most 10,000 sets, not 10,000,000,000,000"),
-        (lambda: general(sets=10**13), "at most 10,000 sets"),
-        (lambda: general(sets=0), "at least one set"),
-        (lambda: general([99]), "at least 100 messages"),
+        (lambda: specific_advantages(["zipf-1"]), "unknown scenario 'zipf-1'; use one of zipf-500"),
+        (lambda: specific_advantages(sets=0), "from 1 to 10,000, not 0"),
+        (lambda: specific_advantages(max_predicates=0), "predicates must be an integer of at least 1"),
+        (lambda: specific_advantages(max_predicates=10**12), "at most 1,000,000 predicates, not 1,000,000,000,000"),
+        (lambda: specific_advantages(sets=10**13), "from 1 to 10,000, not 10,000,000,000,000"),
+        (lambda: general_advantages(sets=10**13), "from 1 to 10,000, not"),
+        (lambda: general_advantages(sets=0), "from 1 to 10,000, not 0"),
+        (lambda: general_advantages([99]), "at least 100 messages"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(run, problem):
@@ -87,8 +95,8 @@ def test_parameters_that_make_no_sense_are_refused(run, problem):
 
 def test_counts_of_terms_that_cannot_be_added_are_refused(tmp_path):
     (tmp_path / "terms.tsv").write_text("year\t1e308\nnet\t1e308\n")
-    with pytest.raises(InputError, match=r"terms\.tsv: the counts of the terms are too large"):
-        specific(["uniform-50"], sets=1, most=10, terms=tmp_path / "terms.tsv")
+    with pytest.raises(InputError, match=r"terms\.tsv: the sum of the counts of the terms is too large"):
+        specific_advantages(["uniform-50"], sets=1, max_predicates=10, terms=tmp_path / "terms.tsv")
 
 
 # --- claims, judged on tables made by hand ----------------------------------------------------
