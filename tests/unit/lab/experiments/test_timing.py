@@ -12,7 +12,7 @@ METHODS = (COUNTING, SELECTIVE, PIVOT)
 
 
 @pytest.fixture(scope="module")
-def bench_input():
+def data():
     return bench_input(mix("2002", filters=200, interfaces=10, messages=20), lambda _: None)
 
 
