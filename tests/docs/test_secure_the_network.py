@@ -10,7 +10,7 @@ import pytest
 from cbnet.network import Settings, TcpRouter, Tls, connect_async
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.access import Access
-from cbnet.network.security.trust import Security
+from cbnet.network.security.policy import SecurityPolicy
 from cbnet.network.transport.event_loop import run
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "secure-the-network.md"
@@ -26,7 +26,9 @@ def test_certificates_made_as_told_are_trusted(tmp_path):
     shown = Tls(authority, tmp_path / "a.pem", tmp_path / "a.key")
 
     async def story():
-        router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {}, Security(Access(has_certificates=True), shown))
+        router = TcpRouter(
+            Settings("a"), Address("127.0.0.1", 0), {}, SecurityPolicy(Access(has_certificates=True), shown)
+        )
         await router.start()
         try:
             async with await connect_async(str(router.address), tls=Tls(authority)) as client:

@@ -10,11 +10,11 @@ from cbnet.network import Settings, TcpRouter, connect_async
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Hello, Publish, Refused, Subscribe
 from cbnet.network.protocol.wire import encode
-from cbnet.network.security.rights import rights_of
+from cbnet.network.security.rights import read_rights
 from cbnet.network.transport import tcp_router as tcp
 from cbnet.network.transport.event_loop import run
 
-RIGHTS = rights_of(dict.fromkeys(("publish", "subscribe", "offer", "request"), "true"), "[clients.worst]")
+RIGHTS = read_rights(dict.fromkeys(("publish", "subscribe", "offer", "request"), "true"), "[clients.worst]")
 
 # Each of them takes the constraints that a client may have by default, and makes the most of them: texts that are found
 # at the end of a text or not at all, after others that are; ranges that overlap; chains of what covers each other.
@@ -82,7 +82,7 @@ def test_others_are_served_beside_the_worst_client_that_is_accepted(case):
     alone.close(1)
     assert thread_time() - began < 4.0
     assert len(alone.router.subscriptions) == 1
-    assert {str(filter) for filter in alone.router.announced} == {"v = 1"}
+    assert {str(filter) for filter in alone.router.announcement} == {"v = 1"}
 
 
 def test_a_filter_has_so_many_constraints_and_no_more():

@@ -13,15 +13,15 @@ from cbnet import InputError, connect, parse
 from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.access import Access, Account
-from cbnet.network.security.rights import EVERYTHING, Rights
+from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.security.rights import ALL_RIGHTS, Rights
 from cbnet.network.security.tokens import new_token
-from cbnet.network.security.trust import OPEN, Security
 from cbnet.network.transport.event_loop import new_loop
 
 HERE = "127.0.0.1"
 EU = Rights(parse('region = "EU"'), parse('region = "EU"'), watch=False)
 TICKER = new_token("ticker")
-CLIENTS = {"ticker": Account(EU, TICKER.hash), "card": Account(EVERYTHING)}
+CLIENTS = {"ticker": Account(EU, TICKER.hash), "card": Account(ALL_RIGHTS)}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def play(request):
 
 
 def secured(tls, *, routers=frozenset(), needs=False, clients=CLIENTS):
-    return Security(Access(clients, frozenset(routers), has_certificates=True), tls, needs)
+    return SecurityPolicy(Access(clients, frozenset(routers), has_certificates=True), tls, needs)
 
 
 @asynccontextmanager
@@ -164,7 +164,7 @@ def test_tokens_and_certificates_let_clients_in_and_nothing_else_does(play, ours
 
 def test_tls_on_one_side_alone_is_said(play, ours, caplog):
     async def story():
-        async with router(secured(ours.tls(HERE, "a"))) as a, router(OPEN, "b") as b:
+        async with router(secured(ours.tls(HERE, "a"))) as a, router(OPEN_POLICY, "b") as b:
             with pytest.raises(NotConnected, match="it hung up without a word; perhaps it speaks TLS only"):
                 await connect_async(str(a.address), timeout=0.3)
             with pytest.raises(NotTrusted, match="does not speak TLS; let both sides, or neither"):
@@ -233,7 +233,7 @@ def test_a_router_that_may_not_link_does_not_and_both_say_why(play, ours, theirs
 
     async def story():
         async with router(secured(ours.tls(HERE, "a"), routers={"b"})) as a:
-            dialling = TcpRouter(Settings(name), Address(HERE, 0), {"a": a.address}, Security(tls=tls))
+            dialling = TcpRouter(Settings(name), Address(HERE, 0), {"a": a.address}, SecurityPolicy(tls=tls))
             dialling._accepting = lambda: {}  # one without a certificate could not listen
             await dialling.start()
             try:

@@ -47,7 +47,7 @@ class Ring:
         """Let the router leave; return after how long all know."""
         host, began = self.memory.hosts[self.leaving], self.memory.now
         host.perform(host.router.leave(host.now))
-        while not host.router.is_known_to_leave:
+        while not host.router.is_departure_known:
             assert self.memory.now - began < 5
             self.memory.run(0.05)
         self.memory.run(host.settings.overlap + 0.3)

@@ -135,7 +135,7 @@ def test_a_hostile_client_changes_nothing_for_a_neighbour_but_what_it_subscribes
     alone.close(3)
     alone.wait(0.2)
     assert alone.router.view is before
-    assert {str(filter) for filter in alone.router.announced} == {"good = 1"}
+    assert {str(filter) for filter in alone.router.announcement} == {"good = 1"}
     done = alone.say(1, Packet("b", 1, 1, 1, "b", {"good": 1}, [], b""))
     assert len(sent(done, Deliver, link=2)) == 1
 

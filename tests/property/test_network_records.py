@@ -5,21 +5,21 @@ from hypothesis import strategies as st
 from support.strategies import any_predicates, filters, messages_near
 
 from cbnet import Predicate, covers
-from cbnet.network.announce.announcement import Announced
-from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes, plain_filter
+from cbnet.network.announce.announcement import Announcement
+from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
 
 
 @given(any_predicates)
 def test_a_filter_comes_back_from_its_bytes(predicate):
     for filter in predicate.filters:
         written = filter_to_bytes(filter)
-        assert filter_from_bytes(written) == plain_filter(filter)
+        assert filter_from_bytes(written) == canonical_filter(filter)
         assert filter_to_bytes(filter_from_bytes(written)) == written
 
 
 @given(filters(), filters())
 def test_filters_are_equal_exactly_if_their_bytes_are(one, other):
-    assert (plain_filter(one) == plain_filter(other)) == (filter_to_bytes(one) == filter_to_bytes(other))
+    assert (canonical_filter(one) == canonical_filter(other)) == (filter_to_bytes(one) == filter_to_bytes(other))
 
 
 steps = st.lists(st.tuples(st.booleans(), filters(max_size=3)), max_size=20)
@@ -28,7 +28,7 @@ steps = st.lists(st.tuples(st.booleans(), filters(max_size=3)), max_size=20)
 @settings(max_examples=200)
 @given(steps, st.data())
 def test_what_is_announced_matches_what_was_said_and_nothing_in_it_is_covered(changes, data):
-    announced, said, told = Announced(), [], set()
+    announced, said, told = Announcement(), [], set()
     for is_added, filter in changes:
         if is_added or not said:
             said.append(filter)

@@ -62,9 +62,9 @@ class Identity(NamedTuple):
     @property
     def token(self) -> str | None:
         """The token, if there is one."""
-        from cbnet.network.security.tokens import found_token
+        from cbnet.network.security.tokens import resolve_token
 
-        return found_token(self.said_token)
+        return resolve_token(self.said_token)
 
 
 NOBODY = Identity()
@@ -80,11 +80,11 @@ def connected(router: str | None, folder: Path | None, name: str, identity: Iden
 
 def routers_meant(router: str | None, folder: Path | None, name: str) -> tuple[dict[str, Address], str]:
     """Return the routers that are meant, by name or address, and the name of their network."""
-    from cbnet.network.protocol.addresses import DEFAULT, address
+    from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_address
     from cbnet.network.service.address_file import NetworkAddresses
 
     if folder is not None:
         running = NetworkAddresses.read(folder)
         return running.select(router), running.network
-    said = router or os.environ.get("CBNET_ROUTER") or DEFAULT
-    return {each.strip(): address(each.strip()) for each in said.split(",")}, name
+    said = router or os.environ.get("CBNET_ROUTER") or DEFAULT_ADDRESS
+    return {each.strip(): parse_address(each.strip()) for each in said.split(",")}, name

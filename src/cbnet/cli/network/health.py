@@ -40,9 +40,9 @@ def _asked(where: str, path: str, what: str) -> tuple[bool, list[str]]:
     from msgspec import DecodeError
     from msgspec.json import decode
 
-    from cbnet.network.protocol.addresses import address
+    from cbnet.network.protocol.addresses import parse_address
 
-    connection = HTTPConnection(*address(where), timeout=_PATIENCE)
+    connection = HTTPConnection(*parse_address(where), timeout=_PATIENCE)
     try:
         connection.request("GET", path)
         answer: Any = decode(connection.getresponse().read(_MOST))

@@ -1,4 +1,4 @@
-"""Announced: which filters of this node must the others know? Those that no other filter of it covers [2003 §3].
+"""Announcement: which filters of this node must the others know? Those that no other filter of it covers [2003 §3].
 
     subscriptions    x > 2    x > 3 and #a    y = 1    x > 2
     announced        x > 2                    y = 1
@@ -23,8 +23,8 @@ from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import Analysis, satisfiable
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.values import sort_key
-from cbnet.network.announce.slot_table import Slots, live_table
-from cbnet.network.protocol.filter_codec import plain_filter
+from cbnet.network.announce.slots import Slots, live_table
+from cbnet.network.protocol.filter_codec import canonical_filter
 
 Symbol: TypeAlias = Hashable
 _MOST_IN_VAIN = 64  # filters that a new one is set against, and neither covers the other: 0.3 ms
@@ -55,7 +55,7 @@ class Difference:
         return bool(self.added or self.removed)
 
 
-class Announced:
+class Announcement:
     """The filters of the subscriptions at one node, and which of them are announced."""
 
     def __init__(self, *, is_limited: bool = True) -> None:
@@ -199,7 +199,7 @@ class _Index:
 
 def _needed(filter: Filter) -> Filter | None:
     """Return the filter without what it can do without, the same for equal filters; None if no message matches it."""
-    plain = plain_filter(filter)
+    plain = canonical_filter(filter)
     if len({constraint.name for constraint in plain.constraints}) == len(plain.constraints):
         return plain if satisfiable(plain) else None
     return next(iter(reduce(Filter(sorted(plain.constraints), plain.tags))), None)

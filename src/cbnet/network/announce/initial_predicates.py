@@ -1,4 +1,4 @@
-"""Loaded: with what does a network begin that was made from data? The predicate of each node, before any client asks.
+"""Predicates that the nodes of a network have before any client subscribes.
 
 Each router has the records of all nodes, in their first versions, before its first link is up, and all have the
 same. So nobody has to ask for them: what is told from then on are changes, as always.
@@ -22,14 +22,14 @@ from cbnet.matching import Table
 from cbnet.matching.compiled_table import Compiled
 from cbnet.matching.files.predicate_files import read_columns
 from cbnet.matching.storage.columns import Columns, columns_of
-from cbnet.network.protocol.filter_codec import filter_to_bytes, plain_filter
+from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
 
-MOST_NODE_FILTERS = 1_000_000  # in the predicate of one node
+MAX_NODE_FILTERS = 1_000_000  # in the predicate of one node
 Edges: TypeAlias = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
-class Loaded:
+class InitialPredicates:
     """The predicates of all nodes, and the links that the network is to have."""
 
     written: Mapping[str, Mapping[bytes, None]]  # the filters of each node of the graph, in the order of the graph
@@ -43,22 +43,28 @@ class Loaded:
         return sum(map(len, self.written.values()))
 
 
-def load(path: Path, nodes: Sequence[str], lives: Mapping[str, int], edges: Edges) -> Loaded:
+def read_initial_predicates(
+    path: Path, nodes: Sequence[str], lives: Mapping[str, int], edges: Edges
+) -> InitialPredicates:
     """Read the predicates of nodes from a file, or a folder of Parquet files; nodes without one want nothing."""
     try:
-        return loaded_from(_columns(path), nodes, lives, edges)
+        return initial_predicates_from(_columns(path), nodes, lives, edges)
     except InputError as error:
         raise error.at(file=error.file or str(path)) from None
 
 
-def loaded(
+def initial_predicates(
     predicates: Mapping[str, Iterable[Filter]], nodes: Sequence[str], lives: Mapping[str, int], edges: Edges
-) -> Loaded:
+) -> InitialPredicates:
     """Take the predicates of nodes as they are."""
-    return loaded_from(columns_of({name: Predicate(each) for name, each in predicates.items()}), nodes, lives, edges)
+    return initial_predicates_from(
+        columns_of({name: Predicate(each) for name, each in predicates.items()}), nodes, lives, edges
+    )
 
 
-def loaded_from(columns: Columns, nodes: Sequence[str], lives: Mapping[str, int], edges: Edges) -> Loaded:
+def initial_predicates_from(
+    columns: Columns, nodes: Sequence[str], lives: Mapping[str, int], edges: Edges
+) -> InitialPredicates:
     """Take the predicates of nodes as the columns of a table whose interfaces are the nodes' names."""
     places = {name: place for place, name in enumerate(nodes)}
     names = [str(interface) for interface in columns.interfaces]
@@ -67,12 +73,12 @@ def loaded_from(columns: Columns, nodes: Sequence[str], lives: Mapping[str, int]
             raise InputError(f"a predicate of {name!r}, which is no node of the graph", hint="run the pipeline again")
     written: dict[str, dict[bytes, None]] = {name: {} for name in nodes}
     for target, filter in _filters(columns):
-        written[names[target]][filter_to_bytes(plain_filter(filter))] = None
+        written[names[target]][filter_to_bytes(canonical_filter(filter))] = None
     most = max(map(len, written.values()), default=0)
-    if most > MOST_NODE_FILTERS:
-        raise LimitError("filters of one node", most, MOST_NODE_FILTERS)
+    if most > MAX_NODE_FILTERS:
+        raise LimitError("filters of one node", most, MAX_NODE_FILTERS)
     numbered = replace(columns, interfaces=[places[name] for name in names])
-    return Loaded(written, lives, Table(Compiled.build(numbered)), edges)
+    return InitialPredicates(written, lives, Table(Compiled.build(numbered)), edges)
 
 
 def _filters(columns: Columns) -> Iterator[tuple[int, Filter]]:

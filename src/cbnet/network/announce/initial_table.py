@@ -24,7 +24,7 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.matching import Table
-from cbnet.network.announce.initial_predicates import Loaded
+from cbnet.network.announce.initial_predicates import InitialPredicates
 from cbnet.network.announce.live_interests import LiveInterests
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.content import Content
@@ -35,14 +35,14 @@ _HINT = "the router goes on with its records; run the pipeline again to have a t
 
 
 @dataclass(frozen=True)
-class FirstTable:
+class InitialTable:
     """A table that is what the records say, and the links that it was made for."""
 
     table: Table[int]  # an interface is the place of a neighbour among all nodes
-    loaded: Loaded
+    loaded: InitialPredicates
 
 
-def checked_table(path: Path, loaded: Loaded, behind: Mapping[str, Sequence[str]]) -> FirstTable:
+def check_table(path: Path, loaded: InitialPredicates, behind: Mapping[str, Sequence[str]]) -> InitialTable:
     """Open a table and check it; an `InputError` says how it differs.
 
     behind: the nodes behind each neighbour on the first tree.
@@ -57,7 +57,7 @@ def checked_table(path: Path, loaded: Loaded, behind: Mapping[str, Sequence[str]
     if wrong:
         more = f", and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
         raise InputError(f"the table is not what the predicates give: {wrong[0]}{more}", hint=_HINT, file=str(path))
-    return FirstTable(table, loaded)
+    return InitialTable(table, loaded)
 
 
 def _check_interfaces(table: Table[int], neighbours: set[int], names: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ def _check_interfaces(table: Table[int], neighbours: set[int], names: Sequence[s
 
 
 def _missing(
-    table: Table[int], loaded: Loaded, behind: Mapping[str, Sequence[str]], places: Mapping[str, int]
+    table: Table[int], loaded: InitialPredicates, behind: Mapping[str, Sequence[str]], places: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield what somebody behind a neighbour wants and the table does not send there."""
     for neighbour, nodes in behind.items():
@@ -81,7 +81,7 @@ def _missing(
 
 
 def _astray(
-    table: Table[int], loaded: Loaded, behind: Mapping[str, Sequence[str]], places: Mapping[str, int]
+    table: Table[int], loaded: InitialPredicates, behind: Mapping[str, Sequence[str]], places: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield what the table sends to a neighbour and nobody behind it wants."""
     for neighbour, nodes in behind.items():
@@ -106,11 +106,11 @@ def _said(tags: Sequence[str]) -> str:
     return str(Message(tags=tags)) or "every message"
 
 
-class FirstTableRouter(MultiTreeRouter):
+class InitialTableRouter(MultiTreeRouter):
     """A router that matches by its first table, as long as that is what the records say."""
 
     def __init__(
-        self, scheme: MultiTree, u: int, first: FirstTable, interests: LiveInterests, counters: Counter[str]
+        self, scheme: MultiTree, u: int, first: InitialTable, interests: LiveInterests, counters: Counter[str]
     ) -> None:
         """Take a scheme whose graph has the nodes and links that the table was made for, in the same order."""
         super().__init__(scheme, u)

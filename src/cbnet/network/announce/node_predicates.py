@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.initial_predicates import Loaded
-from cbnet.network.announce.slot_table import Slots, timed_table
+from cbnet.network.announce.initial_predicates import InitialPredicates
+from cbnet.network.announce.slots import Slots, timed_table
 from cbnet.network.announce.timed_table import TimedTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.filter_codec import filter_from_bytes
 
-Written: TypeAlias = Mapping[bytes, Filter]  # filters by their bytes
+EncodedFilters: TypeAlias = Mapping[bytes, Filter]  # filters by their bytes
 
 
 def read_filters(written: Iterable[bytes]) -> dict[bytes, Filter]:
@@ -27,7 +27,7 @@ def read_filters(written: Iterable[bytes]) -> dict[bytes, Filter]:
 class NodePredicates:
     """The predicate of every node that has a record of one."""
 
-    def __init__(self, loaded: Loaded | None = None) -> None:
+    def __init__(self, loaded: InitialPredicates | None = None) -> None:
         """Take what a network that was made from data begins with."""
         self.table = timed_table() if loaded is None else TimedTable(loaded.table)
         self.slots: Slots[str] = Slots()
@@ -37,7 +37,7 @@ class NodePredicates:
         if loaded is not None:
             self._load(loaded)
 
-    def _load(self, loaded: Loaded) -> None:
+    def _load(self, loaded: InitialPredicates) -> None:
         for node, written in loaded.written.items():
             self.slots.take(node)  # its place, as in the table
             self._written[node] = dict(written)
@@ -63,7 +63,7 @@ class NodePredicates:
         """Return whether all these are filters of a node."""
         return self._written.get(node, {}).keys() >= set(written)
 
-    def change(self, node: str, added: Written, removed: Written) -> None:
+    def change(self, node: str, added: EncodedFilters, removed: EncodedFilters) -> None:
         """Add filters to the predicate of a node, and remove others."""
         own = self._written.setdefault(node, {})
         slot = self.slots.take(node)
@@ -77,7 +77,7 @@ class NodePredicates:
             self.table.remove(slot, filter)
         self.count += len(own)
 
-    def replace(self, node: str, filters: Written) -> None:
+    def replace(self, node: str, filters: EncodedFilters) -> None:
         """Give a node another predicate."""
         before = self._written.get(node, {})
         gone = read_filters(written for written in before if written not in filters)

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.announcement import Announced
-from cbnet.network.announce.slot_table import Slots, timed_table
+from cbnet.network.announce.announcement import Announcement
+from cbnet.network.announce.slots import Slots, timed_table
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.filter_codec import filter_to_bytes, plain_filter
+from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
 
 LOADED = 0  # the link of the predicate that was loaded: no client has it
 BEYOND = -1  # the link of what a gateway asks for because it is wanted in other domains
@@ -25,9 +25,9 @@ BEYOND = -1  # the link of what a gateway asks for because it is wanted in other
 class Subscriptions:
     """The subscriptions of all clients, each known by the client's link and the id that the client chose."""
 
-    def __init__(self, announced: Announced) -> None:
+    def __init__(self, announced: Announcement) -> None:
         """Take where the filters are to be announced."""
-        self.announced = announced
+        self.announcement = announced
         self.table = timed_table()
         self._slots: Slots[tuple[int, int]] = Slots()
         self._of: dict[int, dict[int, dict[Filter, None]]] = {}  # link -> id -> filters
@@ -89,18 +89,18 @@ class Subscriptions:
         self.changes += 1
         self._listening.pop((link, id), None)
         before = self._of.setdefault(link, {}).get(id, {})
-        after = dict.fromkeys(map(plain_filter, predicate.filters))
+        after = dict.fromkeys(map(canonical_filter, predicate.filters))
         slot = self._slots.take((link, id))
         self._of[link][id] = after
         self._constraints[link] += _constraints(after) - _constraints(before)
         for filter in after:
             if filter not in before:
                 self.table.add(slot, filter)
-                self.announced.add(filter)
+                self.announcement.add(filter)
                 self.size += len(filter_to_bytes(filter))
         gone = [filter for filter in before if filter not in after]
         self._take_out(slot, gone)
-        self.announced.remove(*gone)
+        self.announcement.remove(*gone)
 
     def remove(self, link: int, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
@@ -109,12 +109,12 @@ class Subscriptions:
             return True
         if id not in self._of.get(link, {}):
             return False
-        self.announced.remove(*self._removed(link, id))
+        self.announcement.remove(*self._removed(link, id))
         return True
 
     def closed(self, link: int) -> None:
         """Remove all subscriptions of a client."""
-        self.announced.remove(*(filter for id in list(self._of.get(link, ())) for filter in self._removed(link, id)))
+        self.announcement.remove(*(filter for id in list(self._of.get(link, ())) for filter in self._removed(link, id)))
         self._of.pop(link, None)
         self._constraints.pop(link, None)
         self._listening = {listener: None for listener in self._listening if listener[0] != link}

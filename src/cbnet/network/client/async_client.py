@@ -18,19 +18,19 @@ import msgspec
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.network.client.async_pull import MAX_HOLDERS, Answering, AsyncOffer, Handler, Reply, pull_frame, reply_of
+from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answering, AsyncOffer, Handler, Reply, pull_frame, reply_of
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
 from cbnet.network.client.client_link import ClientLink, Question
 from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
 from cbnet.network.errors import NotConfirmed, Refused, TooSlow
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.addresses import DEFAULT, Address, address
+from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
+from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, tag_of
-from cbnet.network.protocol.names import check_name
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context
-from cbnet.network.security.tokens import checked_token
+from cbnet.network.security.tokens import parse_token
 
 TIMEOUT = 5.0
 
@@ -45,7 +45,7 @@ class Traced(NamedTuple):
 
 
 async def connect_async(
-    routers: str | Iterable[str] = DEFAULT,
+    routers: str | Iterable[str] = DEFAULT_ADDRESS,
     *,
     name: str = "",
     network: str = "cbnet",
@@ -72,7 +72,7 @@ class AsyncClient:
 
     def __init__(
         self,
-        routers: str | Iterable[str] = DEFAULT,
+        routers: str | Iterable[str] = DEFAULT_ADDRESS,
         *,
         name: str = "",
         network: str = "cbnet",
@@ -293,7 +293,7 @@ class AsyncClient:
         request: RequestLike,
         *,
         timeout: float = TIMEOUT,
-        max_holders: int = MAX_HOLDERS,
+        max_holders: int = DEFAULT_HOLDERS,
         fresh: bool = False,
         trace: bool = False,
     ) -> Reply:
@@ -456,8 +456,8 @@ class AsyncClient:
 def _addresses(routers: str | Iterable[str]) -> Sequence[Address]:
     said = [routers] if isinstance(routers, str) else list(routers)
     if not said:
-        raise InputError("no router is named", hint=f"give an address such as {DEFAULT}")
-    return [address(each) for each in said]
+        raise InputError("no router is named", hint=f"give an address such as {DEFAULT_ADDRESS}")
+    return [parse_address(each) for each in said]
 
 
 def _shown(token: str, routers: Iterable[Address], tls: Tls | None) -> str:
@@ -468,4 +468,4 @@ def _shown(token: str, routers: Iterable[Address], tls: Tls | None) -> str:
             f"the token would go to {open_ones[0]} without TLS, where others can read it",
             hint="name the authority that the router is trusted by (tls=, --tls-authority)",
         )
-    return checked_token(token)
+    return parse_token(token)

@@ -22,10 +22,10 @@ from cbnet.network.client.async_subscription import Confirmation
 from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
 from cbnet.network.errors import NoReply, Timeout
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.fields import MOST_HOLDERS
+from cbnet.network.protocol.fields import MAX_HOLDERS
 from cbnet.network.protocol.frames import Step
 from cbnet.network.protocol.request_codec import (
-    Requested,
+    DecodedRequest,
     RequestLike,
     as_request,
     request_from_bytes,
@@ -36,7 +36,7 @@ from cbnet.network.protocol.wire import encode
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
 
-MAX_HOLDERS: Final = 8
+DEFAULT_HOLDERS: Final = 8
 _LONGEST_WAIT = 3_600.0  # seconds
 _LONGEST_KEPT = 1e12  # seconds
 
@@ -124,7 +124,7 @@ class Answering:
         self._send(data)
 
 
-async def _item(handler: Handler, requested: Requested) -> frames.Item | None:
+async def _item(handler: Handler, requested: DecodedRequest) -> frames.Item | None:
     """Return what a handler has for a request; an `InputError` if it cannot be sent."""
     request = Message(dict(requested.content.attributes), requested.content.tags)
     answer = handler(request)
@@ -151,8 +151,8 @@ def pull_frame(
     number: int, request: RequestLike, timeout: float, max_holders: int, *, fresh: bool, trace: bool
 ) -> frames.Pull:  # fmt: skip
     """Return the frame that asks for a reply; an `InputError` if something cannot be asked for."""
-    if not 1 <= max_holders <= MOST_HOLDERS:
-        raise InputError(f"{max_holders} holders to be asked", hint=f"use a number from 1 to {MOST_HOLDERS}")
+    if not 1 <= max_holders <= MAX_HOLDERS:
+        raise InputError(f"{max_holders} holders to be asked", hint=f"use a number from 1 to {MAX_HOLDERS}")
     if not 0 < timeout <= _LONGEST_WAIT:
         raise InputError(f"{timeout:g} s to wait for a reply", hint=f"use at most {_LONGEST_WAIT:,.0f}")
     return frames.Pull(number, request_to_bytes(as_request(request)), timeout, max_holders, fresh, trace)

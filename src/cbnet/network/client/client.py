@@ -19,11 +19,11 @@ from cbnet.errors import CbnetError
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike
 from cbnet.network.client.async_client import TIMEOUT, AsyncClient, Traced, connect_async
-from cbnet.network.client.async_pull import MAX_HOLDERS, Answer, AsyncOffer, Reply
+from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
 from cbnet.network.client.message_encoding import MessageLike, encode_publish
 from cbnet.network.errors import NetworkError, NotConnected
-from cbnet.network.protocol.addresses import DEFAULT
+from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
 from cbnet.network.protocol.frames import Status
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls
@@ -34,7 +34,7 @@ _MOST_AHEAD = 1 << 20  # bytes that `publish` takes before the thread of the cli
 
 
 def connect(
-    routers: str | Iterable[str] = DEFAULT,
+    routers: str | Iterable[str] = DEFAULT_ADDRESS,
     *,
     name: str = "",
     network: str = "cbnet",
@@ -55,7 +55,7 @@ class Client:
 
     def __init__(
         self,
-        routers: str | Iterable[str] = DEFAULT,
+        routers: str | Iterable[str] = DEFAULT_ADDRESS,
         *,
         name: str = "",
         network: str = "cbnet",
@@ -199,7 +199,7 @@ class Client:
         request: RequestLike,
         *,
         timeout: float = TIMEOUT,
-        max_holders: int = MAX_HOLDERS,
+        max_holders: int = DEFAULT_HOLDERS,
         fresh: bool = False,
         trace: bool = False,
     ) -> Reply:

@@ -19,7 +19,7 @@ from cbnet.network.errors import NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, tag_of
-from cbnet.network.security.tls import Context, dialled, explained
+from cbnet.network.security.tls import TlsContext, dial, tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.send_queue import SendQueue
@@ -57,7 +57,9 @@ class LinkOwner(Protocol):
 class ClientLink:
     """The connection of one client."""
 
-    def __init__(self, owner: LinkOwner, hello: Hello, addresses: Sequence[Address], context: Context | None) -> None:
+    def __init__(
+        self, owner: LinkOwner, hello: Hello, addresses: Sequence[Address], context: TlsContext | None
+    ) -> None:
         """Begin to dial; context: for TLS."""
         self.router = ""  # the name of the router that it is or was connected to
         self.reconnects = 0
@@ -301,7 +303,7 @@ class ClientLink:
     async def _connect(self, where: Address, *, is_new: bool) -> None:
         """Make a connection, and wait for its end."""
         async with asyncio.timeout(_DEAD):
-            connection = await dialled(self._new_connection, where, self._context)
+            connection = await dial(self._new_connection, where, self._context)
         self._heard = self._loop.time()
         self.reconnects += is_new
         try:
@@ -312,7 +314,7 @@ class ClientLink:
         if not connection.traffic.received:
             self._problem = connection.ending
         if isinstance(connection.error, SSLError):
-            self._refusal = NotTrusted(explained(connection.error, str(where)))
+            self._refusal = NotTrusted(tls_error_text(connection.error, str(where)))
 
     def _new_connection(self) -> Connection:
         return Connection(self, SendQueue(_MOST_WAITING, _MOST_WAITING))

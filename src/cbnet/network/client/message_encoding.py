@@ -10,9 +10,9 @@ import msgspec
 from cbnet.errors import InputError, LimitError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
-from cbnet.network.protocol.fields import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS, Attributes, Tags
+from cbnet.network.protocol.fields import MAX_ATTRIBUTES, MAX_PAYLOAD_BYTES, MAX_TAGS, Attributes, Tags
 from cbnet.network.protocol.frames import Frame, Publish, Trace
-from cbnet.network.protocol.wire import LENGTH_BYTES, LONGEST_FROM_CLIENT, encode
+from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_CLIENT_FRAME_BYTES, encode
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
 _NO_TAGS: list[str] = []
@@ -27,8 +27,8 @@ def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
             pass  # what is wrong is said below
     whole = Message.of(message)
     for what, count, most in (
-        ("attributes", len(whole.attributes), MOST_ATTRIBUTES),
-        ("tags", len(whole.tags), MOST_TAGS),
+        ("attributes", len(whole.attributes), MAX_ATTRIBUTES),
+        ("tags", len(whole.tags), MAX_TAGS),
     ):
         if count > most:
             raise LimitError(f"the {what} of a message", count, most)
@@ -55,8 +55,8 @@ def check_payload(payload: object) -> bytes:
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise ValueDomainError("the payload must be bytes", hint="encode it, such as text.encode()")
     plain = bytes(payload)
-    if len(plain) > MOST_PAYLOAD:
-        raise LimitError("bytes of a payload", len(plain), MOST_PAYLOAD)
+    if len(plain) > MAX_PAYLOAD_BYTES:
+        raise LimitError("bytes of a payload", len(plain), MAX_PAYLOAD_BYTES)
     return plain
 
 
@@ -67,6 +67,6 @@ def encode_checked(frame: Frame, message: MessageLike) -> bytes:
     except UnicodeEncodeError:  # half of a surrogate pair
         Message.of(message)
         raise InputError("the message cannot be written") from None
-    if len(data) - LENGTH_BYTES > LONGEST_FROM_CLIENT:
-        raise LimitError("bytes of a message", len(data), LONGEST_FROM_CLIENT)
+    if len(data) - LENGTH_BYTES > MAX_CLIENT_FRAME_BYTES:
+        raise LimitError("bytes of a message", len(data), MAX_CLIENT_FRAME_BYTES)
     return data

@@ -15,21 +15,21 @@ from msgspec.structs import replace
 from cbnet.errors import InputError
 from cbnet.network.announce.subscriptions import BEYOND, LOADED, Subscriptions
 from cbnet.network.forwarding.duplicates import Duplicates
-from cbnet.network.forwarding.trace_steps import Hops, Step, supposing
+from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, hypothetical_subscriber
 from cbnet.network.forwarding.traces import Traces
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
-from cbnet.network.link.links import OpenLinks
-from cbnet.network.linkstate.unicast import Unicast
-from cbnet.network.linkstate.view import View, Views
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.linkstate.view import View, ViewHistory
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MOST_ENTRIES, MOST_HOPS
+from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS
 from cbnet.network.protocol.frames import Deliver, Mark, Packet, Publish, Report, Trace
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
 
 
-class Sent(NamedTuple):
+class SendResult(NamedTuple):
     """Which neighbours a packet went to, and why not to others."""
 
     neighbours: Sequence[int]
@@ -41,15 +41,15 @@ class Forwarder:
 
     def __init__(
         self,
-        local: Local,
-        views: Views,
-        links: OpenLinks,
+        context: RouterContext,
+        views: ViewHistory,
+        links: LinkTable,
         subscriptions: Subscriptions,
-        unicast: Unicast,
-        hops: Hops,
+        unicast: UnicastForwarder,
+        hops: TraceReporter,
         traces: Traces,
     ) -> None:
-        self._local = local
+        self._context = context
         self._views = views
         self._links = links
         self._subscriptions = subscriptions
@@ -62,17 +62,17 @@ class Forwarder:
     def publish(self, frame: Publish | Trace, mark: Mark | None = None) -> None:
         """Send a message of a client on its way; an `InputError` if it is none."""
         content = Content(frame)
-        view = self._views()
-        me, life = self._local.name, self._local.life
+        view = self._views.current()
+        me, life = self._context.name, self._context.life
         self._numbers += 1
         self._duplicates.refusal(me, life, self._numbers)  # it may come back
-        self._local.counters[Event.PUBLISHED] += 1
+        self._context.counters[Event.PUBLISHED] += 1
         packet = Packet(me, life, self._numbers, 0, me, frame.attributes, frame.tags, frame.payload, mark)
         if mark is None:
             self._deliver(packet, self._subscriptions.matched(content))
             self._send_on(view, packet, view.router.init(content), content, came_from="")
         else:
-            with supposing(view, mark, content):
+            with hypothetical_subscriber(view, mark, content):
                 self._traced(view, packet, mark, view.router.init(content), content, came_from="", dropped=None)
 
     def enter(self, frame: Deliver) -> None:
@@ -80,10 +80,10 @@ class Forwarder:
         if self._is_refused(frame.source, frame.life, frame.number):
             return
         content = Content(frame)
-        view = self._views()
-        self._local.counters[Event.DOMAIN_ENTERED] += 1
+        view = self._views.current()
+        self._context.counters[Event.DOMAIN_ENTERED] += 1
         packet = Packet(
-            self._local.name, frame.life, frame.number, 0, self._local.name, frame.attributes, frame.tags,
+            self._context.name, frame.life, frame.number, 0, self._context.name, frame.attributes, frame.tags,
             frame.payload, origin=frame.source,
         )  # fmt: skip
         self._deliver(packet, self._subscriptions.matched(content))
@@ -92,7 +92,7 @@ class Forwarder:
     def _is_refused(self, source: str, life: int, number: int) -> bool:
         refusal = self._duplicates.refusal(source, life, number)
         if refusal is not None:
-            self._local.drop(refusal)
+            self._context.drop(refusal)
         return refusal is not None
 
     def packet(self, neighbour: str, packet: Packet) -> None:
@@ -101,48 +101,50 @@ class Forwarder:
             content = Content(packet)
         except InputError as error:
             raise WireError(f"a packet: {error.summary}") from None
-        view = self._views()
-        header = view.headers.read(packet.header)
-        self._local.counters[Event.PACKETS_RECEIVED] += 1
+        view = self._views.current()
+        header = view.header_codec.read(packet.header)
+        self._context.counters[Event.PACKETS_RECEIVED] += 1
         refusal = self._duplicates.refusal(packet.origin or packet.source, packet.life, packet.number)
         if packet.mark is not None:
-            with supposing(view, packet.mark, content):
+            with hypothetical_subscriber(view, packet.mark, content):
                 self._traced(view, packet, packet.mark, header, content, neighbour, refusal)
         elif refusal is None:
             self._deliver(packet, self._subscriptions.matched(content))
             self._send_on(view, packet, header, content, neighbour)
         if refusal is not None:
-            self._local.drop(refusal)
+            self._context.drop(refusal)
 
     def _deliver(self, packet: Packet, matched: dict[int, list[int]]) -> None:
         """Send a message to the clients with these subscriptions."""
         if matched:
-            self._local.counters[Event.MATCHED] += 1
+            self._context.counters[Event.MATCHED] += 1
         for link, ids in matched.items():
             if link == LOADED:
-                self._local.counters[Event.DELIVERED_LOADED] += 1
+                self._context.counters[Event.DELIVERED_LOADED] += 1
                 continue
-            self._local.counters[Event.DOMAIN_LEFT if link == BEYOND else Event.DELIVERED] += len(ids)
-            for first in range(0, len(ids), MOST_ENTRIES):
+            self._context.counters[Event.DOMAIN_LEFT if link == BEYOND else Event.DELIVERED] += len(ids)
+            for first in range(0, len(ids), MAX_ENTRIES):
                 frame = Deliver(
-                    ids[first : first + MOST_ENTRIES],
+                    ids[first : first + MAX_ENTRIES],
                     packet.origin or packet.source, packet.life, packet.number, packet.attributes, packet.tags,
                     packet.payload,
                 )  # fmt: skip
-                self._local.outbox.send(link, frame)
+                self._context.outbox.send(link, frame)
 
-    def _send_on(self, view: View, packet: Packet, header: Header | None, content: Content, came_from: str) -> Sent:
+    def _send_on(
+        self, view: View, packet: Packet, header: Header | None, content: Content, came_from: str
+    ) -> SendResult:
         """Send a packet to the neighbours that the scheme says."""
-        earlier = self._views.earlier(self._local.now)
+        earlier = self._views.earlier(self._context.now)
         if earlier and packet.mark is None:
             return self._send_all_ways([view, *earlier], packet, header, content, came_from)
         if len(view) == 1:  # a router alone
-            return Sent((), None)
+            return SendResult((), None)
         if header is None:
             return self._dropped(DropReason.HEADER_UNREACHABLE)
-        router, headers = view.router, view.headers
+        router, headers = view.router, view.header_codec
         to = router.fwd(header, content)
-        if to and packet.hops >= MOST_HOPS:
+        if to and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
         sent: list[int] = []
         for w in to:
@@ -153,40 +155,40 @@ class Forwarder:
                 packet.source, packet.life, packet.number, packet.hops + 1, headers.write(router.hdr(header, w)),
                 packet.attributes, packet.tags, packet.payload, packet.mark, packet.origin,
             )  # fmt: skip
-            self._local.outbox.send(link, frame)
+            self._context.outbox.send(link, frame)
             sent.append(w)
-        self._local.counters[Event.PACKETS_SENT] += len(sent)
-        return Sent(sent, None) if len(sent) == len(to) else self._dropped(DropReason.LINK_CLOSED, sent)
+        self._context.counters[Event.PACKETS_SENT] += len(sent)
+        return SendResult(sent, None) if len(sent) == len(to) else self._dropped(DropReason.LINK_CLOSED, sent)
 
     def _send_all_ways(
         self, views: list[View], packet: Packet, header: Header | None, content: Content, came_from: str
-    ) -> Sent:
+    ) -> SendResult:
         """Send a packet to the neighbours that the scheme says by any of some views of the network.
 
         Routers learn of a change one after the other. In the time that this takes at most, all of them have the view of
         before in common, or the present one: so the packet has a whole way to everybody. It passes a router once.
         """
-        view, me = views[0], self._local.name
+        view, me = views[0], self._context.name
         if came_from or header is None:
-            written = view.headers.lasting(packet.header, packet.source, came_from)
+            written = view.header_codec.lasting(packet.header, packet.source, came_from)
         else:
-            written = view.headers.common(view.headers.write(header), [each.headers for each in views])
-        frame = replace(packet, hops=packet.hops + 1, header=view.headers.lasting(written, packet.source, me))
-        known = [(each, read) for each in views if (read := each.headers.read(written)) is not None]
+            written = view.header_codec.common(view.header_codec.write(header), [each.header_codec for each in views])
+        frame = replace(packet, hops=packet.hops + 1, header=view.header_codec.lasting(written, packet.source, me))
+        known = [(each, read) for each in views if (read := each.header_codec.read(written)) is not None]
         if not known:
             return self._dropped(DropReason.HEADER_UNREACHABLE)
         ways = {each.names[w]: None for each, read in known for w in each.router.fwd(read, content)}
         ways.pop(came_from, None)
-        if ways and packet.hops >= MOST_HOPS:
+        if ways and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
         links = [link for name in ways if (link := self._links.to(name)) is not None]
-        self._local.outbox.send_all(links, frame)
-        self._local.counters[Event.PACKETS_SENT] += len(links)
-        return Sent((), None)
+        self._context.outbox.send_all(links, frame)
+        self._context.counters[Event.PACKETS_SENT] += len(links)
+        return SendResult((), None)
 
-    def _dropped(self, reason: DropReason, sent: Sequence[int] = ()) -> Sent:
-        self._local.drop(reason)
-        return Sent(sent, reason)
+    def _dropped(self, reason: DropReason, sent: Sequence[int] = ()) -> SendResult:
+        self._context.drop(reason)
+        return SendResult(sent, reason)
 
     def _traced(
         self,
@@ -200,15 +202,17 @@ class Forwarder:
     ) -> None:
         """Deliver a packet and send it on, unless it is dropped; report what was done."""
         matched = self._subscriptions.matched(content)
-        sent = Sent((), dropped)
+        sent = SendResult((), dropped)
         if dropped is None:
             if not mark.is_dry:
                 self._deliver(packet, matched)
             sent = self._send_on(view, packet, header, content, came_from)
         way = header if dropped is None else None
-        hop = self._hops.hop(Step(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched))
+        hop = self._hops.hop(
+            TraceStep(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched)
+        )
         report = Report(packet.source, 0, mark.number, hop)
-        if packet.source == self._local.name:
+        if packet.source == self._context.name:
             self._traces.report(report)
         else:
             self._unicast.send(report)

@@ -1,4 +1,4 @@
-"""Hops: what did this router do with a traced packet, and why? [the live form of `matching.explain`]
+"""TraceReporter: what did this router do with a traced packet, and why? [the live form of `matching.explain`]
 
 For each neighbour: which nodes beyond it want the message and by which filter, or what came closest to matching. The
 same for the subscriptions here. And why the packet was dropped, if it was. A trace may suppose that somebody with some
@@ -20,10 +20,10 @@ from cbnet.matching.explain import explain
 from cbnet.network.announce.node_predicates import NodePredicates
 from cbnet.network.announce.subscriptions import BEYOND, LOADED, Subscriptions
 from cbnet.network.link.counters import DropReason
-from cbnet.network.link.links import OpenLinks
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.view import View
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MOST_BRANCHES, MOST_REASON, MOST_SHOWN
+from cbnet.network.protocol.fields import MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Branch, Hop, Mark, Packet
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
@@ -31,7 +31,7 @@ from cbnet.routing.header import Header
 _MOST_EXPLAINED = 20_000  # filters that are looked at for what came closest
 
 
-class Step(NamedTuple):
+class TraceStep(NamedTuple):
     """What a router has done with a traced packet."""
 
     view: View
@@ -48,18 +48,18 @@ class Step(NamedTuple):
 _OF_NO_CLIENT = {LOADED: "the loaded predicate", BEYOND: "other domains"}
 
 
-class Hops:
+class TraceReporter:
     """Says what one router did."""
 
-    def __init__(self, name: str, predicates: NodePredicates, subscriptions: Subscriptions, links: OpenLinks) -> None:
+    def __init__(self, name: str, predicates: NodePredicates, subscriptions: Subscriptions, links: LinkTable) -> None:
         self._name = name
         self._predicates = predicates
         self._subscriptions = subscriptions
         self._links = links
 
-    def hop(self, step: Step) -> Hop:
+    def hop(self, step: TraceStep) -> Hop:
         """Return the report on a step; while the scheme still supposes what it did."""
-        delivered, missed = self._local(step)
+        delivered, missed = self._local_matches(step)
         return Hop(
             self._name,
             step.came_from,
@@ -71,19 +71,19 @@ class Hops:
             self._about_supposed(step),
         )
 
-    def _branches(self, step: Step) -> list[Branch]:
+    def _branches(self, step: TraceStep) -> list[Branch]:
         """Return what was done for each neighbour, those that it was sent to first."""
         wanting = step.view.interests.matched(step.content)
         beyond = _beyond(step)
         neighbours = sorted(step.view.neighbours(), key=lambda w: (w not in step.sent, w))
         return [
             self._branch(step, w, [x for x in beyond.get(w, ()) if wanting >> x & 1], beyond.get(w, ()))
-            for w in neighbours[:MOST_BRANCHES]
+            for w in neighbours[:MAX_BRANCHES]
         ]
 
-    def _branch(self, step: Step, w: int, wanting: Sequence[int], beyond: Sequence[int]) -> Branch:
+    def _branch(self, step: TraceStep, w: int, wanting: Sequence[int], beyond: Sequence[int]) -> Branch:
         names = step.view.names
-        shown = [names[x] for x in wanting[:MOST_SHOWN]]
+        shown = [names[x] for x in wanting[:MAX_EXAMPLES]]
         if names[w] == step.came_from:
             why = ["it came from there"]
         elif wanting:
@@ -94,11 +94,11 @@ class Hops:
             why = ["nobody is reached by this way"]
         return Branch(names[w], w in step.sent, shown, len(wanting), why)
 
-    def _reason(self, node: str, step: Step) -> str:
+    def _reason(self, node: str, step: TraceStep) -> str:
         found = explain(step.content, node, self._predicates.predicate(node))
         return _short(f"{node}: {found.filter or 'is supposed to want it'}")
 
-    def _local(self, step: Step) -> tuple[list[str], list[str]]:
+    def _local_matches(self, step: TraceStep) -> tuple[list[str], list[str]]:
         """Return which subscriptions here match, and what came closest among the others."""
         delivered: list[str] = []
         others: list[tuple[str, Predicate]] = []
@@ -108,11 +108,11 @@ class Hops:
                 delivered.append(_short(f"{name}: {explain(step.content, name, predicate).filter}"))
             else:
                 others.append((name, predicate))
-        more = len(delivered) - MOST_SHOWN
-        shown = delivered[:MOST_SHOWN] + ([f"… and {more:,} more"] if more > 0 else [])
+        more = len(delivered) - MAX_EXAMPLES
+        shown = delivered[:MAX_EXAMPLES] + ([f"… and {more:,} more"] if more > 0 else [])
         return shown, closest(step.content, others)
 
-    def _about_supposed(self, step: Step) -> list[str]:
+    def _about_supposed(self, step: TraceStep) -> list[str]:
         """Return what is to be said of the subscriber that is supposed: at its router, and at the source."""
         mark = step.mark
         if not mark.predicate or self._name not in (mark.at, step.packet.source):
@@ -127,7 +127,7 @@ class Hops:
 
 
 @contextmanager
-def supposing(view: View, mark: Mark, content: Content) -> Iterator[None]:
+def hypothetical_subscriber(view: View, mark: Mark, content: Content) -> Iterator[None]:
     """Let the scheme believe that whom a trace supposes were there."""
     at = view.ids.get(mark.at)
     wanting = view.interests.wanting(content)
@@ -157,13 +157,13 @@ def closest(content: Content, named: Iterable[tuple[str, Predicate]]) -> list[st
         looked_at += len(predicate)
         if looked_at > _MOST_EXPLAINED:
             break
-        misses = explain(content, name, predicate).near_misses[:MOST_SHOWN]
+        misses = explain(content, name, predicate).near_misses[:MAX_EXAMPLES]
         found += [(len(miss.failures), f"{name}: {miss}") for miss in misses]
     fewest = min((count for count, _ in found), default=0)
-    return [_short(text) for count, text in found if count == fewest][:MOST_SHOWN]
+    return [_short(text) for count, text in found if count == fewest][:MAX_EXAMPLES]
 
 
-def _beyond(step: Step) -> dict[int, list[int]]:
+def _beyond(step: TraceStep) -> dict[int, list[int]]:
     """Return the nodes beyond each neighbour, for a packet with this header."""
     view, interests = step.view, step.view.interests
     before = interests.matched(step.content)
@@ -171,7 +171,7 @@ def _beyond(step: Step) -> dict[int, list[int]]:
     for node in range(len(view)):
         if node != view.me:
             interests.suppose(1 << node)
-            header = view.headers.toward(step.header, node, at_source=not step.came_from)
+            header = view.header_codec.toward(step.header, node, at_source=not step.came_from)
             for w in view.router.fwd(header, step.content):
                 beyond.setdefault(w, []).append(node)
     interests.suppose(before)
@@ -179,4 +179,4 @@ def _beyond(step: Step) -> dict[int, list[int]]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MOST_REASON else text[: MOST_REASON - 1] + "…"
+    return text if len(text) <= MAX_REASON_LENGTH else text[: MAX_REASON_LENGTH - 1] + "…"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.frames import Mark, Report, Trace, Traced, TraceEnd
 
 _MOST_TRACES = 64
@@ -31,8 +31,8 @@ class _Trace:
 class Traces:
     """The traces that clients of this router have begun."""
 
-    def __init__(self, local: Local) -> None:
-        self._local = local
+    def __init__(self, context: RouterContext) -> None:
+        self._context = context
         self._traces: dict[int, _Trace] = {}
         self._begun = 0
 
@@ -44,8 +44,8 @@ class Traces:
             raise InputError("a supposed subscriber has a predicate and a router", hint="say both, or neither")
         parse(frame.predicate or "true")
         self._begun += 1
-        trace = _Trace(link, frame.number, self._local.now + self._local.settings.trace)
-        trace.expected["", self._local.name] += 1
+        trace = _Trace(link, frame.number, self._context.now + self._context.settings.trace)
+        trace.expected["", self._context.name] += 1
         self._traces[self._begun] = trace
         return Mark(self._begun, frame.is_dry, frame.predicate, frame.at)
 
@@ -55,7 +55,7 @@ class Traces:
         if trace is None:  # its time was up
             return
         hop = frame.hop
-        self._local.outbox.send(trace.link, Traced(trace.number, hop))
+        self._context.outbox.send(trace.link, Traced(trace.number, hop))
         trace.expected[hop.came_from, hop.router] -= 1
         for branch in hop.branches:
             trace.expected[hop.router, branch.neighbour] += branch.is_sent
@@ -65,7 +65,7 @@ class Traces:
     def check(self) -> None:
         """End the traces whose time is up."""
         for number, trace in list(self._traces.items()):
-            if self._local.now >= trace.deadline:
+            if self._context.now >= trace.deadline:
                 self._end(number)
 
     def forget(self, link: int) -> None:
@@ -74,4 +74,4 @@ class Traces:
 
     def _end(self, number: int) -> None:
         trace = self._traces.pop(number)
-        self._local.outbox.send(trace.link, TraceEnd(trace.number, trace.missing()))
+        self._context.outbox.send(trace.link, TraceEnd(trace.number, trace.missing()))

@@ -1,4 +1,4 @@
-"""Local: what do all parts of one router share? Its settings, life and clock, what is to be done, what was counted."""
+"""Context that all parts of one router share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cbnet.network.link.settings import Settings
 
 
 @dataclass
-class Local:
+class RouterContext:
     """The surroundings of every part of a router."""
 
     settings: Settings

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
 from cbnet.network.link.traffic import LinkTraffic
-from cbnet.network.protocol.fields import MOST_NEIGHBOURS, MOST_REASON, MOST_WEIGHT
+from cbnet.network.protocol.fields import MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frames import Hello, Ping, Refused, tag_of
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, WireError
-from cbnet.network.security.access import ANYBODY, Access
-from cbnet.network.security.rights import EVERYTHING, Denied, Rights
+from cbnet.network.security.access import OPEN_ACCESS, Access
+from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 HELLO = tag_of(Hello)
 _MOST_PARALLEL = 4
@@ -38,7 +38,7 @@ class Link:
     is_dropped_for: bool = True  # whether messages are dropped if it reads too slowly; else it is disconnected
     traffic: LinkTraffic = field(default_factory=LinkTraffic)
     names: frozenset[str] | None = None  # in the certificate of the other side; None: it is not known by TLS
-    rights: Rights = EVERYTHING  # of a client
+    rights: Rights = ALL_RIGHTS  # of a client
     denied: int = 0  # what it asked for and may not
 
     @property
@@ -49,29 +49,29 @@ class Link:
     @property
     def account(self) -> str:
         """The name of a client whose rights are told; empty for all others."""
-        return self.hello.name if self.hello is not None and self.rights is not EVERYTHING else ""
+        return self.hello.name if self.hello is not None and self.rights is not ALL_RIGHTS else ""
 
 
-class OpenLinks:
+class LinkTable:
     """All connections of a router."""
 
-    def __init__(self, local: Local, forget: Callable[[int], None], access: Access = ANYBODY) -> None:
+    def __init__(self, context: RouterContext, forget: Callable[[int], None], access: Access = OPEN_ACCESS) -> None:
         """Take what to call when a link is gone, and who may link."""
-        self._local = local
-        self._settings = local.settings
+        self._context = context
+        self._settings = context.settings
         self._forget = forget
         self._access = access
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
         self._by_account: dict[str, list[int]] = {}
-        settings = local.settings
+        settings = context.settings
         self._own = Hello(
             low=MIN_VERSION,
             high=MAX_VERSION,
             role="router",
             name=settings.name,
             network=settings.network,
-            life=local.life,
+            life=context.life,
             scheme=settings.routing,
         )
         self._pings = 0
@@ -96,7 +96,7 @@ class OpenLinks:
     def neighbours(self) -> dict[str, int]:
         """Return the routers at the other ends, with the lengths of the links: the greatest if this router leaves."""
         weights = {} if self.is_leaving else self._settings.weights
-        usual = MOST_WEIGHT if self.is_leaving else 1
+        usual = MAX_WEIGHT if self.is_leaving else 1
         return {name: weights.get(name, usual) for name in sorted(self._by_neighbour)}
 
     def to(self, neighbour: str) -> int | None:
@@ -120,8 +120,8 @@ class OpenLinks:
 
     def open(self, link: int, names: frozenset[str] | None = None) -> None:
         """Greet whoever is at the other end of a new connection."""
-        self._all[link] = Link(link, self._local.now, self._local.now, names=names)
-        self._local.outbox.send(link, self._own)
+        self._all[link] = Link(link, self._context.now, self._context.now, names=names)
+        self._context.outbox.send(link, self._own)
 
     def greeted(self, link: Link, hello: Hello) -> None:
         """Take the greeting of the other side, or refuse it."""
@@ -144,9 +144,9 @@ class OpenLinks:
             name, link.rights = self._access.admitted(hello, link.names)
             link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
-            self._local.counters[Denial(hello.role).key] += 1
+            self._context.counters[Denial(hello.role).key] += 1
             if hello.role == "client":
-                self._local.outbox.send(link.id, Refused(HELLO, 0, error.summary[:MOST_REASON]))
+                self._context.outbox.send(link.id, Refused(HELLO, 0, error.summary[:MAX_REASON_LENGTH]))
             raise WireError(error.summary) from None
         return replace(hello, name=name, token="")
 
@@ -162,8 +162,8 @@ class OpenLinks:
         if hello.role == "router" and hello.scheme != own.scheme:
             raise WireError(f"this network routes by {own.scheme}, not by {hello.scheme}")
         is_new = hello.role == "router" and hello.name not in self._by_neighbour
-        if is_new and len(self._by_neighbour) >= MOST_NEIGHBOURS:
-            raise WireError(f"there are {MOST_NEIGHBOURS:,} neighbours here, and no more can be told of")
+        if is_new and len(self._by_neighbour) >= MAX_NEIGHBOURS:
+            raise WireError(f"there are {MAX_NEIGHBOURS:,} neighbours here, and no more can be told of")
 
     def leave(self) -> None:
         """From now on tell that all links are as long as can be: messages take other ways, if there are any."""
@@ -173,7 +173,7 @@ class OpenLinks:
     def shut(self, link: int, reason: str) -> None:
         """Close a link from this side."""
         if link in self._all:
-            self._local.outbox.shut(link, reason)
+            self._context.outbox.shut(link, reason)
             self.drop(link)
 
     def drop(self, link: int) -> None:
@@ -195,7 +195,7 @@ class OpenLinks:
 
     def watch(self) -> None:
         """Ask those who are silent whether they are there; close the links of those who do not answer."""
-        now = self._local.now
+        now = self._context.now
         for link in list(self._all.values()):
             silence = now - link.heard
             if silence >= self._settings.dead:
@@ -204,4 +204,4 @@ class OpenLinks:
             elif link.hello is not None and min(silence, now - link.pinged) >= self._settings.heartbeat:
                 self._pings += 1
                 link.pinged = now
-                self._local.outbox.send(link.id, Ping(self._pings))
+                self._context.outbox.send(link.id, Ping(self._pings))

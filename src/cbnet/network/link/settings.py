@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.fields import MOST_WEIGHT
-from cbnet.network.protocol.names import check_name
+from cbnet.network.protocol.fields import MAX_WEIGHT, check_name
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Settings:
         if self.scheme not in SCHEMES:
             raise InputError(f"unknown scheme {self.scheme!r}", hint="use one of " + ", ".join(SCHEMES))
         for neighbour, weight in self.weights.items():
-            if not 1 <= weight <= MOST_WEIGHT:
-                raise InputError(f"the weight {weight} of {neighbour}", hint=f"use a number from 1 to {MOST_WEIGHT:,}")
+            if not 1 <= weight <= MAX_WEIGHT:
+                raise InputError(f"the weight {weight} of {neighbour}", hint=f"use a number from 1 to {MAX_WEIGHT:,}")
         if self.trees < 1:
             raise InputError(f"{self.trees} trees", hint="use at least 1")
         if len(set(self.roots)) < len(self.roots):

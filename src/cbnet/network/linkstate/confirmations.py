@@ -10,24 +10,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.origin import Awaited
-from cbnet.network.linkstate.records import Key, Kind, Version
-from cbnet.network.linkstate.unicast import Unicast
-from cbnet.network.linkstate.view import Views
+from cbnet.network.linkstate.own_records import PendingVersion
+from cbnet.network.linkstate.records import Key, RecordKind, Version
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.linkstate.view import ViewHistory
 from cbnet.network.protocol.frames import Ask, Offered, Seen, Subscribed
 
 # The answers to who subscribes, and to who offers.
-TAKEN: dict[Kind, type[Subscribed | Offered]] = {Kind.PREDICATE: Subscribed, Kind.OFFERS: Offered}
+REGISTERED: dict[RecordKind, type[Subscribed | Offered]] = {
+    RecordKind.PREDICATE: Subscribed,
+    RecordKind.OFFERS: Offered,
+}
 
 
 @dataclass
 class _Waiting:
     link: int
     id: int
-    kind: Kind
+    kind: RecordKind
     version: Version
     since: float
     deadline: float
@@ -37,8 +40,10 @@ class _Waiting:
 class Confirmations:
     """Who waits, and who has told what it has seen."""
 
-    def __init__(self, local: Local, database: Database, views: Views, unicast: Unicast) -> None:
-        self._local = local
+    def __init__(
+        self, context: RouterContext, database: Database, views: ViewHistory, unicast: UnicastForwarder
+    ) -> None:
+        self._context = context
         self._database = database
         self._views = views
         self._unicast = unicast
@@ -49,14 +54,14 @@ class Confirmations:
 
     # --- at the router that waits
 
-    def wait(self, link: int, id: int, awaited: Awaited, seconds: float) -> None:
+    def wait(self, link: int, id: int, awaited: PendingVersion, seconds: float) -> None:
         """Answer a client when all have a version of a record of this router, or the time is up."""
-        self._asked = self._local.now if awaited.is_told else float("-inf")
-        now = self._local.now
+        self._asked = self._context.now if awaited.is_told else float("-inf")
+        now = self._context.now
         self._waiting.append(_Waiting(link, id, awaited.kind, awaited.version, now, now + seconds))
         self.is_due = True
 
-    def forget(self, link: int, kind: Kind | None = None, id: int | None = None) -> None:
+    def forget(self, link: int, kind: RecordKind | None = None, id: int | None = None) -> None:
         """No longer wait for a client that is gone, or for a subscription or an offer of it."""
         self._waiting = [
             each
@@ -66,9 +71,9 @@ class Confirmations:
 
     def seen(self, frame: Seen) -> None:
         """Note what another router has, and answer those who waited for it alone."""
-        if self._database.version(Key(frame.router, Kind.LINKS)) is None:
+        if self._database.version(Key(frame.router, RecordKind.LINKS)) is None:
             return  # nobody who is known
-        seen = Key(frame.router, Kind(frame.kind))
+        seen = Key(frame.router, RecordKind(frame.kind))
         life, before = self._seen.get(seen, (None, None))
         version = Version(frame.sequence, frame.life)
         if before is None or frame.router_life != life or version > before:
@@ -80,12 +85,12 @@ class Confirmations:
 
     def is_known(self, version: Version) -> bool:
         """Return whether all routers that can be reached have told that they have a version of the predicate."""
-        return not self._missing(Kind.PREDICATE, version)
+        return not self._missing(RecordKind.PREDICATE, version)
 
     def remind(self, version: Version) -> None:
         """Ask those who have not told that they have a version of the predicate."""
-        others = self._missing(Kind.PREDICATE, version) - {self._local.name}
-        self._ask({(router, Kind.PREDICATE) for router in others})
+        others = self._missing(RecordKind.PREDICATE, version) - {self._context.name}
+        self._ask({(router, RecordKind.PREDICATE) for router in others})
 
     def check(self) -> None:
         """If it is due, look whom each waits for, as far as the network reaches now; ask those who are missing."""
@@ -97,17 +102,17 @@ class Confirmations:
         self._answer_all()
         self._ask({(router, each.kind) for each in self._waiting for router in each.missing})
 
-    def _ask(self, missing: set[tuple[str, Kind]]) -> None:
+    def _ask(self, missing: set[tuple[str, RecordKind]]) -> None:
         """Ask routers for a kind of record, unless some were asked just now."""
-        now = self._local.now
-        if missing and now - self._asked >= self._local.settings.retry:
+        now = self._context.now
+        if missing and now - self._asked >= self._context.settings.retry:
             self._asked = now
             for router, kind in sorted(missing):
-                self._unicast.send(Ask(router, 0, self._local.name, kind))
+                self._unicast.send(Ask(router, 0, self._context.name, kind))
 
     def _answer_all(self) -> None:
         """Answer those who need not wait any longer."""
-        done = [each for each in self._waiting if not each.missing or self._local.now >= each.deadline]
+        done = [each for each in self._waiting if not each.missing or self._context.now >= each.deadline]
         if done:
             self._waiting = [each for each in self._waiting if each not in done]
         for each in done:
@@ -117,35 +122,35 @@ class Confirmations:
         count, total = (
             (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if each.missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
         )
-        self._local.counters[count] += 1
-        self._local.counters[total] += round(1000 * (self._local.now - each.since))
-        view = self._views()
+        self._context.counters[count] += 1
+        self._context.counters[total] += round(1000 * (self._context.now - each.since))
+        view = self._views.current()
         away = {router for router in self._database.routers() if router not in view.ids}
         have = len(view.ids.keys() - each.missing)
-        answer = TAKEN[each.kind](each.id, not each.missing, have, sorted(each.missing | away))
-        self._local.outbox.send(each.link, answer)
+        answer = REGISTERED[each.kind](each.id, not each.missing, have, sorted(each.missing | away))
+        self._context.outbox.send(each.link, answer)
 
-    def _missing(self, kind: Kind, version: Version) -> set[str]:
+    def _missing(self, kind: RecordKind, version: Version) -> set[str]:
         """Return the routers that can be reached and have not told that they have a version."""
-        missing = {router for router in self._views().ids if not self._has(router, kind, version)}
-        own = self._database.version(Key(self._local.name, kind))
-        return missing - {self._local.name} if own is not None and own >= version else missing
+        missing = {router for router in self._views.current().ids if not self._has(router, kind, version)}
+        own = self._database.version(Key(self._context.name, kind))
+        return missing - {self._context.name} if own is not None and own >= version else missing
 
-    def _has(self, router: str, kind: Kind, version: Version) -> bool:
+    def _has(self, router: str, kind: RecordKind, version: Version) -> bool:
         life, seen = self._seen.get(Key(router, kind), (None, version))
-        present = self._database.version(Key(router, Kind.LINKS))
+        present = self._database.version(Key(router, RecordKind.LINKS))
         return present is not None and present.life == life and seen >= version
 
     # --- at the others
 
     def installed(self, key: Key, version: Version) -> None:
         """Tell an owner that a version of its predicate, or offers, is here."""
-        seen = Seen(key.owner, 0, self._local.name, self._local.life, version.life, version.sequence, key.kind)
+        seen = Seen(key.owner, 0, self._context.name, self._context.life, version.life, version.sequence, key.kind)
         self._unicast.send(seen)
 
     def asked(self, frame: Ask) -> None:
         """Tell a router which version of its predicate, or offers, is here."""
-        key = Key(frame.router, Kind(frame.kind))
+        key = Key(frame.router, RecordKind(frame.kind))
         version = self._database.version(key)
         if version is not None:
             self.installed(key, version)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
-from cbnet.network.announce.initial_predicates import Loaded
-from cbnet.network.announce.node_predicates import NodePredicates, Written
+from cbnet.network.announce.initial_predicates import InitialPredicates
+from cbnet.network.announce.node_predicates import EncodedFilters, NodePredicates
 from cbnet.network.link.counters import Event
-from cbnet.network.linkstate.records import FIRST, Key, Kind, Record, Version, entry_of
-from cbnet.network.protocol.fields import MOST_ROUTERS
+from cbnet.network.linkstate.records import FIRST, Key, Record, RecordKind, Version, entry_of
+from cbnet.network.protocol.fields import MAX_ROUTERS
 from cbnet.network.protocol.frames import Entry
 
 
-class Outcome(Enum):
+class UpdateOutcome(Enum):
     """What became of a record that was to be installed."""
 
     INSTALLED = Event.RECORDS_INSTALLED
@@ -29,20 +29,20 @@ class Outcome(Enum):
 class Database:
     """The records of all routers that are known to one."""
 
-    def __init__(self, lifetime: float, loaded: Loaded | None = None) -> None:
+    def __init__(self, lifetime: float, loaded: InitialPredicates | None = None) -> None:
         """Take how long records live, in seconds, and the records that a network made from data begins with."""
         self.predicates = NodePredicates(loaded)
         self.offers = NodePredicates()
-        self.filters = {Kind.PREDICATE: self.predicates, Kind.OFFERS: self.offers}
+        self.filters = {RecordKind.PREDICATE: self.predicates, RecordKind.OFFERS: self.offers}
         self.topology = 0  # grows when the links of a router change
         self.changed = float("-inf")  # when they last did
         self._lifetime = lifetime
         self._records: dict[Key, Record] = {}
-        self._counts = dict.fromkeys(Kind, 0)
+        self._counts = dict.fromkeys(RecordKind, 0)
         self._neighbours: dict[str, Mapping[str, int]] = {}
         self._ways: dict[str, tuple[str, ...]] = {}  # that gateways tell
         for owner, life in loaded.lives.items() if loaded is not None else ():
-            self._put(Key(owner, Kind.PREDICATE), Version(FIRST, life), 0.0)
+            self._put(Key(owner, RecordKind.PREDICATE), Version(FIRST, life), 0.0)
 
     # --- lookup
 
@@ -90,54 +90,54 @@ class Database:
         neighbours: Mapping[str, int],
         now: float,
         way: Sequence[str] = (),
-    ) -> Outcome:
+    ) -> UpdateOutcome:
         """Install what a router says of its links, and of the way to it if it is a gateway."""
-        if not self._is_welcome(Key(owner, Kind.LINKS), version, born, now):
-            return Outcome.REFUSED
-        self._put(Key(owner, Kind.LINKS), version, born)
+        if not self._is_welcome(Key(owner, RecordKind.LINKS), version, born, now):
+            return UpdateOutcome.REFUSED
+        self._put(Key(owner, RecordKind.LINKS), version, born)
         self._ways[owner] = tuple(way)
         if self._neighbours.get(owner) != neighbours:
             self._neighbours[owner] = dict(neighbours)
             self._change(now)
-        return Outcome.INSTALLED
+        return UpdateOutcome.INSTALLED
 
     def install_whole(
         self,
         owner: str,
         version: Version,
         born: float,
-        filters: Written,
+        filters: EncodedFilters,
         now: float,
-        kind: Kind = Kind.PREDICATE,
-    ) -> Outcome:
+        kind: RecordKind = RecordKind.PREDICATE,
+    ) -> UpdateOutcome:
         """Install the predicate, or the offers, of a node."""
         key = Key(owner, kind)
         if not self._is_welcome(key, version, born, now):
-            return Outcome.REFUSED
+            return UpdateOutcome.REFUSED
         self._put(key, version, born)
         self.filters[kind].replace(owner, filters)
-        return Outcome.INSTALLED
+        return UpdateOutcome.INSTALLED
 
     def install_change(
         self,
         owner: str,
         version: Version,
         born: float,
-        added: Written,
-        removed: Written,
+        added: EncodedFilters,
+        removed: EncodedFilters,
         now: float,
-        kind: Kind = Kind.PREDICATE,
-    ) -> Outcome:
+        kind: RecordKind = RecordKind.PREDICATE,
+    ) -> UpdateOutcome:
         """Install a change of the predicate, or of the offers, of a node."""
         key = Key(owner, kind)
         if not self._is_welcome(key, version, born, now):
-            return Outcome.REFUSED
+            return UpdateOutcome.REFUSED
         base = Version(version.sequence - 1, version.life) if version.sequence > 1 else None
         if self.version(key) != base or not self.filters[kind].has(owner, removed):
-            return Outcome.BASELESS
+            return UpdateOutcome.BASELESS
         self._put(key, version, born)
         self.filters[kind].change(owner, added, removed)
-        return Outcome.INSTALLED
+        return UpdateOutcome.INSTALLED
 
     def expire(self, now: float) -> list[Key]:
         """Remove the records that were not renewed for too long; return which."""
@@ -145,7 +145,7 @@ class Database:
         for key in old:
             del self._records[key]
             self._counts[key.kind] -= 1
-            if key.kind is Kind.LINKS:
+            if key.kind is RecordKind.LINKS:
                 del self._neighbours[key.owner], self._ways[key.owner]
                 self._change(now)
             else:
@@ -161,6 +161,6 @@ class Database:
         self._records[key] = Record(version, born)
 
     def _is_welcome(self, key: Key, version: Version, born: float, now: float) -> bool:
-        if key not in self._records and self._counts[key.kind] >= MOST_ROUTERS:
+        if key not in self._records and self._counts[key.kind] >= MAX_ROUTERS:
             return False
         return self.lacks(key, version) and now - born <= self._lifetime

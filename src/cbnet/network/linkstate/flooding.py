@@ -22,18 +22,18 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from cbnet.network.announce.initial_predicates import MOST_NODE_FILTERS as MOST_NODE_FILTERS
-from cbnet.network.announce.node_predicates import Written, read_filters
-from cbnet.network.link.context import Local
-from cbnet.network.link.links import OpenLinks
-from cbnet.network.linkstate.database import Database, Outcome
-from cbnet.network.linkstate.record_requests import Wanted
-from cbnet.network.linkstate.records import Key, Kind, Version, entry_of, key_of, version_of
-from cbnet.network.protocol.fields import MOST_ENTRIES, MOST_FILTERS
+from cbnet.network.announce.initial_predicates import MAX_NODE_FILTERS as MAX_NODE_FILTERS
+from cbnet.network.announce.node_predicates import EncodedFilters, read_filters
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.database import Database, UpdateOutcome
+from cbnet.network.linkstate.record_requests import RecordRequests
+from cbnet.network.linkstate.records import Key, RecordKind, Version, entry_of, key_of, version_of
+from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_FRAME_FILTERS
 from cbnet.network.protocol.frames import Change, Entry, Frame, Links, Summary, Want, Whole
 from cbnet.network.protocol.wire import WireError
 
-MOST_NODE_BYTES = 1 << 28
+MAX_NODE_BYTES = 1 << 28
 PART_BYTES = 1 << 18  # of filters in one frame
 _SMALL = 200  # bytes of filters that are passed on to who may have them: not many more than to ask
 
@@ -56,11 +56,11 @@ class _Parts:
 class Flooding:
     """The exchange of records with the neighbours."""
 
-    def __init__(self, local: Local, database: Database, links: OpenLinks) -> None:
-        self._local = local
+    def __init__(self, context: RouterContext, database: Database, links: LinkTable) -> None:
+        self._context = context
         self._database = database
         self._links = links
-        self._wanted = Wanted(local.settings.retry)
+        self._wanted = RecordRequests(context.settings.retry)
         self._parts: dict[int, _Parts] = {}  # of one predicate for each link
         self._told: set[int] = set()  # links over which something was told of what there is
         self._is_synchronised = False
@@ -71,8 +71,8 @@ class Flooding:
 
     def greet(self, link: int) -> None:
         """Tell a new neighbour what there is."""
-        for entries in _chunks(self._database.entries(), MOST_ENTRIES):
-            self._local.outbox.send(link, Summary(entries))
+        for entries in _chunks(self._database.entries(), MAX_ENTRIES):
+            self._context.outbox.send(link, Summary(entries))
 
     @property
     def is_synchronised(self) -> bool:
@@ -93,17 +93,17 @@ class Flooding:
         if not self._wanted:
             return
         asked: dict[int, list[Entry]] = {}
-        for link, key in self._wanted.due(self._local.now):
+        for link, key in self._wanted.due(self._context.now):
             asked.setdefault(link, []).append(entry_of(key, Version(0, 0)))
         for link, entries in asked.items():
-            for some in _chunks(iter(entries), MOST_ENTRIES):
-                self._local.outbox.send(link, Want(some))
+            for some in _chunks(iter(entries), MAX_ENTRIES):
+                self._context.outbox.send(link, Want(some))
 
     # --- own records
 
     def spread(self, frame: Links | Change) -> None:
         """Send an own record, which is installed, to all neighbours."""
-        self._local.outbox.send_all(self._links.routers(), frame)
+        self._context.outbox.send_all(self._links.routers(), frame)
 
     def advertise(self, key: Key, version: Version, but: int | None = None) -> None:
         """Tell the neighbours, but for one, that there is a record."""
@@ -116,7 +116,7 @@ class Flooding:
         self._told.add(link)
         for entry in frame.entries:
             key, version = key_of(entry), version_of(entry)
-            if key.owner == self._local.name:
+            if key.owner == self._context.name:
                 self.on_own(key, version)
             elif self._database.lacks(key, version):
                 self._wanted.heard(link, key, version)
@@ -125,16 +125,16 @@ class Flooding:
         """Send a neighbour the records that it asks for."""
         for key in map(key_of, frame.entries):
             for part in self._frames(key):
-                self._local.outbox.send(link, part)
+                self._context.outbox.send(link, part)
 
     def links(self, link: int, frame: Links) -> None:
         """Take the record of a router's links."""
-        key, version = Key(frame.owner, Kind.LINKS), version_of(frame)
-        if frame.owner == self._local.name:
+        key, version = Key(frame.owner, RecordKind.LINKS), version_of(frame)
+        if frame.owner == self._context.name:
             self.on_own(key, version)
             return
         frame = self._aged(frame)
-        now = self._local.now
+        now = self._context.now
         born, way = self._born(frame), frame.way
         outcome = self._database.install_links(frame.owner, version, born, frame.neighbours, now, way)
         if self._is_installed(outcome, key, version):
@@ -143,14 +143,14 @@ class Flooding:
     def change(self, link: int, frame: Change) -> None:
         """Take a change of a predicate; if what it changes is not here, ask for the whole."""
         key, version = key_of(frame), version_of(frame)
-        if frame.owner == self._local.name:
+        if frame.owner == self._context.name:
             self.on_own(key, version)
             return
         frame = self._aged(frame)
         added, removed = read_filters(frame.added), read_filters(frame.removed)
-        now, born = self._local.now, self._born(frame)
+        now, born = self._context.now, self._born(frame)
         outcome = self._database.install_change(frame.owner, version, born, added, removed, now, key.kind)
-        if outcome is Outcome.BASELESS:
+        if outcome is UpdateOutcome.BASELESS:
             self._wanted.heard(link, key, version)
         if self._is_installed(outcome, key, version):
             self._pass_on(frame, link)
@@ -160,16 +160,16 @@ class Flooding:
     def whole(self, link: int, frame: Whole) -> None:
         """Take a predicate, or a part of it; install it when its last part is here."""
         key, version = key_of(frame), version_of(frame)
-        if frame.owner == self._local.name:
+        if frame.owner == self._context.name:
             self.on_own(key, version)
             return
         frame = self._aged(frame)
         parts = self._collected(link, key, version, frame)
-        self._wanted.coming(key, version, self._local.now)
+        self._wanted.coming(key, version, self._context.now)
         if not frame.is_last:
             return
         del self._parts[link]
-        filters, now = read_filters(parts.filters), self._local.now
+        filters, now = read_filters(parts.filters), self._context.now
         outcome = self._database.install_whole(frame.owner, version, self._born(frame), filters, now, key.kind)
         if self._is_installed(outcome, key, version):
             if len(filters) == len(frame.filters) and parts.size <= _SMALL:
@@ -186,33 +186,33 @@ class Flooding:
             parts = self._parts[link] = _Parts(key, version)
         parts.filters.update(dict.fromkeys(frame.filters))
         parts.size += sum(map(len, frame.filters))
-        if len(parts.filters) > MOST_NODE_FILTERS or parts.size > MOST_NODE_BYTES:
+        if len(parts.filters) > MAX_NODE_FILTERS or parts.size > MAX_NODE_BYTES:
             raise WireError(f"the predicate of {frame.owner} is too large")
         return parts
 
-    def _is_installed(self, outcome: Outcome, key: Key, version: Version) -> bool:
-        self._local.counters[outcome.value] += 1
-        if outcome is Outcome.INSTALLED:
+    def _is_installed(self, outcome: UpdateOutcome, key: Key, version: Version) -> bool:
+        self._context.counters[outcome.value] += 1
+        if outcome is UpdateOutcome.INSTALLED:
             self._wanted.have(key, version)
-        return outcome is Outcome.INSTALLED
+        return outcome is UpdateOutcome.INSTALLED
 
     def _pass_on(self, frame: Frame, but: int | None) -> None:
-        self._local.outbox.send_all([link for link in self._links.routers() if link != but], frame)
+        self._context.outbox.send_all([link for link in self._links.routers() if link != but], frame)
 
     def _aged(self, frame: AnyRecord) -> AnyRecord:
         """Return a record as it is when it has come over a link: older by a thousandth of the time that one lives."""
-        return replace(frame, age=frame.age + max(1, round(self._local.settings.lifetime)))
+        return replace(frame, age=frame.age + max(1, round(self._context.settings.lifetime)))
 
     def _born(self, frame: Links | Whole | Change) -> float:
-        return self._local.now - frame.age / 1000
+        return self._context.now - frame.age / 1000
 
     def _frames(self, key: Key) -> Iterator[Links | Whole]:
         """Yield the frames of a record that is here."""
         version = self._database.version(key)
         if version is None:
             return
-        owner, age = key.owner, self._database.age(key, self._local.now)
-        if key.kind is Kind.LINKS:
+        owner, age = key.owner, self._database.age(key, self._context.now)
+        if key.kind is RecordKind.LINKS:
             neighbours = dict(self._database.neighbours(owner))
             yield Links(owner, version.life, version.sequence, age, neighbours, list(self._database.way(owner)))
             return
@@ -221,9 +221,9 @@ class Flooding:
             yield Whole(owner, version.life, version.sequence, age, part, number == len(parts), key.kind)
 
 
-def fits(filters: Written) -> bool:
+def fits(filters: EncodedFilters) -> bool:
     """Return whether filters have room in one frame."""
-    return len(filters) <= MOST_FILTERS and sum(map(len, filters)) <= PART_BYTES
+    return len(filters) <= MAX_FRAME_FILTERS and sum(map(len, filters)) <= PART_BYTES
 
 
 def _in_parts(filters: list[bytes]) -> Iterator[list[bytes]]:
@@ -231,7 +231,7 @@ def _in_parts(filters: list[bytes]) -> Iterator[list[bytes]]:
     part: list[bytes] = []
     size = 0
     for filter in filters:
-        if size + len(filter) > PART_BYTES or len(part) == MOST_FILTERS:
+        if size + len(filter) > PART_BYTES or len(part) == MAX_FRAME_FILTERS:
             yield part
             part, size = [], 0
         part.append(filter)

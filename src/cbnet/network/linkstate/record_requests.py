@@ -1,4 +1,4 @@
-"""Wanted: which records does this router lack, and whom does it ask for each?
+"""RecordRequests: which records does this router lack, and whom does it ask for each?
 
 Several neighbours may have told of the same record. One is asked; another only if that one goes away or
 does not answer in time. After some attempts it is given up: its owner renews it, or it is gone everywhere.
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cbnet.network.linkstate.records import Key, Version
-from cbnet.network.protocol.fields import MOST_ROUTERS
+from cbnet.network.protocol.fields import MAX_ROUTERS
 
 _ATTEMPTS = 8
-_MOST = 3 * MOST_ROUTERS  # as many as there are kinds of records
+_MOST = 3 * MAX_ROUTERS  # as many as there are kinds of records
 
 
 @dataclass
@@ -24,7 +24,7 @@ class _Want:
     attempts: int = 0
 
 
-class Wanted:
+class RecordRequests:
     """The records that others are known to have in a newer version."""
 
     def __init__(self, retry: float) -> None:

@@ -19,7 +19,7 @@ from cbnet.network.protocol.frames import Change, Entry, Links, Whole
 FIRST = 1  # the sequence number of a first version
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record is about."""
 
     LINKS = 0
@@ -27,7 +27,7 @@ class Kind(IntEnum):
     OFFERS = 2  # what its clients answer requests for
 
 
-FILTER_KINDS = (Kind.PREDICATE, Kind.OFFERS)  # those that hold filters: all is the same for both
+FILTER_KINDS = (RecordKind.PREDICATE, RecordKind.OFFERS)  # those that hold filters: all is the same for both
 
 
 class Version(NamedTuple):
@@ -41,7 +41,7 @@ class Key(NamedTuple):
     """What a record is about: of each key a router keeps the newest version."""
 
     owner: str
-    kind: Kind
+    kind: RecordKind
 
 
 @dataclass
@@ -59,7 +59,7 @@ def version_of(said: Links | Whole | Change | Entry) -> Version:
 
 def key_of(said: Whole | Change | Entry) -> Key:
     """Return what a record of filters, or an entry of a summary, is about."""
-    return Key(said.owner, Kind(said.kind))
+    return Key(said.owner, RecordKind(said.kind))
 
 
 def entry_of(key: Key, version: Version) -> Entry:

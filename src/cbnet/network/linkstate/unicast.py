@@ -1,4 +1,4 @@
-"""Addressed: how does a frame for one router get there? By the next hop toward it, at every router anew."""
+"""UnicastFrame: how does a frame for one router get there? By the next hop toward it, at every router anew."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
-from cbnet.network.link.links import OpenLinks
-from cbnet.network.linkstate.view import Views
-from cbnet.network.protocol.fields import MOST_HOPS
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.view import ViewHistory
+from cbnet.network.protocol.fields import MAX_HOPS
 from cbnet.network.protocol.frames import Ask, NoItem, Reply, Report, Request, Seen
 
-Addressed: TypeAlias = Seen | Ask | Report | Request | Reply | NoItem
+UnicastFrame: TypeAlias = Seen | Ask | Report | Request | Reply | NoItem
 
 
-class Unicast:
+class UnicastForwarder:
     """Sends frames toward single routers. They may be lost: who needs an answer asks again."""
 
-    def __init__(self, local: Local, views: Views, links: OpenLinks) -> None:
-        self._local = local
+    def __init__(self, context: RouterContext, views: ViewHistory, links: LinkTable) -> None:
+        self._context = context
         self._views = views
         self._links = links
 
-    def pass_on(self, frame: Addressed) -> None:
+    def pass_on(self, frame: UnicastFrame) -> None:
         """Send a frame that came and is for another router."""
-        if frame.hops >= MOST_HOPS:
-            self._local.drop(DropReason.TOO_MANY_HOPS)
+        if frame.hops >= MAX_HOPS:
+            self._context.drop(DropReason.TOO_MANY_HOPS)
         else:
             self.send(replace(frame, hops=frame.hops + 1))
 
@@ -36,13 +36,13 @@ class Unicast:
         return self._link(router) is not None
 
     def _link(self, router: str) -> int | None:
-        hop = self._views().next_hop(router)
+        hop = self._views.current().next_hop(router)
         return None if hop is None else self._links.to(hop)
 
-    def send(self, frame: Addressed) -> None:
+    def send(self, frame: UnicastFrame) -> None:
         """Send a frame toward the router that it is for."""
         link = self._link(frame.to)
         if link is None:
-            self._local.drop(DropReason.NO_ROUTE)
+            self._context.drop(DropReason.NO_ROUTE)
         else:
-            self._local.outbox.send(link, frame)
+            self._context.outbox.send(link, frame)

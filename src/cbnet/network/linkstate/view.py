@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from cbnet.language.predicate import Predicate
 from cbnet.network.announce.initial_predicates import Edges
-from cbnet.network.announce.initial_table import FirstTable, FirstTableRouter
+from cbnet.network.announce.initial_table import InitialTable, InitialTableRouter
 from cbnet.network.announce.live_interests import LiveInterests
 from cbnet.network.announce.node_predicates import NodePredicates
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.protocol.fields import MOST_WEIGHT
-from cbnet.network.protocol.header_codec import Headers, headers_of
+from cbnet.network.protocol.fields import MAX_WEIGHT
+from cbnet.network.protocol.header_codec import HeaderCodec, header_codec
 from cbnet.routing import Network, Router, Scheme, scheme
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import Graph, Tree, shortest_path_tree
@@ -44,10 +44,10 @@ class View:
         settings: Settings,
         edges: Edges,
         predicates: NodePredicates,
-        first: FirstTable | None = None,
+        first: InitialTable | None = None,
         counters: Counter[str] | None = None,
     ) -> None:
-        """Take the links, what nodes want, and a table to match by at first: see `first_table`."""
+        """Take the links, what nodes want, and a table to match by at first: see `open_initial_table`."""
         self.edges = edges
         self._settings = settings
         self._first = first
@@ -107,7 +107,7 @@ class View:
         """Return which nodes have only links that are as long as can be: a tree should not be rooted there."""
         is_leaving = np.ones(len(self), bool)
         for (u, v), weight in self.edges.items():
-            if weight < MOST_WEIGHT:
+            if weight < MAX_WEIGHT:
                 is_leaving[[self.ids[u], self.ids[v]]] = False
         return is_leaving
 
@@ -122,13 +122,13 @@ class View:
 
     def _made_router(self) -> Router:
         if self._first is not None and isinstance(self._scheme, MultiTree):
-            return FirstTableRouter(self._scheme, self.me, self._first, self.interests, self._counters)
+            return InitialTableRouter(self._scheme, self.me, self._first, self.interests, self._counters)
         return self._scheme.router(self.me)
 
     @cached_property
-    def headers(self) -> Headers:
+    def header_codec(self) -> HeaderCodec:
         """How the headers of the scheme travel."""
-        return headers_of(self._scheme, self.names, self.ids)
+        return header_codec(self._scheme, self.names, self.ids)
 
     @cached_property
     def _tree(self) -> Tree:
@@ -171,14 +171,14 @@ class _Earlier(NamedTuple):
     until: float
 
 
-class Views:
+class ViewHistory:
     """The view of a router, made anew when the topology has changed and somebody asks, and those before it."""
 
     def __init__(
         self,
         settings: Settings,
         database: Database,
-        first: FirstTable | None = None,
+        first: InitialTable | None = None,
         counters: Counter[str] | None = None,
     ) -> None:
         self._settings = settings
@@ -190,7 +190,7 @@ class Views:
         self._earlier: list[_Earlier] = []  # oldest first
         self.changes = 0
 
-    def __call__(self) -> View:
+    def current(self) -> View:
         """Return the present view."""
         if self._view is None or self._topology != self._database.topology:
             edges = reachable_edges(self._settings.name, self._database.neighbours)

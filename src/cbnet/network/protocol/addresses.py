@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cbnet.errors import InputError
 
-DEFAULT = "127.0.0.1:4001"
+DEFAULT_ADDRESS = "127.0.0.1:4001"
 _MOST_PORT = 65_535
 
 
@@ -32,10 +32,10 @@ class Address(NamedTuple):
             return False
 
 
-def address(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """Return the address that a text says."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MOST_PORT:
-        raise InputError(f"{text!r} is not an address", hint=f"write host:port, such as {DEFAULT}")
+        raise InputError(f"{text!r} is not an address", hint=f"write host:port, such as {DEFAULT_ADDRESS}")
     return Address(host, int(port))

@@ -17,7 +17,7 @@ from cbnet.network.protocol.fields import Attributes, Tags
 _set = object.__setattr__
 
 
-class Said(Protocol):
+class MessageFields(Protocol):
     """A frame, or a part of one, that holds a message."""
 
     @property
@@ -30,25 +30,25 @@ class Said(Protocol):
 class Content(Message):
     """The message of a frame; `members` is its JSON form, which tables match fastest, and mostly all that is needed."""
 
-    __slots__ = ("_said", "members")
-    _said: Said
+    __slots__ = ("_fields", "members")
+    _fields: MessageFields
     members: dict[str, object]
 
-    def __init__(self, frame: Said) -> None:
+    def __init__(self, frame: MessageFields) -> None:
         members: dict[str, object] = frame.attributes  # type: ignore[assignment]  # it is never changed
         if RESERVED_NAME in members:
             raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
         if frame.tags:
             members = {**members, RESERVED_NAME: frame.tags}
-        _set(self, "_said", frame)
+        _set(self, "_fields", frame)
         _set(self, "members", members)
 
     @property
     def attributes(self) -> Mapping[str, Value]:  # type: ignore[override]
         """The attributes of the message."""
-        return MappingProxyType(self._said.attributes)
+        return MappingProxyType(self._fields.attributes)
 
     @property
     def tags(self) -> frozenset[str]:  # type: ignore[override]
         """The tags of the message."""
-        return frozenset(self._said.tags)
+        return frozenset(self._fields.tags)

@@ -14,7 +14,7 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.network.protocol.fields import MOST_FILTER, Scalar
+from cbnet.network.protocol.fields import MAX_FILTER_BYTES, Scalar
 from cbnet.network.protocol.wire import WireError
 
 _OPS = tuple(Op)
@@ -22,7 +22,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[str | list[Scalar]])
 
 
-def plain_filter(filter: Filter) -> Filter:
+def canonical_filter(filter: Filter) -> Filter:
     """Return the one form of a filter: `x != true` as `x = false`, as tables have it."""
     if not any(_is_bool_ne(constraint) for constraint in filter.constraints):
         return filter
@@ -35,10 +35,12 @@ def plain_filter(filter: Filter) -> Filter:
 
 def filter_to_bytes(filter: Filter) -> bytes:
     """Return the bytes of a filter; an error if they are too many for a record."""
-    constraints = [_written(constraint) for constraint in sorted(plain_filter(filter).constraints)]
+    constraints = [_written(constraint) for constraint in sorted(canonical_filter(filter).constraints)]
     written = _encoder.encode([*constraints, *sorted(filter.tags)])
-    if len(written) > MOST_FILTER:
-        raise InputError(f"a filter of {len(written):,} bytes; at most {MOST_FILTER:,} are allowed", hint="shorten it")
+    if len(written) > MAX_FILTER_BYTES:
+        raise InputError(
+            f"a filter of {len(written):,} bytes; at most {MAX_FILTER_BYTES:,} are allowed", hint="shorten it"
+        )
     return written
 
 

@@ -23,18 +23,19 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from cbnet.network.protocol.fields import (
-    MOST_COUNTERS,
-    MOST_ENTRIES,
-    MOST_HOLDERS,
-    MOST_INT,
-    MOST_PEERS,
-    MOST_TOKEN,
-    MOST_TRIED,
+    MAX_COUNTERS,
+    MAX_ENTRIES,
+    MAX_HOLDERS,
+    MAX_INT,
+    MAX_PEERS,
+    MAX_TOKEN_LENGTH,
+    MAX_TRIED_ROUTERS,
     Attributes,
     Branch,
     Entry,
     FilterKind,
     Filters,
+    GatewayPath,
     Hop,
     Hops,
     Item,
@@ -54,7 +55,6 @@ from cbnet.network.protocol.fields import (
     Step,
     Steps,
     Tags,
-    Way,
     WireHeader,
 )
 
@@ -84,7 +84,7 @@ class Hello(_Frame, tag=1):
     network: NodeName
     life: Number  # of a router: another number each time that it starts
     scheme: Annotated[str, Meta(max_length=64)]
-    token: Annotated[str, Meta(max_length=MOST_TOKEN)] = ""  # of a client, which shows by it who it is
+    token: Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)] = ""  # of a client, which shows by it who it is
 
     def __repr__(self) -> str:
         said = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[:-1])
@@ -121,7 +121,7 @@ class Links(_Frame, tag=5):
     age: Number  # ms
     neighbours: Neighbours
     # Of a gateway: from the root of the tree between domains to itself; see `border_tree`.
-    way: Way = []  # noqa: RUF012  # a new one for each frame, as msgspec makes it
+    way: GatewayPath = []  # noqa: RUF012  # a new one for each frame, as msgspec makes it
 
 
 class Whole(_Frame, tag=6):
@@ -141,7 +141,7 @@ class Change(_Frame, tag=7):
 
     owner: NodeName
     life: Number
-    sequence: Annotated[int, Meta(ge=1, le=MOST_INT)]
+    sequence: Annotated[int, Meta(ge=1, le=MAX_INT)]
     age: Number
     added: Filters
     removed: Filters
@@ -152,13 +152,13 @@ class Change(_Frame, tag=7):
 class Summary(_Frame, tag=8):
     """Records that a router has."""
 
-    entries: Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
+    entries: Annotated[list[Entry], Meta(max_length=MAX_ENTRIES)]
 
 
 class Want(_Frame, tag=9):
     """Records that a router lacks; only the owner and the kind of each entry count."""
 
-    entries: Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
+    entries: Annotated[list[Entry], Meta(max_length=MAX_ENTRIES)]
 
 
 class Packet(_Frame, tag=10):
@@ -215,9 +215,9 @@ class Request(_Frame, tag=14):
     life: Number
     number: Number
     request: RequestBytes
-    tried: Annotated[list[NodeName], Meta(max_length=MOST_TRIED)]  # routers whose holders have not got it
-    asked: Annotated[int, Meta(ge=0, le=MOST_HOLDERS)]  # holders that have not got it
-    most: Annotated[int, Meta(ge=1, le=MOST_HOLDERS)]  # holders to be asked
+    tried: Annotated[list[NodeName], Meta(max_length=MAX_TRIED_ROUTERS)]  # routers whose holders have not got it
+    asked: Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]  # holders that have not got it
+    most: Annotated[int, Meta(ge=1, le=MAX_HOLDERS)]  # holders to be asked
     left: Number  # ms until nobody waits for a reply
     is_fresh: bool  # no cache may answer
     steps: Steps = None
@@ -238,7 +238,7 @@ class Reply(_Frame, tag=15):
     cache: Annotated[str, Meta(max_length=64)]  # the router whose cache it comes from; "" if from a holder
     age: Number  # ms in caches
     keep: Keep
-    asked: Annotated[int, Meta(ge=0, le=MOST_HOLDERS)]  # holders, for this request
+    asked: Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]  # holders, for this request
     steps: Steps = None
 
 
@@ -250,7 +250,7 @@ class NoItem(_Frame, tag=16):
     life: Number
     number: Number
     tried: Number  # routers that offer it
-    asked: Annotated[int, Meta(ge=0, le=MOST_HOLDERS)]  # holders
+    asked: Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]  # holders
     steps: Steps = None
 
 
@@ -326,7 +326,7 @@ class Pull(_Frame, tag=28):
     number: Number
     request: RequestBytes
     timeout: Seconds
-    max_holders: Annotated[int, Meta(ge=1, le=MOST_HOLDERS)]
+    max_holders: Annotated[int, Meta(ge=1, le=MAX_HOLDERS)]
     is_fresh: bool  # no cache may answer
     is_traced: bool
 
@@ -387,7 +387,7 @@ class Refused(_Frame, tag=35):
 class Deliver(_Frame, tag=36):
     """A message for some of the client's subscriptions."""
 
-    subscriptions: Annotated[list[Number], Meta(max_length=MOST_ENTRIES)]
+    subscriptions: Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
     source: NodeName
     life: Number
     number: Number
@@ -418,8 +418,8 @@ class Status(_Frame, tag=38):
     announced: Number  # filters of this router's own predicate
     subscriptions: Number
     clients: Number
-    peers: Annotated[list[Peer], Meta(max_length=MOST_PEERS)]
-    counters: Annotated[dict[str, Number], Meta(max_length=MOST_COUNTERS)]
+    peers: Annotated[list[Peer], Meta(max_length=MAX_PEERS)]
+    counters: Annotated[dict[str, Number], Meta(max_length=MAX_COUNTERS)]
     loaded: Number = 0  # filters of the predicate that the node began with
     offers: Number = 0  # of its clients
     cached: Number = 0  # bytes of replies in its cache

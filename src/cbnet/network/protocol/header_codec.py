@@ -1,4 +1,4 @@
-"""Headers: how does a scheme's header travel between routers that number the nodes each for itself?
+"""HeaderCodec: how does a scheme's header travel between routers that number the nodes each for itself?
 
 With names in the place of ids. A name that a router does not know, because a change has not reached it yet, cannot be
 routed to: what is left of the header may still be of use.
@@ -21,7 +21,7 @@ from cbnet.routing.scheme import Scheme
 from cbnet.routing.schemes.drp import Drp
 
 
-class Headers(ABC):
+class HeaderCodec(ABC):
     """The headers of one scheme on one graph."""
 
     def __init__(self, names: Sequence[str], ids: Mapping[str, int]) -> None:
@@ -44,13 +44,13 @@ class Headers(ABC):
         """Return a header that says the same to routers that see the network differently; `me` sends it."""
         return written
 
-    def common(self, written: WireHeader, others: Sequence[Headers]) -> WireHeader:  # noqa: ARG002
+    def common(self, written: WireHeader, others: Sequence[HeaderCodec]) -> WireHeader:  # noqa: ARG002
         """Return a header for a new message that others, of other views, can read too, if there is one."""
         return written
 
 
-class NodeHeaders(Headers):
-    """Headers that are a node."""
+class NodeHeaderCodec(HeaderCodec):
+    """HeaderCodec that are a node."""
 
     def write(self, header: Header) -> WireHeader:
         """Return the name of the node."""
@@ -67,8 +67,8 @@ class NodeHeaders(Headers):
         return source
 
 
-class DestinationHeaders(Headers):
-    """Headers that are sets of nodes."""
+class DestinationHeaderCodec(HeaderCodec):
+    """HeaderCodec that are sets of nodes."""
 
     def write(self, header: Header) -> WireHeader:
         """Return the names of the nodes."""
@@ -85,8 +85,8 @@ class DestinationHeaders(Headers):
         return (node,) if at_source or node in header else ()
 
 
-class TreeHeaders(Headers):
-    """Headers that are a tree and the last hop."""
+class TreeHeaderCodec(HeaderCodec):
+    """HeaderCodec that are a tree and the last hop."""
 
     def __init__(self, names: Sequence[str], ids: Mapping[str, int], roots: Sequence[int]) -> None:
         super().__init__(names, ids)
@@ -109,15 +109,15 @@ class TreeHeaders(Headers):
         """Return the same tree, with this router as the last hop."""
         return [written[0], me]
 
-    def common(self, written: WireHeader, others: Sequence[Headers]) -> WireHeader:
+    def common(self, written: WireHeader, others: Sequence[HeaderCodec]) -> WireHeader:
         """Return a tree whose root is one in all views: that may change with the topology."""
         roots = [written[0], *(self.names[root] for root in self._roots)]
         choices = ([root, written[1]] for root in roots)
         return next((each for each in choices if all(other.read(each) is not None for other in others)), written)
 
 
-def headers_of(scheme: Scheme, names: Sequence[str], ids: Mapping[str, int]) -> Headers:
+def header_codec(scheme: Scheme, names: Sequence[str], ids: Mapping[str, int]) -> HeaderCodec:
     """Return how the headers of a scheme travel."""
     if isinstance(scheme, MultiTree):
-        return TreeHeaders(names, ids, scheme.roots)
-    return DestinationHeaders(names, ids) if isinstance(scheme, Drp) else NodeHeaders(names, ids)
+        return TreeHeaderCodec(names, ids, scheme.roots)
+    return DestinationHeaderCodec(names, ids) if isinstance(scheme, Drp) else NodeHeaderCodec(names, ids)

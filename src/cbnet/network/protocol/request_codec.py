@@ -1,4 +1,4 @@
-"""Requested: how does a request travel? As the filter that its replies must match, in the one form that filters have.
+"""Requests: how does a request travel? As the filter that its replies must match, in the one form that filters have.
 
     symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `filters`
 
@@ -21,7 +21,7 @@ from cbnet.language.message import Message
 from cbnet.language.roles import filter_of, request_of
 from cbnet.language.syntax.parser import parse_filter
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MOST_REQUEST, MOST_TERMS, Attributes, Tags
+from cbnet.network.protocol.fields import MAX_REQUEST_BYTES, MAX_REQUEST_TERMS, Attributes, Tags
 from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes
 from cbnet.network.protocol.wire import WireError
 
@@ -31,7 +31,7 @@ _SHORT = 256  # bytes of those that are remembered
 _terms = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 
 
-class Requested(NamedTuple):
+class DecodedRequest(NamedTuple):
     """A request that was read."""
 
     filter: Filter  # what a reply must match
@@ -54,32 +54,32 @@ def request_to_bytes(request: Message) -> bytes:
     """Return the bytes of a request; an error if it is too long."""
     written = filter_to_bytes(filter_of(request))
     for what, count, limit in (
-        ("values and tags of a request", len(request.attributes) + len(request.tags), MOST_TERMS),
-        ("bytes of a request", len(written), MOST_REQUEST),
+        ("values and tags of a request", len(request.attributes) + len(request.tags), MAX_REQUEST_TERMS),
+        ("bytes of a request", len(written), MAX_REQUEST_BYTES),
     ):
         if count > limit:
             raise LimitError(what, count, limit)
     return written
 
 
-def request_from_bytes(written: bytes) -> Requested:
+def request_from_bytes(written: bytes) -> DecodedRequest:
     """Return the request that was written."""
     return _remembered(written) if len(written) <= _SHORT else _read(written)
 
 
-def _read(written: bytes) -> Requested:
+def _read(written: bytes) -> DecodedRequest:
     try:
         count = len(_terms(written))
     except msgspec.DecodeError as error:
         raise WireError(f"not a request: {error}") from None
-    if count > MOST_TERMS:
-        raise WireError(f"a request of {count:,} values and tags; at most {MOST_TERMS} are allowed")
+    if count > MAX_REQUEST_TERMS:
+        raise WireError(f"a request of {count:,} values and tags; at most {MAX_REQUEST_TERMS} are allowed")
     filter = filter_from_bytes(written)
     try:
         message = request_of(filter)
     except InputError as error:
         raise WireError(f"not a request: {error}") from None
-    return Requested(filter, Content(_Said(dict(message.attributes), sorted(message.tags))))
+    return DecodedRequest(filter, Content(_Said(dict(message.attributes), sorted(message.tags))))
 
 
 _remembered = lru_cache(_REMEMBERED)(_read)

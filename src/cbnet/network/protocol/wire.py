@@ -20,15 +20,15 @@ from struct import Struct
 import msgspec
 
 from cbnet.errors import CbnetError
-from cbnet.network.protocol.fields import MOST_REASON
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Frame, Hello, Packet, Reply
 
 MIN_VERSION, MAX_VERSION = 1, 1  # protocol versions that this implementation speaks
 LENGTH_BYTES = 4
-LONGEST_HELLO = 1 << 11
-LONGEST_FROM_CLIENT = 1 << 20
-LONGEST_FROM_ROUTER = 1 << 22
-LONGEST_PACKET = 5 << 19  # more than a client's message and a header can be
+MAX_HELLO_BYTES = 1 << 11
+MAX_CLIENT_FRAME_BYTES = 1 << 20
+MAX_ROUTER_FRAME_BYTES = 1 << 22
+MAX_PACKET_BYTES = 5 << 19  # more than a client's message and a header can be
 
 _NO_LENGTH = bytes(LENGTH_BYTES)
 _TLS = 0x1603  # the first bytes that are said by TLS
@@ -42,7 +42,7 @@ class WireError(CbnetError):
     """Something that came over a link is not of the protocol; the link must be closed, with this reason."""
 
     def __init__(self, reason: str) -> None:
-        self.reason = reason[:MOST_REASON]
+        self.reason = reason[:MAX_REASON_LENGTH]
         super().__init__(self.reason)
 
 
@@ -66,7 +66,7 @@ class FrameReader:
     def __init__(self) -> None:
         self._rest = bytearray()  # what came of a frame whose end has not come yet
         self._needed = 0  # bytes that must be there to go on
-        self._longest = LONGEST_HELLO
+        self._longest = MAX_HELLO_BYTES
         self._is_first = True
         self.skipped = 0  # packets that were too long
 
@@ -98,7 +98,7 @@ class FrameReader:
                 if self._is_first:
                     self._begin(frame)
                 start, body = end, end + LENGTH_BYTES
-                if length > LONGEST_PACKET - LENGTH_BYTES and isinstance(frame, Packet | Reply):
+                if length > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | Reply):
                     self.skipped += 1
                 else:
                     yield frame
@@ -111,4 +111,4 @@ class FrameReader:
         if not isinstance(frame, Hello):
             raise WireError(f"the first frame is a {type(frame).__name__}, not a Hello")
         self._is_first = False
-        self._longest = LONGEST_FROM_ROUTER if frame.role == "router" else LONGEST_FROM_CLIENT
+        self._longest = MAX_ROUTER_FRAME_BYTES if frame.role == "router" else MAX_CLIENT_FRAME_BYTES

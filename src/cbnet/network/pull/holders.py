@@ -17,17 +17,17 @@ from msgspec.structs import replace
 
 from cbnet.errors import InputError
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
-from cbnet.network.link.links import OpenLinks
+from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Answer, Asked, Item, Reply, Request
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
-from cbnet.network.pull.pull_trace import stepped
+from cbnet.network.pull.pull_trace import with_step
 
-MOST_ASKED: Final = 1_000  # requests that wait for the answer of one client
-MOST_ASKING: Final = 20_000  # of all
+MAX_HOLDER_REQUESTS: Final = 1_000  # requests that wait for the answer of one client
+MAX_OPEN_REQUESTS: Final = 20_000  # of all
 
 
 @dataclass
@@ -43,8 +43,8 @@ class _Asking:
 class Holders:
     """The requests that clients of this router are asked to answer."""
 
-    def __init__(self, local: Local, links: OpenLinks, offers: Subscriptions) -> None:
-        self._local = local
+    def __init__(self, context: RouterContext, links: LinkTable, offers: Subscriptions) -> None:
+        self._context = context
         self._links = links
         self._offers = offers
         self._asking: dict[int, _Asking] = {}
@@ -63,14 +63,14 @@ class Holders:
     def ask(self, request: Request) -> None:
         """Ask a client of this router."""
         if not self.has(request.request):
-            request = stepped(request, self._local.name, "no client here offers it any longer")
+            request = with_step(request, self._context.name, "no client here offers it any longer")
         self._ask_next(request, set())
 
     def answer(self, link: int, frame: Answer) -> None:
         """Take what a client says that it has."""
         asking = self._asking.get(frame.number)
         if asking is None or asking.link != link:
-            self._local.drop(DropReason.UNEXPECTED_ANSWER)
+            self._context.drop(DropReason.UNEXPECTED_ANSWER)
             return
         self._end(frame.number)
         if frame.item is None:
@@ -81,19 +81,19 @@ class Holders:
         except InputError as error:
             raise WireError(f"an answer: {error.summary}") from None
         if is_right:
-            self._local.counters[Event.REQUESTS_ANSWERED] += 1
+            self._context.counters[Event.REQUESTS_ANSWERED] += 1
             self.on_reply(self._reply(asking, frame.item))
         else:
-            self._local.drop(DropReason.REPLY_MISMATCH)
+            self._context.drop(DropReason.REPLY_MISMATCH)
             self._next(asking, "its reply does not match the request")
 
     def check(self) -> None:
         """Give up clients that do not answer in time."""
-        now = self._local.now
+        now = self._context.now
         for number, asking in list(self._asking.items()):
             if now >= asking.deadline and self._asking.pop(number, None) is not None:
                 self._busy[asking.link] -= 1
-                self._local.counters[Event.HOLDERS_TIMED_OUT] += 1
+                self._context.counters[Event.HOLDERS_TIMED_OUT] += 1
                 self._next(asking, "it has not answered in time")
 
     def closed(self, link: int) -> None:
@@ -105,36 +105,36 @@ class Holders:
     def _ask_next(self, request: Request, asked: set[int]) -> None:
         """Ask a client that was not asked; if there is none, or enough were, give the request back."""
         found = self._offers.matched(request_from_bytes(request.request).content)
-        able = [link for link in found if link not in asked and self._busy[link] < MOST_ASKED]
-        if not able or request.asked >= request.most or len(self._asking) >= MOST_ASKING:
+        able = [link for link in found if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
+        if not able or request.asked >= request.most or len(self._asking) >= MAX_OPEN_REQUESTS:
             self.on_none(request)
             return
         link = min(able, key=lambda link: (self._busy[link], link))
-        now = self._local.now
+        now = self._context.now
         self._numbers += 1
-        deadline = now + min(self._local.settings.answer, request.left / 1000)
+        deadline = now + min(self._context.settings.answer, request.left / 1000)
         self._asking[self._numbers] = _Asking(request, link, self._links.name(link), now, deadline, asked | {link})
         self._busy[link] += 1
-        self._local.outbox.send(link, Asked(self._numbers, found[link][0], request.request))
+        self._context.outbox.send(link, Asked(self._numbers, found[link][0], request.request))
 
     def _next(self, asking: _Asking, why_not: str) -> None:
         """Go on after a client that has not given the item."""
-        waited = round((self._local.now - asking.began) * 1000)
+        waited = round((self._context.now - asking.began) * 1000)
         request = asking.request
         tried = replace(request, asked=request.asked + 1, left=max(0, request.left - waited))
-        told = stepped(tried, self._local.name, f"{asking.client} was asked: {why_not}")
+        told = with_step(tried, self._context.name, f"{asking.client} was asked: {why_not}")
         if tried.left:
             self._ask_next(told, asking.asked)
         else:
-            self._local.drop(DropReason.REQUEST_EXPIRED)
+            self._context.drop(DropReason.REQUEST_EXPIRED)
 
     def _reply(self, asking: _Asking, item: Item) -> Reply:
         request = asking.request
         reply = Reply(
             request.source, 0, request.life, request.number, request.request, item.attributes, item.tags, item.payload,
-            self._local.name, "", 0, item.keep, request.asked + 1, request.steps,
+            self._context.name, "", 0, item.keep, request.asked + 1, request.steps,
         )  # fmt: skip
-        return stepped(reply, self._local.name, f"{asking.client} was asked: it has the item")
+        return with_step(reply, self._context.name, f"{asking.client} was asked: it has the item")
 
     def _end(self, number: int) -> _Asking:
         asking = self._asking.pop(number)

@@ -1,4 +1,4 @@
-"""Pulls: which way does a request take through this router, and its reply back? [2014 §2, §3]
+"""PullRouter: which way does a request take through this router, and its reply back? [2014 §2, §3]
 
     requester ─► router ─► … ─► router ─► holder      the request, toward the nearest router with an offer it matches
     requester ◄─ router ◄─ … ◄─ router ◄─ holder      the reply, by its locator
@@ -13,36 +13,36 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.unicast import Unicast
-from cbnet.network.linkstate.view import Views
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.linkstate.view import ViewHistory
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MOST_TRIED
+from cbnet.network.protocol.fields import MAX_TRIED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, Reply, Request
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
 from cbnet.network.pull.holders import Holders
-from cbnet.network.pull.pull_trace import CAME_BACK, stepped
+from cbnet.network.pull.pull_trace import CAME_BACK, with_step
 from cbnet.network.pull.reply_cache import ReplyCache
 from cbnet.network.pull.requesters import Requesters
 
 
-class Pulls:
+class PullRouter:
     """The way of requests and replies through one router."""
 
     def __init__(
         self,
-        local: Local,
+        context: RouterContext,
         database: Database,
-        views: Views,
-        unicast: Unicast,
+        views: ViewHistory,
+        unicast: UnicastForwarder,
         holders: Holders,
         requesters: Requesters,
         cache: ReplyCache,
     ) -> None:
-        self._local = local
+        self._context = context
         self._database = database
         self._views = views
         self._unicast = unicast
@@ -64,12 +64,12 @@ class Pulls:
         request_from_bytes(frame.request)  # what is none must not be passed on
         if self._is_answered(frame):
             return
-        if frame.to == self._local.name:
+        if frame.to == self._context.name:
             self._holders.ask(frame)
         elif self._unicast.has_way(frame.to):
-            self._unicast.pass_on(stepped(frame, self._local.name, f"passed on toward {frame.to}"))
+            self._unicast.pass_on(with_step(frame, self._context.name, f"passed on toward {frame.to}"))
         else:
-            lost = stepped(frame, self._local.name, f"no way to {frame.to} any more")
+            lost = with_step(frame, self._context.name, f"no way to {frame.to} any more")
             self._try_next(_with_tried(lost, frame.to))
 
     def reply(self, _: int, frame: Reply) -> None:
@@ -79,13 +79,13 @@ class Pulls:
         except InputError as error:
             raise WireError(f"a reply: {error.summary}") from None
         if is_right:
-            self._take_reply(stepped(frame, self._local.name, CAME_BACK))
+            self._take_reply(with_step(frame, self._context.name, CAME_BACK))
         else:
-            self._local.drop(DropReason.REPLY_MISMATCH)
+            self._context.drop(DropReason.REPLY_MISMATCH)
 
     def no_item(self, _: int, frame: NoItem) -> None:
         """Take from a neighbour that there is no reply."""
-        if frame.to == self._local.name:
+        if frame.to == self._context.name:
             self._requesters.no_item(frame)
         else:
             self._unicast.pass_on(frame)
@@ -97,49 +97,49 @@ class Pulls:
         kept = None if request.is_fresh else self._cache.get(request.request)
         if kept is None:
             return False
-        me = self._local.name
+        me = self._context.name
         reply = replace(
             kept, to=request.source, hops=0, life=request.life, number=request.number, cache=me, asked=request.asked,
             steps=request.steps,
         )  # fmt: skip
-        self._send_reply(stepped(reply, me, f"answered from its cache, {kept.age / 1000:.1f} s old"))
+        self._send_reply(with_step(reply, me, f"answered from its cache, {kept.age / 1000:.1f} s old"))
         return True
 
     def _try_another(self, request: Request) -> None:
         """Send a request on that no client here has answered."""
-        self._try_next(_with_tried(request, self._local.name))
+        self._try_next(_with_tried(request, self._context.name))
 
     def _try_next(self, request: Request) -> None:
         """Send a request to the nearest router that offers it and was not tried; if there is none, say so."""
-        me = self._local.name
+        me = self._context.name
         to = self._nearest(request)
         if to is None:
             self._give_up(request)
         elif to == me:
             self._holders.ask(replace(request, to=me))
         else:
-            on = stepped(replace(request, to=to, hops=0), me, f"sent toward {to}, the nearest that offers it")
+            on = with_step(replace(request, to=to, hops=0), me, f"sent toward {to}, the nearest that offers it")
             self._requesters.went(on)
             self._unicast.pass_on(on)
 
     def _nearest(self, request: Request) -> str | None:
-        if request.asked >= request.most or len(request.tried) >= MOST_TRIED:
+        if request.asked >= request.most or len(request.tried) >= MAX_TRIED_ROUTERS:
             return None
-        offers, me = self._database.offers, self._local.name
+        offers, me = self._database.offers, self._context.name
         content = request_from_bytes(request.request).content
         offering = {offers.slots.holder(slot) for slot in offers.matched(content)} - {me, *request.tried}
         able = [node for node in offering if self._unicast.has_way(node)]
         if me not in request.tried and self._holders.has(request.request):  # before all know of it, and no longer
             able.append(me)
-        return self._views().nearest(able)
+        return self._views.current().nearest(able)
 
     def _give_up(self, request: Request) -> None:
         """Tell who requested that there is no reply."""
         answer = NoItem(
             request.source, 0, request.life, request.number, len(request.tried), request.asked, request.steps
         )  # fmt: skip
-        answer = stepped(answer, self._local.name, _why_not(request))
-        if request.source == self._local.name:
+        answer = with_step(answer, self._context.name, _why_not(request))
+        if request.source == self._context.name:
             self._requesters.no_item(answer)
         else:
             self._unicast.pass_on(answer)
@@ -152,7 +152,7 @@ class Pulls:
         self._send_reply(reply)
 
     def _send_reply(self, reply: Reply) -> None:
-        if reply.to == self._local.name:
+        if reply.to == self._context.name:
             self._requesters.reply(reply)
         else:
             self._unicast.pass_on(reply)

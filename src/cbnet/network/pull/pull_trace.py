@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from cbnet.network.protocol.fields import MOST_STEPS
+from cbnet.network.protocol.fields import MAX_STEPS
 from cbnet.network.protocol.frames import NoItem, Reply, Request, Step
 
 Traced = TypeVar("Traced", Request, Reply, NoItem)
@@ -14,10 +14,10 @@ CAME_BACK = "the reply came"  # what a router does with a reply
 _LONGEST = 100  # characters
 
 
-def stepped(frame: Traced, router: str, what: str) -> Traced:
+def with_step(frame: Traced, router: str, what: str) -> Traced:
     """Return a frame with what a router did added to its steps, if it is traced."""
     before: list[Step] | None = frame.steps
-    if before is None or len(before) >= MOST_STEPS:
+    if before is None or len(before) >= MAX_STEPS:
         return frame
     said = what if len(what) <= _LONGEST else what[: _LONGEST - 1] + "…"
     return replace(frame, steps=before + [Step(router, said)])  # noqa: RUF005

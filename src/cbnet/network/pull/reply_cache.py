@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Reply
 
@@ -35,10 +35,10 @@ class _Kept(NamedTuple):
 class ReplyCache:
     """The replies that one router keeps."""
 
-    def __init__(self, local: Local) -> None:
-        self._local = local
-        self._most = local.settings.cache_bytes
-        self._longest = local.settings.cache_age
+    def __init__(self, context: RouterContext) -> None:
+        self._context = context
+        self._most = context.settings.cache_bytes
+        self._longest = context.settings.cache_age
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()  # by request; the one used last stands last
         self.size = 0  # bytes
 
@@ -50,27 +50,27 @@ class ReplyCache:
         if not self._most:
             return None
         kept = self._kept.get(request)
-        if kept is not None and kept.until <= self._local.clock.elapsed:
+        if kept is not None and kept.until <= self._context.clock.elapsed:
             self._forget(request)
-            self._local.counters[Event.CACHE_EXPIRED] += 1
+            self._context.counters[Event.CACHE_EXPIRED] += 1
             kept = None
         if kept is None:
-            self._local.counters[Event.CACHE_MISSES] += 1
+            self._context.counters[Event.CACHE_MISSES] += 1
             return None
-        self._local.counters[Event.CACHE_HITS] += 1
+        self._context.counters[Event.CACHE_HITS] += 1
         self._kept.move_to_end(request)
-        return replace(_decode(kept.written), age=round((self._local.clock.elapsed - kept.born) * 1000))
+        return replace(_decode(kept.written), age=round((self._context.clock.elapsed - kept.born) * 1000))
 
     def put(self, reply: Reply) -> None:
         """Keep a reply, if it may be kept, in the place of an older one to the same request."""
-        born = self._local.clock.elapsed - reply.age / 1000
+        born = self._context.clock.elapsed - reply.age / 1000
         present = self._kept.get(reply.request)
         if present is not None:
             if present.born > born:
                 return
             self._forget(reply.request)
         until = born + self._lasting(reply)
-        if not self._most or until <= self._local.clock.elapsed:
+        if not self._most or until <= self._context.clock.elapsed:
             return
         kept = _Kept(_encode(replace(reply, steps=None)), born, until)
         if _size(reply.request, kept) <= self._most:
@@ -78,7 +78,7 @@ class ReplyCache:
             self.size += _size(reply.request, kept)
             while self.size > self._most:
                 self._forget(next(iter(self._kept)))
-                self._local.counters[Event.CACHE_EVICTIONS] += 1
+                self._context.counters[Event.CACHE_EVICTIONS] += 1
 
     def _lasting(self, reply: Reply) -> float:
         return self._longest if reply.keep is None else min(self._longest, reply.keep / 1000)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from cbnet.errors import LimitError
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.fields import Steps
 from cbnet.network.protocol.frames import NoItem, NotReplied, Pull, Replied, Reply, Request
 
-MOST_OF_CLIENT: Final = 1_000  # requests of one client that wait for a reply
-MOST_WAITING: Final = 20_000  # of all
+MAX_CLIENT_REQUESTS: Final = 1_000  # requests of one client that wait for a reply
+MAX_ROUTER_REQUESTS: Final = 20_000  # of all
 
 
 @dataclass
@@ -31,8 +31,8 @@ class _Waiting:
 class Requesters:
     """The requests of this router's clients that wait for a reply."""
 
-    def __init__(self, local: Local) -> None:
-        self._local = local
+    def __init__(self, context: RouterContext) -> None:
+        self._context = context
         self._waiting: dict[int, _Waiting] = {}
         self._of: dict[int, int] = {}  # how many, by link
         self._numbers = 0
@@ -43,55 +43,55 @@ class Requesters:
     def begin(self, link: int, frame: Pull) -> Request:
         """Return the request of a client as it goes on its way; an `InputError` if too many wait already."""
         for what, count, limit in (
-            ("requests of a client at once", self._of.get(link, 0) + 1, MOST_OF_CLIENT),
-            ("requests at a router at once", len(self._waiting) + 1, MOST_WAITING),
+            ("requests of a client at once", self._of.get(link, 0) + 1, MAX_CLIENT_REQUESTS),
+            ("requests at a router at once", len(self._waiting) + 1, MAX_ROUTER_REQUESTS),
         ):
             if count > limit:
                 raise LimitError(what, count, limit)
         self._numbers += 1
-        deadline = self._local.now + frame.timeout
+        deadline = self._context.now + frame.timeout
         steps: Steps = [] if frame.is_traced else None
         self._waiting[self._numbers] = _Waiting(link, frame.number, frame.request, deadline, steps)
         self._of[link] = self._of.get(link, 0) + 1
-        self._local.counters[Event.REQUESTS] += 1
-        me, left = self._local.name, round(frame.timeout * 1000)
+        self._context.counters[Event.REQUESTS] += 1
+        me, left = self._context.name, round(frame.timeout * 1000)
         return Request(
-            me, 0, me, self._local.life, self._numbers, frame.request, [], 0, frame.max_holders, left, frame.is_fresh,
+            me, 0, me, self._context.life, self._numbers, frame.request, [], 0, frame.max_holders, left, frame.is_fresh,
             steps,
         )  # fmt: skip
 
     def went(self, request: Request) -> None:
         """Note which steps a request of a client here had made when it left this router: more may never be known."""
-        if request.source == self._local.name and request.number in self._waiting:
+        if request.source == self._context.name and request.number in self._waiting:
             self._waiting[request.number].steps = request.steps
 
     def reply(self, frame: Reply) -> None:
         """Give a reply to the client that waits for it."""
         waiting = self._waiting.get(frame.number)
-        if waiting is None or frame.life != self._local.life or frame.request != waiting.request:
-            self._local.drop(DropReason.UNEXPECTED_REPLY)
+        if waiting is None or frame.life != self._context.life or frame.request != waiting.request:
+            self._context.drop(DropReason.UNEXPECTED_REPLY)
             return
         self._end(frame.number)
-        self._local.counters[Event.REPLIES] += 1
+        self._context.counters[Event.REPLIES] += 1
         answer = Replied(
             waiting.number, frame.attributes, frame.tags, frame.payload, frame.holder, frame.cache, frame.age,
             frame.asked, frame.steps,
         )  # fmt: skip
-        self._local.outbox.send(waiting.link, answer)
+        self._context.outbox.send(waiting.link, answer)
 
     def no_item(self, frame: NoItem) -> None:
         """Tell a client that there is no reply."""
-        if frame.number not in self._waiting or frame.life != self._local.life:
-            self._local.drop(DropReason.UNEXPECTED_REPLY)
+        if frame.number not in self._waiting or frame.life != self._context.life:
+            self._context.drop(DropReason.UNEXPECTED_REPLY)
             return
-        self._local.counters[Event.REQUESTS_UNANSWERED] += 1
+        self._context.counters[Event.REQUESTS_UNANSWERED] += 1
         self._tell(frame.number, is_late=False, tried=frame.tried, asked=frame.asked, steps=frame.steps)
 
     def check(self) -> None:
         """Tell the clients whose time is up."""
-        now = self._local.now
+        now = self._context.now
         for number in [number for number, each in self._waiting.items() if now >= each.deadline]:
-            self._local.counters[Event.REQUESTS_TIMED_OUT] += 1
+            self._context.counters[Event.REQUESTS_TIMED_OUT] += 1
             self._tell(number, is_late=True, tried=0, asked=0, steps=self._waiting[number].steps)
 
     def closed(self, link: int) -> None:
@@ -102,7 +102,7 @@ class Requesters:
 
     def _tell(self, number: int, *, is_late: bool, tried: int, asked: int, steps: Steps) -> None:
         waiting = self._end(number)
-        self._local.outbox.send(waiting.link, NotReplied(waiting.number, is_late, tried, asked, steps))
+        self._context.outbox.send(waiting.link, NotReplied(waiting.number, is_late, tried, asked, steps))
 
     def _end(self, number: int) -> _Waiting:
         waiting = self._waiting.pop(number)

@@ -1,4 +1,4 @@
-"""Clients: what does a router answer to those who subscribe, publish and trace, offer and request?
+"""ClientHandler: what does a router answer to those who subscribe, publish and trace, offer and request?
 
 A mistake of a client, such as a predicate with a wrong sign, is answered with `Refused`, and the link goes on.
 """
@@ -16,16 +16,16 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
-from cbnet.network.link.links import OpenLinks
-from cbnet.network.linkstate.confirmations import TAKEN, Confirmations
-from cbnet.network.linkstate.flooding import MOST_NODE_BYTES, MOST_NODE_FILTERS
-from cbnet.network.linkstate.origin import Origin
-from cbnet.network.linkstate.records import Kind
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.confirmations import REGISTERED, Confirmations
+from cbnet.network.linkstate.flooding import MAX_NODE_BYTES, MAX_NODE_FILTERS
+from cbnet.network.linkstate.own_records import OwnRecords
+from cbnet.network.linkstate.records import RecordKind
 from cbnet.network.logs import log
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MOST_PREDICATE, MOST_REASON
+from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
     Frame,
@@ -43,13 +43,13 @@ from cbnet.network.protocol.frames import (
     tag_of,
 )
 from cbnet.network.protocol.request_codec import request_from_bytes
-from cbnet.network.pull.pull_router import Pulls
+from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.pull.requesters import Requesters
-from cbnet.network.security.rights import EVERYTHING, Denied, Rights
+from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
-LIMITS = Limits(length=MOST_PREDICATE, filters=1_000, constraints=10_000)  # of one predicate
-MOST_CONSTRAINTS = 256  # of one filter: a message has no more attributes
-MOST_SUBSCRIPTIONS = 100_000  # of one client; as many offers
+PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
+MAX_FILTER_CONSTRAINTS = 256  # of one filter: a message has no more attributes
+MAX_CLIENT_SUBSCRIPTIONS = 100_000  # of one client; as many offers
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
     Publish: Denial.PUBLISH,
@@ -59,23 +59,23 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
 }
 
 
-class Clients:
+class ClientHandler:
     """The clients of one router."""
 
     def __init__(
         self,
-        local: Local,
-        links: OpenLinks,
+        context: RouterContext,
+        links: LinkTable,
         subscriptions: Subscriptions,
         offers: Subscriptions,
-        origin: Origin,
+        origin: OwnRecords,
         confirmations: Confirmations,
         forwarder: Forwarder,
         traces: Traces,
         requesters: Requesters,
-        pulls: Pulls,
+        pulls: PullRouter,
     ) -> None:
-        self._local = local
+        self._context = context
         self._links = links
         self._subscriptions = subscriptions
         self._offers = offers
@@ -97,33 +97,33 @@ class Clients:
             self._subscriptions.listen(link, frame.id)
         else:
             self._subscriptions.set(link, frame.id, predicate)
-        self._answer(link, frame, Kind.PREDICATE)
+        self._answer(link, frame, RecordKind.PREDICATE)
 
     def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
         """Remove a subscription."""
         if self._subscriptions.remove(link, frame.id):
-            self._confirmations.forget(link, Kind.PREDICATE, frame.id)
-            self._local.outbox.send(link, Unsubscribed(frame.id))
+            self._confirmations.forget(link, RecordKind.PREDICATE, frame.id)
+            self._context.outbox.send(link, Unsubscribed(frame.id))
         else:
             self._refuse(link, frame, frame.id, InputError(f"there is no subscription {frame.id}"))
 
     def offer(self, link: int, frame: Offer) -> None:
         """Take an offer; if it is to be waited for, answer later."""
         try:
-            predicate = parse(frame.predicate, LIMITS)
+            predicate = parse(frame.predicate, PREDICATE_LIMITS)
             self._check_room(link, frame.id, predicate, self._offers, "offers")
             self._rights(link).check_offer(predicate)
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
             return
         self._offers.set(link, frame.id, predicate)
-        self._answer(link, frame, Kind.OFFERS)
+        self._answer(link, frame, RecordKind.OFFERS)
 
     def withdraw(self, link: int, frame: Withdraw) -> None:
         """Remove an offer."""
         if self._offers.remove(link, frame.id):
-            self._confirmations.forget(link, Kind.OFFERS, frame.id)
-            self._local.outbox.send(link, Withdrawn(frame.id))
+            self._confirmations.forget(link, RecordKind.OFFERS, frame.id)
+            self._context.outbox.send(link, Withdrawn(frame.id))
         else:
             self._refuse(link, frame, frame.id, InputError(f"there is no offer {frame.id}"))
 
@@ -145,14 +145,14 @@ class Clients:
         """Send a message on its way."""
         try:
             rights = self._rights(link)
-            if rights is not EVERYTHING:
+            if rights is not ALL_RIGHTS:
                 rights.check_publish(Content(frame))
             self._forwarder.publish(frame)
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
             return
         if frame.wants_answer:
-            self._local.outbox.send(link, Published(frame.number))
+            self._context.outbox.send(link, Published(frame.number))
 
     def trace(self, link: int, frame: Trace) -> None:
         """Send a message on its way and tell the client what becomes of it."""
@@ -170,17 +170,17 @@ class Clients:
         self._traces.forget(link)
         self._requesters.closed(link)
 
-    def _answer(self, link: int, frame: Subscribe | Offer, kind: Kind) -> None:
+    def _answer(self, link: int, frame: Subscribe | Offer, kind: RecordKind) -> None:
         """Answer that a subscription or an offer is taken: now, or when all have it."""
         self._confirmations.forget(link, kind, frame.id)
         if frame.wait:
             self._confirmations.wait(link, frame.id, self._origin.awaited(kind), frame.wait)
         else:
-            self._local.outbox.send(link, TAKEN[kind](frame.id, False, 1, []))
+            self._context.outbox.send(link, REGISTERED[kind](frame.id, False, 1, []))
 
     def _rights(self, link: int) -> Rights:
         known = self._links.get(link)
-        return EVERYTHING if known is None else known.rights
+        return ALL_RIGHTS if known is None else known.rights
 
     def _check_trace(self, rights: Rights, frame: Trace) -> None:
         content = Content(frame)  # refuses what is no message, before anything is begun
@@ -192,7 +192,7 @@ class Clients:
             self._rights(link).check_subscribe(self._loaded())
             predicate = Predicate()  # it is here already
         else:
-            predicate = parse(frame.predicate, LIMITS)
+            predicate = parse(frame.predicate, PREDICATE_LIMITS)
         self._check_room(link, frame.id, predicate, self._subscriptions, "subscriptions")
         self._rights(link).check_subscribe(predicate)
         return predicate
@@ -203,10 +203,10 @@ class Clients:
         longest = max((len(filter.constraints) for filter in predicate.filters), default=0)
         size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # refuses what is too long by itself
         for what, count, limit in (
-            ("constraints of a filter", longest, MOST_CONSTRAINTS),
-            (f"{what_all} of a client", registered.count(link) + 1, MOST_SUBSCRIPTIONS),
-            ("filters at a router", registered.announced.distinct + len(predicate), MOST_NODE_FILTERS),
-            ("bytes of filters at a router", registered.size + size, MOST_NODE_BYTES),
+            ("constraints of a filter", longest, MAX_FILTER_CONSTRAINTS),
+            (f"{what_all} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
+            ("filters at a router", registered.announcement.distinct + len(predicate), MAX_NODE_FILTERS),
+            ("bytes of filters at a router", registered.size + size, MAX_NODE_BYTES),
         ):
             if count > limit:
                 raise LimitError(what, count, limit)
@@ -215,18 +215,18 @@ class Clients:
         predicate = self._subscriptions.loaded
         if predicate is None:
             hint = "ask for one of a network that `cbnet up --fib` started"
-            raise InputError(f"no predicate was loaded at {self._local.name}", hint=hint)
+            raise InputError(f"no predicate was loaded at {self._context.name}", hint=hint)
         return predicate
 
     def _refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
-        self._local.counters[Event.REFUSED] += 1
+        self._context.counters[Event.REFUSED] += 1
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
-        self._local.outbox.send(link, Refused(tag_of(type(frame)), number, error.summary[:MOST_REASON]))
+        self._context.outbox.send(link, Refused(tag_of(type(frame)), number, error.summary[:MAX_REASON_LENGTH]))
 
     def _denied(self, link: int, what: Denial, error: Denied) -> None:
         """Count what a client may not do; of very many, log the first, the tenth, the hundredth …"""
-        self._local.counters[what.key] += 1
+        self._context.counters[what.key] += 1
         known = self._links.get(link)
         if known is not None:
             known.denied += 1

@@ -23,18 +23,18 @@ from typing import Protocol
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.network.link.actions import Action
-from cbnet.network.linkstate.flooding import MOST_NODE_BYTES, MOST_NODE_FILTERS
+from cbnet.network.linkstate.flooding import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.logs import log
+from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Deliver
-from cbnet.network.protocol.names import check_name
-from cbnet.network.router.gateway_tree import Place, place
+from cbnet.network.router.gateway_tree import TreePosition, tree_position
 from cbnet.network.router.router import Router
 from cbnet.routing.domains.summary import summary
 
 _LOOKED_AT = 50_000  # filters in a second, which take a quarter of a processor
-MOST_TOLD = MOST_NODE_FILTERS // 4  # filters of one side
-MOST_TOLD_BYTES = MOST_NODE_BYTES // 4
+MAX_SUMMARY_FILTERS = MAX_NODE_FILTERS // 4  # filters of one side
+MAX_SUMMARY_BYTES = MAX_NODE_BYTES // 4
 
 
 class Side(Protocol):
@@ -61,7 +61,7 @@ class Gateway:
         if len(sides) < 2:
             raise InputError(f"the gateway {name} is in one domain alone", hint="name at least two")
         self.name = name
-        self.place = Place((name,), frozenset())
+        self.place = TreePosition((name,), frozenset())
         self._sides = sides
         self._is_leaving = False
         self._summary = summary(outside)
@@ -70,13 +70,13 @@ class Gateway:
         self._wanted = [Predicate()] * len(sides)
         self._told: dict[tuple[int, int], Predicate] = {}  # on which side, of which side
         for number, side in enumerate(sides):
-            side.router.border.on_message = self._crossing(number)
+            side.router.gateway_port.on_message = self._crossing(number)
 
     def tick(self) -> None:
         """Take the present place in the tree, and tell each domain what is wanted in the others."""
-        borders = [side.router.border for side in self._sides]
-        heard = place(self.name, [border.ways() for border in borders])
-        self.place = Place((), self.place.active) if self._is_leaving else heard
+        borders = [side.router.gateway_port for side in self._sides]
+        heard = tree_position(self.name, [border.ways() for border in borders])
+        self.place = TreePosition((), self.place.active) if self._is_leaving else heard
         for number, border in enumerate(borders):
             border.tell(self.place.way)
             if self._is_due(number):
@@ -86,19 +86,22 @@ class Gateway:
     def _is_due(self, number: int) -> bool:
         """Return whether something else may be wanted on a side, and it is time to look."""
         side = self._sides[number]
-        return side.now >= self._due[number] and side.router.border.state() != self._seen[number]
+        return side.now >= self._due[number] and side.router.gateway_port.state() != self._seen[number]
 
     def _look(self, number: int) -> None:
         side = self._sides[number]
-        self._seen[number] = side.router.border.state()
-        wanted = side.router.border.wanted()
+        self._seen[number] = side.router.gateway_port.state()
+        wanted = side.router.gateway_port.wanted()
         self._wanted[number] = self._told_of(number, wanted)
         self._due[number] = side.now + len(wanted) / _LOOKED_AT
 
     def _told_of(self, number: int, wanted: Predicate) -> Predicate:
         """Return the summary of what is wanted on a side; if that is too large for a record, everything."""
         told = self._summary(wanted)
-        if len(told) <= MOST_TOLD and sum(len(filter_to_bytes(filter)) for filter in told) <= MOST_TOLD_BYTES:
+        if (
+            len(told) <= MAX_SUMMARY_FILTERS
+            and sum(len(filter_to_bytes(filter)) for filter in told) <= MAX_SUMMARY_BYTES
+        ):
             return told
         log(logging.WARNING, "too much", network=self._sides[number].router.settings.network, filters=len(told))
         return summary("all")(wanted)
@@ -115,7 +118,7 @@ class Gateway:
             wanted = self._wanted[of] if {on, of} <= active else Predicate()
             if on != of and self._told.get((on, of), Predicate()) != wanted:
                 self._told[on, of] = wanted
-                side.router.border.want(of, wanted)
+                side.router.gateway_port.want(of, wanted)
 
     def _crossing(self, number: int) -> Callable[[Deliver], None]:
         """Return what takes a message from one side to those that want it."""

@@ -1,4 +1,4 @@
-"""Border tree: which gateways pass messages on, so that domains hang together and nothing goes round in circles?
+"""GatewayPort tree: which gateways pass messages on, so that domains hang together and nothing goes round in circles?
 
 Gateways join domains as bridges join the segments of a local network, and agree on a tree as bridges do, with
 two differences: what they tell is a record of their domain and lives as long as they can be reached in it, and it
@@ -18,34 +18,34 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from cbnet.network.protocol.fields import MOST_GATEWAYS
-from cbnet.network.router.border import Way
+from cbnet.network.protocol.fields import MAX_GATEWAYS
+from cbnet.network.router.gateway_port import GatewayPath
 
 
-class Place(NamedTuple):
+class TreePosition(NamedTuple):
     """Where a gateway stands in the tree."""
 
-    way: Way
+    way: GatewayPath
     active: frozenset[int]  # sides
 
 
-def place(me: str, heard: Sequence[Collection[Way]]) -> Place:
+def tree_position(me: str, heard: Sequence[Collection[GatewayPath]]) -> TreePosition:
     """Return the place of a gateway in the tree, by the ways that it hears on each of its sides."""
     others = [[way for way in ways if me not in way] for ways in heard]  # else it hangs on this one
     offers = [
         (_rank(way), side)
         for side, ways in enumerate(others)
         for way in ways
-        if way[0] < me and len(way) < MOST_GATEWAYS
+        if way[0] < me and len(way) < MAX_GATEWAYS
     ]
-    own: Way = (me,)
+    own: GatewayPath = (me,)
     to_root: set[int] = set()
     if offers:
         (_, _, way), side = min(offers)
         own, to_root = (*way, me), {side}
     leads = {side for side, ways in enumerate(others) if all(_rank(own) < _rank(way) for way in ways)}
-    return Place(own, frozenset(to_root | leads))
+    return TreePosition(own, frozenset(to_root | leads))
 
 
-def _rank(way: Way) -> tuple[str, int, Way]:
+def _rank(way: GatewayPath) -> tuple[str, int, GatewayPath]:
     return way[0], len(way), way

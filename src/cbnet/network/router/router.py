@@ -20,38 +20,38 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.announcement import Announced
-from cbnet.network.announce.initial_predicates import Loaded
+from cbnet.network.announce.announcement import Announcement
+from cbnet.network.announce.initial_predicates import InitialPredicates
 from cbnet.network.announce.node_predicates import read_filters
 from cbnet.network.announce.subscriptions import LOADED, Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.forwarding.trace_steps import Hops
+from cbnet.network.forwarding.trace_steps import TraceReporter
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.actions import Action
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.link.links import Link, OpenLinks
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.confirmations import Confirmations
 from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.departure import Departure
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.leaving import Leaving
-from cbnet.network.linkstate.origin import Origin
-from cbnet.network.linkstate.records import Kind
-from cbnet.network.linkstate.unicast import Unicast
-from cbnet.network.linkstate.view import View, Views
+from cbnet.network.linkstate.own_records import OwnRecords
+from cbnet.network.linkstate.records import RecordKind
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.linkstate.view import View, ViewHistory
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.fields import MOST_REASON
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.wire import WireError
 from cbnet.network.pull.holders import Holders
-from cbnet.network.pull.pull_router import Pulls
+from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.pull.reply_cache import ReplyCache
 from cbnet.network.pull.requesters import Requesters
-from cbnet.network.router.border import Border
-from cbnet.network.router.clients import Clients
-from cbnet.network.router.initial_state import NOTHING, Beginning
-from cbnet.network.router.status import status_of
-from cbnet.network.security.access import ANYBODY, Access
+from cbnet.network.router.clients import ClientHandler
+from cbnet.network.router.gateway_port import GatewayPort
+from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
+from cbnet.network.router.status import router_status
+from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
 
@@ -60,43 +60,43 @@ class Router:
     """One router of a network."""
 
     def __init__(
-        self, settings: Settings, life: int, access: Access = ANYBODY, beginning: Beginning = NOTHING
+        self, settings: Settings, life: int, access: Access = OPEN_ACCESS, beginning: InitialState = EMPTY_STATE
     ) -> None:  # fmt: skip
         """Take a number, below 2**63, that no earlier life of this router had: a random one; and who may link.
 
         beginning: what a network that was made from data begins with.
         """
-        self._local = local = Local(settings, life)
-        self.links = OpenLinks(local, self._forget, access)
+        self._context = context = RouterContext(settings, life)
+        self.links = LinkTable(context, self._forget, access)
         self.database = Database(settings.lifetime, beginning.loaded_by(settings.name, life))
-        self._views = Views(settings, self.database, beginning.first, local.counters)
-        self._unicast = Unicast(local, self._views, self.links)
-        self._flooding = Flooding(local, self.database, self.links)
-        self.announced = Announced(is_limited=settings.is_limited)
-        self.subscriptions = Subscriptions(self.announced)
-        self.offers = Subscriptions(Announced(is_limited=settings.is_limited))
-        announced = {Kind.PREDICATE: self.announced, Kind.OFFERS: self.offers.announced}
-        self._origin = Origin(local, self.database, self.links, announced, self._flooding)
-        self._confirmations = Confirmations(local, self.database, self._views, self._unicast)
-        self._leaving = Leaving(self.links, self._origin, self._confirmations)
-        self._traces = Traces(local)
-        hops = Hops(settings.name, self.database.predicates, self.subscriptions, self.links)
+        self._views = ViewHistory(settings, self.database, beginning.first, context.counters)
+        self._unicast = UnicastForwarder(context, self._views, self.links)
+        self._flooding = Flooding(context, self.database, self.links)
+        self.announcement = Announcement(is_limited=settings.is_limited)
+        self.subscriptions = Subscriptions(self.announcement)
+        self.offers = Subscriptions(Announcement(is_limited=settings.is_limited))
+        announced = {RecordKind.PREDICATE: self.announcement, RecordKind.OFFERS: self.offers.announcement}
+        self._origin = OwnRecords(context, self.database, self.links, announced, self._flooding)
+        self._confirmations = Confirmations(context, self.database, self._views, self._unicast)
+        self._leaving = Departure(self.links, self._origin, self._confirmations)
+        self._traces = Traces(context)
+        hops = TraceReporter(settings.name, self.database.predicates, self.subscriptions, self.links)
         self._forwarder = Forwarder(
-            local, self._views, self.links, self.subscriptions, self._unicast, hops, self._traces
+            context, self._views, self.links, self.subscriptions, self._unicast, hops, self._traces
         )
-        self.cache = ReplyCache(local)
-        self._requesters = Requesters(local)
-        self._holders = Holders(local, self.links, self.offers)
-        self._pulls = Pulls(
-            local, self.database, self._views, self._unicast, self._holders, self._requesters, self.cache
+        self.cache = ReplyCache(context)
+        self._requesters = Requesters(context)
+        self._holders = Holders(context, self.links, self.offers)
+        self._pulls = PullRouter(
+            context, self.database, self._views, self._unicast, self._holders, self._requesters, self.cache
         )  # fmt: skip
-        self._clients = Clients(
-            local, self.links, self.subscriptions, self.offers, self._origin, self._confirmations, self._forwarder,
+        self._clients = ClientHandler(
+            context, self.links, self.subscriptions, self.offers, self._origin, self._confirmations, self._forwarder,
             self._traces, self._requesters, self._pulls,
         )  # fmt: skip
         if beginning.loaded is not None:
             self._load(beginning.loaded)
-        self.border = Border(local, self._views, self.database, self.subscriptions)
+        self.gateway_port = GatewayPort(context, self._views, self.database, self.subscriptions)
         self._flooding.on_own = self._origin.met
         self._flooding.on_change = self._confirmations.installed
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the other side
@@ -129,34 +129,34 @@ class Router:
             },
         }
 
-    def _load(self, loaded: Loaded) -> None:
+    def _load(self, loaded: InitialPredicates) -> None:
         """Begin with the predicate of this node, which the others have already."""
-        own = read_filters(loaded.written[self._local.name])
+        own = read_filters(loaded.written[self._context.name])
         if own:
             self.subscriptions.set(LOADED, 0, Predicate(own.values()))
-        self.announced.others_have(own.values())
+        self.announcement.others_have(own.values())
         self._origin.loaded()
 
     @property
     def settings(self) -> Settings:
         """What this router was told."""
-        return self._local.settings
+        return self._context.settings
 
     @property
     def counters(self) -> Counter[str]:
         """What has happened, and how often."""
-        return self._local.counters
+        return self._context.counters
 
     @property
     def view(self) -> View:
         """The network as this router sees it now."""
-        return self._views()
+        return self._views.current()
 
     @property
     def is_overlapping(self) -> bool:
         """Whether the topology has just changed, so that messages also take the ways of before."""
-        self._views()
-        return bool(self._views.earlier(self._local.now))
+        self._views.current()
+        return bool(self._views.earlier(self._context.now))
 
     @property
     def view_changes(self) -> int:
@@ -169,7 +169,7 @@ class Router:
         return self._flooding.is_synchronised
 
     @property
-    def is_known_to_leave(self) -> bool:
+    def is_departure_known(self) -> bool:
         """Whether all routers that can be reached know that this one leaves."""
         return self._leaving.is_known
 
@@ -177,7 +177,7 @@ class Router:
 
     def opened(self, link: int, now: float, names: frozenset[str] | None = None) -> list[Action]:
         """Begin to speak over a new connection; names: those in the certificate of the other side, None without TLS."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         self.links.open(link, names)
         return self._done()
 
@@ -187,10 +187,10 @@ class Router:
 
     def received_all(self, link: int, all: Iterable[frames.Frame], now: float) -> list[Action]:
         """Do what some frames ask for, one after the other."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         known = self.links.get(link)
         if known is not None:  # else it was closed, and this was still on its way
-            known.heard = self._local.now
+            known.heard = self._context.now
             handlers = self._handlers["" if known.hello is None else known.hello.role]
             try:
                 for frame in all:
@@ -206,34 +206,34 @@ class Router:
 
     def held(self, link: int, now: float) -> None:
         """Take note that nothing is read from a link at the moment."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         known = self.links.get(link)
         if known is not None:
-            known.heard = self._local.now
+            known.heard = self._context.now
 
     def failed(self, link: int, reason: str, now: float) -> list[Action]:
         """Close a link whose bytes are no frames."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         self._shut(link, reason)
         return self._done()
 
     def closed(self, link: int, now: float) -> list[Action]:
         """Forget a connection that is gone."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         self.links.drop(link)
         return self._done()
 
     def leave(self, now: float) -> list[Action]:
         """Tell the others that messages should take other ways; all goes on as before."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         self._leaving.leave()
         return self._done()
 
     def tick(self, now: float) -> list[Action]:
         """Do what is due."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         self.links.watch()
-        self._local.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._local.now))
+        self._context.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._context.now))
         self._traces.check()
         self._holders.check()
         self._requesters.check()
@@ -243,9 +243,9 @@ class Router:
 
     def enter(self, frame: frames.Deliver, now: float) -> list[Action]:
         """Take a message of another domain, which the gateway that this router belongs to has got there."""
-        self._local.clock.tell(now)
+        self._context.clock.tell(now)
         self._forwarder.enter(frame)
-        return self.border.kept(self._finish())
+        return self.gateway_port.kept(self._finish())
 
     # --- inside
 
@@ -258,9 +258,9 @@ class Router:
         elif link.hello is None:
             raise WireError(f"a {type(frame).__name__} before the Hello")
         elif isinstance(frame, frames.Ping):
-            self._local.outbox.send(link.id, frames.Pong(frame.number))
+            self._context.outbox.send(link.id, frames.Pong(frame.number))
         elif isinstance(frame, frames.Close):
-            self.links.shut(link.id, f"you have closed it: {frame.reason}"[:MOST_REASON])
+            self.links.shut(link.id, f"you have closed it: {frame.reason}"[:MAX_REASON_LENGTH])
         elif not isinstance(frame, frames.Pong):
             raise WireError(f"a {link.hello.role} may not send a {type(frame).__name__}")
 
@@ -268,7 +268,7 @@ class Router:
         self._forwarder.packet(self.links.name(link), frame)
 
     def _addressed(self, _: int, frame: frames.Seen | frames.Ask | frames.Report) -> None:
-        if frame.to != self._local.name:
+        if frame.to != self._context.name:
             self._unicast.pass_on(frame)
         elif isinstance(frame, frames.Seen):
             self._confirmations.seen(frame)
@@ -285,10 +285,12 @@ class Router:
     def _status(self, link: int, frame: frames.AskStatus) -> None:
         known = self.links.get(link)
         if known is not None:
-            self._local.outbox.send(link, status_of(self, self._local, frame.number, is_whole=known.rights.watch))
+            self._context.outbox.send(
+                link, router_status(self, self._context, frame.number, is_whole=known.rights.watch)
+            )
 
     def _shut(self, link: int, reason: str) -> None:
-        self._local.counters[Event.LINKS_FAILED] += 1
+        self._context.counters[Event.LINKS_FAILED] += 1
         self.links.shut(link, reason)
 
     def _forget(self, link: int) -> None:
@@ -298,7 +300,7 @@ class Router:
 
     def _done(self) -> list[Action]:
         """Return all that is to be done, but what goes to other domains."""
-        return self.border.passed_on(self._finish())
+        return self.gateway_port.passed_on(self._finish())
 
     def _finish(self) -> list[Action]:
         """Make the records that are due, and return all that is to be done."""
@@ -306,4 +308,4 @@ class Router:
         self._leaving.check()
         self._flooding.ask()
         self._confirmations.check()
-        return self._local.outbox.take()
+        return self._context.outbox.take()

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.files import check_keys
+from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
-from cbnet.network.protocol.names import check_name
-from cbnet.network.security.rights import EVERYTHING, RIGHTS, Denied, Rights, rights_of
-from cbnet.network.security.tokens import checked_hash, is_token_of, name_in
+from cbnet.network.security.rights import ALL_RIGHTS, RIGHTS, Denied, Rights, read_rights
+from cbnet.network.security.tokens import parse_token_hash, token_matches, token_owner
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Account:
     token: str | None = None  # its hash; None: the client shows a certificate
 
 
-class Admitted(NamedTuple):
+class AdmittedPeer(NamedTuple):
     """Who is at the other end of a link."""
 
     name: str
@@ -44,13 +44,13 @@ class Access:
     routers: frozenset[str] | None = None  # None: any
     has_certificates: bool = False  # whether routers must show their names in certificates
 
-    def admitted(self, hello: Hello, names: frozenset[str] | None) -> Admitted:
+    def admitted(self, hello: Hello, names: frozenset[str] | None) -> AdmittedPeer:
         """Return who has said Hello, with the names in its certificate; `Denied` says why it is not let in."""
         if hello.role == "router":
             self._check_router(hello.name, names)
-            return Admitted(hello.name, EVERYTHING)
+            return AdmittedPeer(hello.name, ALL_RIGHTS)
         if self.clients is None:
-            return Admitted(hello.name, EVERYTHING)
+            return AdmittedPeer(hello.name, ALL_RIGHTS)
         if hello.token:
             return self._by_token(self.clients, hello.token)
         return self._by_certificate(self.clients, hello.name, names)
@@ -68,19 +68,19 @@ class Access:
                 hint=f"make one with DNS:{name} among its names",
             )
 
-    def _by_token(self, clients: Mapping[str, Account], token: str) -> Admitted:
-        name = name_in(token)
+    def _by_token(self, clients: Mapping[str, Account], token: str) -> AdmittedPeer:
+        name = token_owner(token)
         account = clients.get(name)
-        if not is_token_of(token, None if account is None else account.token) or account is None:
+        if not token_matches(token, None if account is None else account.token) or account is None:
             raise Denied("unknown token", hint="ask who runs the router for a new one")
-        return Admitted(name, account.rights)
+        return AdmittedPeer(name, account.rights)
 
-    def _by_certificate(self, clients: Mapping[str, Account], name: str, names: frozenset[str] | None) -> Admitted:
+    def _by_certificate(self, clients: Mapping[str, Account], name: str, names: frozenset[str] | None) -> AdmittedPeer:
         by_certificate = {known for known, account in clients.items() if account.token is None}
         shown = by_certificate.intersection(names or ())
         if name in shown or len(shown) == 1:
             true_name = name if name in shown else min(shown)
-            return Admitted(true_name, clients[true_name].rights)
+            return AdmittedPeer(true_name, clients[true_name].rights)
         if shown:
             raise Denied(f"the certificate is for {_listed(shown)}", hint="say which of them connects: name=...")
         if names and by_certificate:
@@ -91,10 +91,10 @@ class Access:
         raise Denied("a token is needed", hint="say it with --token, CBNET_TOKEN or token=...")
 
 
-ANYBODY: Final = Access()
+OPEN_ACCESS: Final = Access()
 
 
-def accounts(said: Mapping[str, Any]) -> dict[str, Account]:
+def read_accounts(said: Mapping[str, Any]) -> dict[str, Account]:
     """Return the clients that the tables of a file tell of."""
     found: dict[str, Account] = {}
     for name, table in said.items():
@@ -103,8 +103,8 @@ def accounts(said: Mapping[str, Any]) -> dict[str, Account]:
         if not isinstance(table, dict):
             raise InputError(f"clients.{name} must be a table", hint=f"begin it with a line {where}")
         check_keys(table, ("token", *RIGHTS), f" in {where}")
-        rights = rights_of({key: value for key, value in table.items() if key != "token"}, where)
-        found[name] = Account(rights, checked_hash(table["token"], where) if "token" in table else None)
+        rights = read_rights({key: value for key, value in table.items() if key != "token"}, where)
+        found[name] = Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
     return found
 
 

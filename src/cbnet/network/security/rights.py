@@ -109,7 +109,7 @@ class Rights:
 
 
 RIGHTS: Final = tuple(field.name for field in fields(Rights))
-EVERYTHING: Final = Rights()
+ALL_RIGHTS: Final = Rights()
 _PREDICATES: Final = ("publish", "subscribe", "offer", "request")
 _OTHERS: Final[Mapping[str, bool | int]] = {
     "watch": False,
@@ -128,7 +128,7 @@ def text_length(message: Message) -> int:
     return length
 
 
-def rights_of(said: Mapping[str, Any], where: str) -> Rights:
+def read_rights(said: Mapping[str, Any], where: str) -> Rights:
     """Return the rights that a table of a file gives; what it does not name, it does not give."""
     check_keys(said, RIGHTS, f" in {where}")
     found: dict[str, Any] = {}

@@ -27,7 +27,7 @@ from cbnet.network.errors import NotTrusted
 from cbnet.network.protocol.addresses import Address
 
 Protocol = TypeVar("Protocol", bound=asyncio.Protocol)
-HANDSHAKE: Final = 3.0  # seconds until both sides must know who is there
+HANDSHAKE_TIMEOUT: Final = 3.0  # seconds until both sides must know who is there
 
 _NO_CERTIFICATE: Final = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 
@@ -60,7 +60,7 @@ class _Handshake(ssl.SSLObject):
             raise
         except ssl.SSLError as error:
             context = self.context
-            assert isinstance(context, Context)
+            assert isinstance(context, TlsContext)
             context.failed(error)
             if not isinstance(error, ssl.SSLCertVerificationError) and error.reason != _NO_CERTIFICATE:
                 raise
@@ -68,7 +68,7 @@ class _Handshake(ssl.SSLObject):
             raise ssl.SSLWantReadError from None  # the loop sends the alert now
 
 
-class Context(ssl.SSLContext):
+class TlsContext(ssl.SSLContext):
     """The settings of many connections."""
 
     sslobject_class = _Handshake
@@ -79,10 +79,10 @@ class Context(ssl.SSLContext):
         """Take note of a handshake that failed."""
         self.failure = error
         if self.on_failure is not None:
-            self.on_failure(explained(error))
+            self.on_failure(tls_error_text(error))
 
 
-def server_context(tls: Tls, *, needs_certificate: bool) -> Context:
+def server_context(tls: Tls, *, needs_certificate: bool) -> TlsContext:
     """Return the settings for connections that are accepted; needs_certificate: the other side must show one."""
     if tls.certificate is None:
         raise InputError("no certificate is named", hint="name its file, and that of its key")
@@ -91,15 +91,15 @@ def server_context(tls: Tls, *, needs_certificate: bool) -> Context:
     return context
 
 
-def client_context(tls: Tls, *, checks_host: bool = True) -> Context:
+def client_context(tls: Tls, *, checks_host: bool = True) -> TlsContext:
     """Return the settings for connections that are dialled; checks_host: the certificate must be for the host."""
     context = _context(ssl.PROTOCOL_TLS_CLIENT, tls)
     context.check_hostname = checks_host
     return context
 
 
-def _context(protocol: int, tls: Tls) -> Context:
-    context = Context(protocol)
+def _context(protocol: int, tls: Tls) -> TlsContext:
+    context = TlsContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         if tls.authority is None:
@@ -142,7 +142,7 @@ def _no_password() -> str:
 # --- connections
 
 
-async def dialled(make: Callable[[], Protocol], where: Address, context: Context | None) -> Protocol:
+async def dial(make: Callable[[], Protocol], where: Address, context: TlsContext | None) -> Protocol:
     """Return an end of a connection to an address; `NotTrusted` if one side does not trust the other."""
     loop = asyncio.get_running_loop()
     if context is None:
@@ -150,17 +150,18 @@ async def dialled(make: Callable[[], Protocol], where: Address, context: Context
     context.failure = None
     try:
         made = await loop.create_connection(
-            make, where.host, where.port, ssl=context, server_hostname=where.host, ssl_handshake_timeout=HANDSHAKE
+            make, where.host, where.port, ssl=context,
+            server_hostname=where.host, ssl_handshake_timeout=HANDSHAKE_TIMEOUT,
         )  # fmt: skip
     except OSError as error:
         failure = context.failure or error
         if isinstance(failure, ssl.SSLError):
-            raise NotTrusted(explained(failure, str(where))) from None
+            raise NotTrusted(tls_error_text(failure, str(where))) from None
         raise
     return made[1]
 
 
-def names_of(transport: asyncio.BaseTransport) -> frozenset[str] | None:
+def certificate_names(transport: asyncio.BaseTransport) -> frozenset[str] | None:
     """Return the names in the certificate of the other side, none if it showed none; None: this is not TLS."""
     if transport.get_extra_info("ssl_object") is None:
         return None
@@ -199,7 +200,7 @@ _SAID: Final = {
 }
 
 
-def explained(error: ssl.SSLError | Exception, other: str = "the other side") -> str:
+def tls_error_text(error: ssl.SSLError | Exception, other: str = "the other side") -> str:
     """Return in one line why a connection was refused, and what to do."""
     said = None
     if isinstance(error, ssl.SSLCertVerificationError):

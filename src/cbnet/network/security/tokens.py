@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.files import read_text
-from cbnet.network.protocol.fields import MOST_TOKEN
-from cbnet.network.protocol.names import check_name
+from cbnet.network.protocol.fields import MAX_TOKEN_LENGTH, check_name
 
 VARIABLE = "CBNET_TOKEN"
 _BYTES = 32
@@ -41,19 +40,19 @@ def new_token(name: str) -> NewToken:
     return NewToken(token, _hash(token, secrets.token_hex(_SALT)))
 
 
-def name_in(token: str) -> str:
+def token_owner(token: str) -> str:
     """Return the name of the client whose token it is, or says to be."""
     return token.rpartition(".")[0]
 
 
-def is_token_of(token: str, hash: str | None) -> bool:
+def token_matches(token: str, hash: str | None) -> bool:
     """Return whether a token has a hash; it takes as long if there is none."""
     expected = hash or _hash("", "")
     shown = _hash(token, expected.split(":")[1])
     return hmac.compare_digest(shown.encode(), expected.encode()) and hash is not None
 
 
-def checked_hash(said: object, where: str) -> str:
+def parse_token_hash(said: object, where: str) -> str:
     """Return a hash as it stands in a file, or say that it is none."""
     if isinstance(said, str):
         kind, _, rest = said.partition(":")
@@ -66,22 +65,22 @@ def checked_hash(said: object, where: str) -> str:
     )
 
 
-def checked_token(token: str) -> str:
+def parse_token(token: str) -> str:
     """Return a token, or say that it is none; it is never quoted."""
     name, dot, secret = token.strip().rpartition(".")
-    if not dot or not name or not secret or len(token) > MOST_TOKEN or not token.strip().isprintable():
+    if not dot or not name or not secret or len(token) > MAX_TOKEN_LENGTH or not token.strip().isprintable():
         raise InputError("this is not a token", hint="a token is one line, such as `cbnet token NAME` prints")
     return token.strip()
 
 
-def found_token(said: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
+def resolve_token(said: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the token that is said, as text or as @FILE, or else that of the environment."""
     text = said or environment.get(VARIABLE)
     if not text:
         return None
     if not text.startswith("@"):
-        return checked_token(text)
-    return checked_token(read_text(Path(text[1:])))
+        return parse_token(text)
+    return parse_token(read_text(Path(text[1:])))
 
 
 def _hash(token: str, salt: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cbnet.errors import InputError
 from cbnet.files import read_toml, toml, toml_key
-from cbnet.network.protocol.addresses import Address, address
+from cbnet.network.protocol.addresses import Address, parse_address
 
 NAME = "running.toml"
 
@@ -47,7 +47,7 @@ class NetworkAddresses:
         routers = said.get("routers")
         if not isinstance(routers, dict) or not isinstance(said.get("network"), str):
             raise InputError("this is not what `cbnet up` writes", file=str(path))
-        return cls(said["network"], {name: address(str(where)) for name, where in routers.items()})
+        return cls(said["network"], {name: parse_address(str(where)) for name, where in routers.items()})
 
     def select(self, router: str | None) -> dict[str, Address]:
         """Return where one router is, or all are."""

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from cbnet.errors import InputError
 from cbnet.files import check_keys, read_toml, toml, toml_key
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.addresses import DEFAULT, Address, address
-from cbnet.network.security import trust as security
-from cbnet.network.security.trust import Security, security_of
+from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
+from cbnet.network.security import policy as security
+from cbnet.network.security.policy import SecurityPolicy, read_policy
 from cbnet.network.service import process_settings
 from cbnet.network.service.process_settings import ProcessSettings, process_settings_from
 
@@ -61,7 +61,7 @@ class Configuration:
     settings: Settings
     listen: Address
     neighbours: dict[str, Address]
-    security: Security
+    security: SecurityPolicy
     process: ProcessSettings
     values: dict[str, Value]
 
@@ -106,15 +106,15 @@ def configuration_of(table: Mapping[str, Any], file: Path) -> Configuration:
 def _configured(values: dict[str, Value]) -> Configuration:
     if values["name"].value is MISSING:
         raise InputError("the router has no name", hint="write name = ... in the file, or --name")
-    listen, neighbours = address(values["listen"].value), _neighbours(values["neighbours"])
-    protected = security_of({key: values[key].value for key in security.TYPES}, listen, neighbours)
+    listen, neighbours = parse_address(values["listen"].value), _neighbours(values["neighbours"])
+    protected = read_policy({key: values[key].value for key in security.TYPES}, listen, neighbours)
     operated = process_settings_from({key: values[key].value for key in process_settings.TYPES})
     return Configuration(_settings(values), listen, neighbours, protected, operated, values)
 
 
 def _default(key: str) -> Any:
     if key == "listen":
-        return DEFAULT
+        return DEFAULT_ADDRESS
     for others in (security.DEFAULTS, process_settings.DEFAULTS):
         if key in others:
             return others[key]
@@ -201,7 +201,7 @@ def _typed(key: str, value: Any, where: str) -> Any:
 
 def _typed_in(key: str, value: Any, where: str) -> Any:
     if key == "neighbours":
-        return str(address(value)) if isinstance(value, str) else _typed("listen", value, where)
+        return str(parse_address(value)) if isinstance(value, str) else _typed("listen", value, where)
     try:
         return int(value) if type(value) in (int, str) else _typed("trees", value, where)
     except ValueError:
@@ -216,4 +216,4 @@ def _settings(values: Mapping[str, Value]) -> Settings:
 
 
 def _neighbours(said: Value) -> dict[str, Address]:
-    return {name: address(where) for name, where in said.value.items()}
+    return {name: parse_address(where) for name, where in said.value.items()}

@@ -32,12 +32,12 @@ from typing import Any
 import msgspec
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.network.announce.initial_predicates import Loaded, load
-from cbnet.network.announce.initial_table import FirstTable
-from cbnet.network.announce.slot_table import live_table
+from cbnet.network.announce.initial_predicates import InitialPredicates, read_initial_predicates
+from cbnet.network.announce.initial_table import InitialTable
+from cbnet.network.announce.slots import live_table
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.addresses import address
-from cbnet.network.router.initial_state import Beginning, first_table
+from cbnet.network.protocol.addresses import parse_address
+from cbnet.network.router.initial_state import InitialState, open_initial_table
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import new_loop, run
 
@@ -57,7 +57,7 @@ class Launcher:
 
     def __init__(self) -> None:
         self._pids: dict[int, str] = {}
-        self._loaded: Loaded | None = None
+        self._loaded: InitialPredicates | None = None
         self._gate: tuple[int, int] | None = None  # routers wait at the first end for the other to close
         self._lifeline, self._own_end = os.pipe()  # routers wait at the first end for the other to close
         self._woken, self._waking = os.pipe()
@@ -116,7 +116,7 @@ class Launcher:
     def _load(self, command: dict[str, Any]) -> None:
         edges = {(min(a, b), max(a, b)): length for a, b, length in command["edges"]}
         try:
-            self._loaded = load(Path(command["load"]), command["nodes"], command["lives"], edges)
+            self._loaded = read_initial_predicates(Path(command["load"]), command["nodes"], command["lives"], edges)
         except CbnetError as error:
             tell({"failed": "", "why": str(error)})
 
@@ -157,16 +157,16 @@ class Launcher:
                 self._pids = {pid: name for pid, name in self._pids.items() if not os.waitpid(pid, os.WNOHANG)[0]}
 
 
-def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: Loaded | None) -> int:
+def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: InitialPredicates | None) -> int:
     """Run a router in this process; return its exit code."""
-    neighbours = {name: address(where) for name, where in command["neighbours"].items()}
+    neighbours = {name: parse_address(where) for name, where in command["neighbours"].items()}
 
     def started(_: object) -> None:
         tell({"listening": settings.name, "pid": os.getpid()})
 
     try:
-        beginning = Beginning(loaded, _first_table(settings, command, loaded), command.get("life"))
-        listen = address(command["listen"])
+        beginning = InitialState(loaded, _first_table(settings, command, loaded), command.get("life"))
+        listen = parse_address(command["listen"])
         run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, beginning=beginning))
     except CbnetError as error:
         tell({"failed": settings.name, "why": str(error)})
@@ -174,12 +174,12 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, l
     return 0
 
 
-def _first_table(settings: Settings, command: dict[str, Any], loaded: Loaded | None) -> FirstTable | None:
+def _first_table(settings: Settings, command: dict[str, Any], loaded: InitialPredicates | None) -> InitialTable | None:
     """Return the table that a router begins with; if it cannot, say why."""
     if "table" not in command or loaded is None:
         return None
     try:
-        return first_table(Path(command["table"]), settings, loaded)
+        return open_initial_table(Path(command["table"]), settings, loaded)
     except InputError as error:
         tell({"remark": f"router {settings.name}: {error}"})
         return None

@@ -115,7 +115,7 @@ class RouterCollector(Collector):
         router = self._router
         filters = GaugeMetricFamily("cbnet_filters", "Filters in a table.", labels=["table"])
         filters.add_metric(["records"], router.database.predicates.count)
-        filters.add_metric(["announced"], len(router.announced))
+        filters.add_metric(["announced"], len(router.announcement))
         filters.add_metric(["offers"], router.database.offers.count)
         yield filters
         yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",

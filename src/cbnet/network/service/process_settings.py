@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.addresses import Address, address
+from cbnet.network.protocol.addresses import Address, parse_address
 
 FORMS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -49,7 +49,7 @@ QUIET: Final = ProcessSettings()
 
 def process_settings_from(said: Mapping[str, Any]) -> ProcessSettings:
     """Return what the values of all keys say."""
-    where = address(said["http"]) if said["http"] else None
+    where = parse_address(said["http"]) if said["http"] else None
     if where is not None and not where.is_loopback and said["http_insecure"] != HTTP_INSECURE:
         raise InputError(
             f"http: {where} can be reached from other machines, and whoever reaches it may read",

@@ -16,8 +16,8 @@ from typing import Any
 
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.router.initial_state import NOTHING, Beginning
-from cbnet.network.security.trust import OPEN, Security
+from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
+from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.process_settings import QUIET, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
 
@@ -29,8 +29,8 @@ async def serve(
     *,
     on_start: Callable[[Address], None] = lambda _: None,
     lifeline: int | None = None,
-    security: Security = OPEN,
-    beginning: Beginning = NOTHING,
+    security: SecurityPolicy = OPEN_POLICY,
+    beginning: InitialState = EMPTY_STATE,
     process: ProcessSettings = QUIET,
 ) -> None:
     """Run a router until SIGTERM or SIGINT comes.

@@ -20,7 +20,7 @@ from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Frame
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
-from cbnet.network.router.initial_state import NOTHING, Beginning
+from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.router import Router
 
 TICK = 0.25  # seconds between two ticks of a router or client
@@ -69,7 +69,7 @@ class _Cable:
 class Host:
     """A place where a router runs, or not."""
 
-    def __init__(self, memory: MemoryNetwork, settings: Settings, beginning: Beginning) -> None:
+    def __init__(self, memory: MemoryNetwork, settings: Settings, beginning: InitialState) -> None:
         self._memory = memory
         self.settings = settings
         self.beginning = beginning
@@ -166,7 +166,7 @@ class MemoryNetwork:
 
     # --- routers and cables
 
-    def add(self, settings: Settings, beginning: Beginning = NOTHING) -> Router:
+    def add(self, settings: Settings, beginning: InitialState = EMPTY_STATE) -> Router:
         """Add a router and start it; beginning: what it begins with, each time that it starts."""
         if settings.name in self.hosts:
             raise InputError(f"there is a router {settings.name!r} already")

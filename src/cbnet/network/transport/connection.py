@@ -30,7 +30,7 @@ from cbnet.network.protocol.frames import (
     Seen,
 )
 from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_onto
-from cbnet.network.security.tls import names_of
+from cbnet.network.security.tls import certificate_names
 from cbnet.network.transport.send_queue import SendQueue
 
 _LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report, Request, Reply, NoItem})
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
-        self.names = names_of(transport)
+        self.names = certificate_names(transport)
         self._transport.set_write_buffer_limits(_HIGH, _LOW)
         self._owner.opened(self)
 

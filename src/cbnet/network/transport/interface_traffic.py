@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cbnet.network.link.links import Link
 from cbnet.network.link.traffic import LinkTraffic
-from cbnet.network.protocol.fields import MOST_NEIGHBOURS
+from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 
 OTHERS = "others"  # neighbours beyond the first so many names
 
@@ -43,7 +43,7 @@ class InterfaceTraffic:
 
 def _add(sums: dict[Interface, LinkTraffic], link: Link) -> LinkTraffic:
     interface = _interface(link)
-    if interface not in sums and len(sums) > MOST_NEIGHBOURS:
+    if interface not in sums and len(sums) > MAX_NEIGHBOURS:
         interface = Interface(interface.role, OTHERS)
     return _sum(sums.setdefault(interface, LinkTraffic()), link.traffic)
 

@@ -29,14 +29,14 @@ from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
 from cbnet.network.link.traffic import LinkTraffic
-from cbnet.network.linkstate.flooding import MOST_NODE_BYTES
+from cbnet.network.linkstate.flooding import MAX_NODE_BYTES
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
-from cbnet.network.router.initial_state import NOTHING, Beginning
+from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.router import Router
-from cbnet.network.security.tls import HANDSHAKE, client_context, dialled, explained, server_context
-from cbnet.network.security.trust import OPEN, Security
+from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
@@ -51,7 +51,7 @@ PRESSURE = 1 << 20  # bytes that wait for a neighbour before clients must wait
 MOST_STRANGERS = 1_000  # connections over which nothing has come yet
 MOST_WAITING = 1 << 24  # bytes of messages that wait for one neighbour or client
 MOST_ANSWERS = 2 * MOST_WAITING  # bytes of all that waits for one client
-MOST_RECORDS = MOST_NODE_BYTES + (1 << 26)  # bytes of all that waits for one neighbour: more than one predicate
+MOST_RECORDS = MAX_NODE_BYTES + (1 << 26)  # bytes of all that waits for one neighbour: more than one predicate
 
 
 class _Stall(NamedTuple):
@@ -69,8 +69,8 @@ class TcpRouter:
         settings: Settings,
         listen: Address,
         neighbours: Mapping[str, Address],
-        security: Security = OPEN,
-        beginning: Beginning = NOTHING,
+        security: SecurityPolicy = OPEN_POLICY,
+        beginning: InitialState = EMPTY_STATE,
     ) -> None:
         """Take where to listen, 0 for any port that is free, and where the neighbours are that are to be dialled."""
         life = secrets.randbits(62) if beginning.life is None else beginning.life
@@ -126,8 +126,8 @@ class TcpRouter:
         if self._server is not None:
             self._server.close()
         self.perform(self.router.leave(began))
-        await self._until(lambda: self.router.is_known_to_leave, end)
-        is_known = self.router.is_known_to_leave
+        await self._until(lambda: self.router.is_departure_known, end)
+        is_known = self.router.is_departure_known
         if self.router.links.routers():
             await asyncio.sleep(max(0.0, min(self.router.settings.overlap, end - self.now)))
         await self._part([each for each, link in self._links.items() if not link.is_router], end)
@@ -296,7 +296,7 @@ class TcpRouter:
             return {}
         context = server_context(self._security.tls, needs_certificate=self._security.needs_client_certificates)
         context.on_failure = self._not_trusted
-        return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE}
+        return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_TIMEOUT}
 
     def _not_trusted(self, why: str) -> None:
         self.router.counters[Denial.TLS.key] += 1
@@ -382,11 +382,11 @@ class TcpRouter:
                 continue
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    connection = await dialled(self._connection, where, context)
+                    connection = await dial(self._connection, where, context)
                 began = self._now
                 await connection.ended
                 if isinstance(connection.error, SSLError):
-                    self._not_trusted(f"to {name}: {explained(connection.error, str(where))}")
+                    self._not_trusted(f"to {name}: {tls_error_text(connection.error, str(where))}")
                 if self._now - began > _PATIENCE:
                     backoff.reset()
             except NotTrusted as error:

@@ -5,7 +5,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.matching import Table
-from cbnet.network.announce.initial_predicates import load
+from cbnet.network.announce.initial_predicates import read_initial_predicates
 from cbnet.network.service.network_file import read_folder
 from cbnet.pipeline.schemas import FIB, PREDICATES
 from cbnet.pipeline.tables.compiled_tables import compile_tables
@@ -44,7 +44,7 @@ def test_a_generated_graph_is_named_with_its_seed(frame, tmp_path):
     assert [*again.edges()] == [*graph.edges()]
     plan = read_folder(tmp_path)  # as `cbnet up --fib` reads it
     assert (len(plan.graph), plan.settings["scheme"], plan.settings["roots"]) == (12, "multitree", ("3",))
-    assert load(plan.data.predicates, [str(name) for name in graph.names], {}, {}).count == len(ROWS)
+    assert read_initial_predicates(plan.data.predicates, [str(name) for name in graph.names], {}, {}).count == len(ROWS)
 
 
 def test_a_network_needs_a_tree(frame, tmp_path):

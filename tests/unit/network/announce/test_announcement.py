@@ -2,11 +2,11 @@
 
 from cbnet import Predicate, covers, parse_filter
 from cbnet.network.announce import announcement as module
-from cbnet.network.announce.announcement import Announced
+from cbnet.network.announce.announcement import Announcement
 
 
 def announced(*texts):
-    new = Announced()
+    new = Announcement()
     for text in texts:
         new.add(parse_filter(text))
     return new
@@ -85,7 +85,7 @@ def test_true_covers_all():
 
 
 def test_without_the_limit_every_filter_is_announced():
-    known = Announced(is_limited=False)
+    known = Announcement(is_limited=False)
     for text in ("x > 2", "x > 3", "x > 2"):
         known.add(parse_filter(text))
     assert texts(known) == {"x > 2", "x > 3"}
@@ -97,7 +97,7 @@ def test_without_the_limit_every_filter_is_announced():
 def test_where_many_are_asked_in_vain_more_may_be_announced_and_nothing_is_lost(monkeypatch):
     monkeypatch.setattr(module, "_MOST_IN_VAIN", 2)
     said = [parse_filter(f"x > {n} and y < {n}") for n in range(6)] + [parse_filter("x > 5")]
-    known = Announced()
+    known = Announcement()
     for filter in said:
         known.add(filter)
         assert covers(Predicate(known), Predicate(f for f in said if f in known._said))
@@ -129,7 +129,7 @@ def test_filters_that_go_together_find_no_new_places_before_they_go(monkeypatch)
     for filter in nested:
         known.add(filter)
     assert texts(known) == {"x > 0", "y = 1"}
-    placed = counting(monkeypatch, Announced, "_place")
+    placed = counting(monkeypatch, Announcement, "_place")
     known.remove(*nested)
     assert len(placed) == 1  # that which stays
     assert texts(known) == {"x > 60", "y = 1"}
@@ -140,7 +140,7 @@ def test_filters_that_go_together_find_no_new_places_before_they_go(monkeypatch)
 def test_the_order_of_what_goes_together_plays_no_part():
     filters = [parse_filter(text) for text in ("x > 1", "x > 2", "x > 3", "#a", "x > 2 and #a")]
     for gone in ([0, 1, 2], [2, 1, 0], [4, 0, 3], [1, 4], [0, 1, 2, 3, 4]):
-        known = Announced()
+        known = Announcement()
         for filter in filters:
             known.add(filter)
         known.remove(*(filters[place] for place in gone))

@@ -8,9 +8,9 @@ import pytest
 
 from cbnet import InputError, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet.network.announce.initial_predicates import load, loaded
+from cbnet.network.announce.initial_predicates import initial_predicates, read_initial_predicates
 from cbnet.network.protocol.frames import Refused, Subscribe, Traced, Unsubscribe
-from cbnet.network.router.initial_state import Beginning
+from cbnet.network.router.initial_state import InitialState
 from cbnet.topology import topology
 
 LINE = (("a", "b"), ("b", "c"), ("c", "d"))
@@ -25,10 +25,12 @@ class LoadedLab:
         self.names = sorted({name for pair in links for name in pair})
         lives = {name: 1000 + place for place, name in enumerate(self.names)}
         edges = {(min(pair), max(pair)): 1 for pair in links}
-        self.loaded = loaded({name: each.filters for name, each in self.wants.items()}, self.names, lives, edges)
+        self.loaded = initial_predicates(
+            {name: each.filters for name, each in self.wants.items()}, self.names, lives, edges
+        )
         self.memory = MemoryNetwork(seed)
         for name in self.names:
-            self.memory.add(Settings(name, **settings), Beginning(self.loaded, life=lives[name]))
+            self.memory.add(Settings(name, **settings), InitialState(self.loaded, life=lives[name]))
         for pair in links:
             self.memory.add_cable(*pair)
         self.clients = {name: MemoryClient(self.memory, f"client of {name}", name) for name in self.names}
@@ -183,7 +185,7 @@ def test_a_folder_of_parquet_files_is_one_predicate_for_each_node(tmp_path):
     parquet(tmp_path / "p.parquet" / "part-0.parquet", [("a", 0, "jazz", "#"), ("a", 0, "vinyl", "#")])
     parquet(tmp_path / "p.parquet" / "part-1.parquet", [("a", 1, "news", "#"), ("7", 2, "news", "#")])
     (tmp_path / "p.parquet" / "_SUCCESS").write_text("")
-    found = load(tmp_path / "p.parquet", ["7", "a", "b"], {}, {})
+    found = read_initial_predicates(tmp_path / "p.parquet", ["7", "a", "b"], {}, {})
     assert {name: len(each) for name, each in found.written.items()} == {"7": 1, "a": 2, "b": 0}
     assert found.count == 3
     assert found.table.match({"#": ["news"]}) == [0, 1] or found.table.match({"#": ["news"]}) == [1, 0]
@@ -203,6 +205,6 @@ def test_predicates_that_cannot_be_loaded(tmp_path, write, problem):
     path = tmp_path / "p.parquet"
     write(path)
     with pytest.raises(InputError) as raised:
-        load(path, ["a"], {}, {})
+        read_initial_predicates(path, ["a"], {}, {})
     assert problem in str(raised.value)
     assert "p.parquet" in str(raised.value)

@@ -4,8 +4,8 @@ import pytest
 
 from cbnet import InputError, Table, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet.network.announce.initial_predicates import loaded
-from cbnet.network.router.initial_state import Beginning, first_table
+from cbnet.network.announce.initial_predicates import initial_predicates
+from cbnet.network.router.initial_state import InitialState, open_initial_table
 
 # The tree of a, in full: a - b - c - d, b - e; the link c - e is in no way from a.
 EDGES = {("a", "b"): 1, ("b", "c"): 1, ("b", "e"): 1, ("c", "d"): 1, ("c", "e"): 1}
@@ -19,7 +19,7 @@ SETTINGS = Settings("b", scheme="multitree", roots=("a",))
 @pytest.fixture
 def given():
     wants = {name: parse(text).filters for name, text in WANTS.items()}
-    return loaded(wants, NAMES, dict.fromkeys(NAMES, 5), EDGES)
+    return initial_predicates(wants, NAMES, dict.fromkeys(NAMES, 5), EDGES)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def table(tmp_path):
 
 @pytest.mark.parametrize("engine", ["tags", "pivot", "counting"])
 def test_a_table_that_is_what_the_records_give_is_taken(given, table, engine):
-    assert first_table(table(engine=engine), SETTINGS, given).table.match({"#": ["news"]}) == [2]
+    assert open_initial_table(table(engine=engine), SETTINGS, given).table.match({"#": ["news"]}) == [2]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_table_that_is_what_the_records_give_is_taken(given, table, engine):
 )
 def test_a_table_that_differs_is_told_of_with_the_difference_and_the_remedy(given, table, changes, problem):
     with pytest.raises(InputError) as raised:
-        first_table(table(changes), SETTINGS, given)
+        open_initial_table(table(changes), SETTINGS, given)
     assert problem in str(raised.value)
     assert "the router goes on with its records; run the pipeline again" in str(raised.value)
     assert "1.cbt" in str(raised.value)
@@ -58,23 +58,23 @@ def test_a_table_that_differs_is_told_of_with_the_difference_and_the_remedy(give
 def test_all_differences_are_counted(given, table):
     changes = {0: "#x", 4: "#y"}  # two that are lacking, two that nobody wants
     with pytest.raises(InputError, match=r"it lacks #jazz of a at the interface to a, and 3 more"):
-        first_table(table(changes), SETTINGS, given)
+        open_initial_table(table(changes), SETTINGS, given)
 
 
 def test_a_table_with_more_than_tags_is_not_taken(given, table):
     with pytest.raises(InputError, match="filters that are not of tags alone"):
-        first_table(table({4: "#art or x > 1"}, engine="pivot"), SETTINGS, given)
+        open_initial_table(table({4: "#art or x > 1"}, engine="pivot"), SETTINGS, given)
 
 
 def test_a_table_of_another_tree_is_found_out(given, table):
     settings = Settings("b", scheme="multitree", roots=("e",))  # there c lies behind e
     with pytest.raises(InputError, match="the table leads to c, which is no neighbour on the first tree"):
-        first_table(table(), settings, given)
+        open_initial_table(table(), settings, given)
 
 
 def test_a_scheme_without_such_trees_takes_no_table(given, table):
     with pytest.raises(InputError, match="a table is of trees, and the scheme is psf; start the network with"):
-        first_table(table(), Settings("b", scheme="psf"), given)
+        open_initial_table(table(), Settings("b", scheme="psf"), given)
 
 
 def test_a_damaged_table_is_told_of(given, table):
@@ -83,16 +83,16 @@ def test_a_damaged_table_is_told_of(given, table):
     data[-1] ^= 1
     path.write_bytes(data)
     with pytest.raises(InputError, match="the file is damaged"):
-        first_table(path, SETTINGS, given)
+        open_initial_table(path, SETTINGS, given)
     with pytest.raises(InputError, match="cannot read"):
-        first_table(path.with_name("none.cbt"), SETTINGS, given)
+        open_initial_table(path.with_name("none.cbt"), SETTINGS, given)
 
 
 def test_renewed_record_keeps_the_compiled_table(given, table):
     memory = MemoryNetwork(1)
-    first = first_table(table(), SETTINGS, given)
+    first = open_initial_table(table(), SETTINGS, given)
     for name in NAMES:
-        begun = Beginning(given, first if name == "b" else None, 5)
+        begun = InitialState(given, first if name == "b" else None, 5)
         memory.add(Settings(name, scheme="multitree", roots=("a",), refresh=2.0), begun)
     for pair in EDGES:
         memory.add_cable(*pair)
@@ -108,9 +108,9 @@ MESSAGES = [["jazz"], ["news"], ["art", "vinyl"], ["jazz", "vinyl"], ["nothing"]
 
 def test_messages_go_by_the_first_table_until_something_changes(given, table):
     memory = MemoryNetwork(1)
-    first = first_table(table(), SETTINGS, given)
+    first = open_initial_table(table(), SETTINGS, given)
     for name in NAMES:
-        begun = Beginning(given, first if name == "b" else None, 5)
+        begun = InitialState(given, first if name == "b" else None, 5)
         memory.add(Settings(name, scheme="multitree", roots=("a",)), begun)
     for pair in EDGES:
         memory.add_cable(*pair)

@@ -3,13 +3,13 @@
 from support.memory_networks import content
 
 from cbnet import parse, parse_filter
-from cbnet.network.announce.announcement import Announced
+from cbnet.network.announce.announcement import Announcement
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 
 
 def subscriptions(*said):
-    announced = Announced()
+    announced = Announcement()
     new = Subscriptions(announced)
     for link, id, text in said:
         new.set(link, id, parse(text))
@@ -66,11 +66,11 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
 
 
 def test_a_client_that_goes_leaves_what_others_have_said():
-    known = Subscriptions(Announced())
+    known = Subscriptions(Announcement())
     known.set(1, 1, parse("x > 1"))
     known.set(1, 2, parse("x > 2 or y = 1"))
     known.set(2, 1, parse("x > 2"))
     known.closed(1)
-    assert [str(filter) for filter in known.announced] == ["x > 2"]
+    assert [str(filter) for filter in known.announcement] == ["x > 2"]
     assert known.size == len(filter_to_bytes(parse_filter("x > 2")))
     assert len(known) == 1

@@ -1,6 +1,6 @@
 import cbnet.network.announce.timed_table as timed
 from cbnet import parse
-from cbnet.network.announce.slot_table import timed_table
+from cbnet.network.announce.slots import timed_table
 
 
 def filled():

@@ -8,7 +8,7 @@ import pytest
 from cbnet import InputError, Message
 from cbnet.network import Item, NoReply, Timeout
 from cbnet.network.client.async_pull import Answering, AsyncOffer, pull_frame, reply_of
-from cbnet.network.protocol.fields import MOST_PAYLOAD
+from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES
 from cbnet.network.protocol.frames import Answer, Asked, NotReplied, Replied, Step
 from cbnet.network.protocol.frames import Item as WireItem
 from cbnet.network.protocol.request_codec import as_request, request_to_bytes
@@ -59,7 +59,7 @@ def test_an_item_is_sent_as_it_was_returned(handler, item):
         (lambda _: 1 / 0, "ZeroDivisionError"),
         (lambda _: "text", "return an Item, bytes or None"),
         (lambda _: Item({"s": None}), "null"),
-        (lambda _: b"x" * (MOST_PAYLOAD + 1), "bytes of a payload"),
+        (lambda _: b"x" * (MAX_PAYLOAD_BYTES + 1), "bytes of a payload"),
         (lambda r: Item(Message({**r.attributes, "x": "x" * (1 << 20)}, r.tags)), "bytes of a message"),
         (lambda _: Item({"s": "A"}), "the item does not match the request"),
         (lambda r: Item(r, keep=-1), "cannot be kept for -1 s"),

@@ -7,7 +7,7 @@ import pytest
 from cbnet import InputError, Message
 from cbnet.errors import LimitError
 from cbnet.network.client.message_encoding import encode_publish
-from cbnet.network.protocol.fields import MOST_ATTRIBUTES, MOST_PAYLOAD, MOST_TAGS
+from cbnet.network.protocol.fields import MAX_ATTRIBUTES, MAX_PAYLOAD_BYTES, MAX_TAGS
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode
 
@@ -53,9 +53,9 @@ def test_what_is_no_message_is_refused_here(message):
 @pytest.mark.parametrize(
     ("message", "payload"),
     [
-        ({f"x{n}": n for n in range(MOST_ATTRIBUTES + 1)}, b""),
-        ({"#": [f"t{n}" for n in range(MOST_TAGS + 1)]}, b""),
-        ({}, bytes(MOST_PAYLOAD + 1)),
+        ({f"x{n}": n for n in range(MAX_ATTRIBUTES + 1)}, b""),
+        ({"#": [f"t{n}" for n in range(MAX_TAGS + 1)]}, b""),
+        ({}, bytes(MAX_PAYLOAD_BYTES + 1)),
         ({"x": "x" * (1 << 20)}, b""),
     ],
 )

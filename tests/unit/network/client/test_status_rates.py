@@ -55,6 +55,6 @@ def test_a_router_that_does_not_answer_is_called_what_it_was_called():
 
 
 def test_what_was_loaded_and_what_came_for_it():
-    now = msgspec.structs.replace(status(**{"delivered to the loaded predicate": 9}), loaded=40)
+    now = msgspec.structs.replace(status(delivered_loaded=9), loaded=40)
     row = router_rates("a", WHERE, None, now)
     assert (row.loaded, row.delivered_to_loaded, row.delivered) == (40, 9, 0)

@@ -35,7 +35,7 @@ def test_what_is_too_far_behind_is_not_let_pass():
     duplicates = Duplicates()
     assert passes(duplicates, WINDOW + 10)
     assert passes(duplicates, 11)
-    assert duplicates.refusal("a", 1, 10) == "overtaken by too many others"
+    assert duplicates.refusal("a", 1, 10) == "overtaken"
 
 
 def test_a_leap_forgets_what_was_before_and_lets_none_of_it_pass():

@@ -107,7 +107,7 @@ def test_the_reserved_name_closes_the_link_of_a_router_and_is_refused_to_a_clien
 
 
 def test_a_client_with_many_matching_subscriptions_gets_them_in_several_frames(monkeypatch):
-    monkeypatch.setattr(forwarding, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(forwarding, "MAX_ENTRIES", 2)
     alone = between()
     for id in range(6, 10):
         alone.say(9, Subscribe(id, "y > 0", 0))

@@ -128,7 +128,7 @@ def test_a_fifth_link_closes_the_oldest():
 
 
 def test_there_may_be_so_many_neighbours_and_no_more(monkeypatch):
-    monkeypatch.setattr(links, "MOST_NEIGHBOURS", 2)
+    monkeypatch.setattr(links, "MAX_NEIGHBOURS", 2)
     alone = Alone()
     for link, name in ((1, "b"), (2, "c"), (3, "c")):
         assert shut(alone.router_link(link, name)) == {}

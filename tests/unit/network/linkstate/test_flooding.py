@@ -5,7 +5,7 @@ from support.memory_networks import Alone, Lab, links_of, sent, shut
 
 from cbnet import parse_filter
 from cbnet.network.linkstate import flooding
-from cbnet.network.linkstate.records import Key, Kind, Version
+from cbnet.network.linkstate.records import Key, RecordKind, Version
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Change, Entry, Links, Subscribe, Summary, Unsubscribe, Want, Whole
 
@@ -30,13 +30,17 @@ def predicate(alone, owner):
 def test_a_new_neighbour_is_told_what_there_is():
     alone = Alone("a", life=100)
     (summary,) = sent(alone.router_link(1, "b"), Summary)
-    assert summary.entries == [Entry("a", Kind.LINKS, 100, 1), Entry("a", Kind.PREDICATE, 100, 1)]
+    assert summary.entries == [Entry("a", RecordKind.LINKS, 100, 1), Entry("a", RecordKind.PREDICATE, 100, 1)]
 
 
 def test_what_is_lacking_is_asked_for_and_what_is_known_is_not():
     alone = three()
     alone.say(1, Links("x", 1, 5, 0, {"b": 1}))
-    entries = [Entry("x", Kind.LINKS, 1, 5), Entry("x", Kind.PREDICATE, 1, 9), Entry("y", Kind.LINKS, 1, 1)]
+    entries = [
+        Entry("x", RecordKind.LINKS, 1, 5),
+        Entry("x", RecordKind.PREDICATE, 1, 9),
+        Entry("y", RecordKind.LINKS, 1, 1),
+    ]
     asked = sent(alone.say(2, Summary(entries)), Want, link=2)
     assert [(entry.owner, entry.kind) for want in asked for entry in want.entries] == [("x", 1), ("y", 0)]
 
@@ -132,7 +136,7 @@ def test_a_predicate_without_filters_is_one_part():
 
 
 def test_a_predicate_of_too_many_filters_closes_the_link(monkeypatch):
-    monkeypatch.setattr(flooding, "MOST_NODE_FILTERS", 3)
+    monkeypatch.setattr(flooding, "MAX_NODE_FILTERS", 3)
     alone = three()
     done = alone.say(1, Whole("x", 1, 7, 0, written("x = 1", "x = 2", "x = 3"), False))
     assert shut(done) == {}
@@ -141,7 +145,7 @@ def test_a_predicate_of_too_many_filters_closes_the_link(monkeypatch):
 
 
 def test_a_predicate_of_too_many_bytes_closes_the_link(monkeypatch):
-    monkeypatch.setattr(flooding, "MOST_NODE_BYTES", 20)
+    monkeypatch.setattr(flooding, "MAX_NODE_BYTES", 20)
     alone = three()
     done = alone.say(1, *[Whole("x", 1, 7, 0, written(f"x = {n}"), False) for n in range(4)])
     assert shut(done) == {1: "the predicate of x is too large"}
@@ -161,7 +165,7 @@ def test_a_whole_with_something_that_is_no_filter_closes_the_link_and_changes_no
     alone = three()
     done = alone.say(1, Whole("x", 1, 7, 0, [*written("x = 1"), b"\xc1"], True))
     assert shut(done)[1].startswith("not a filter")
-    assert alone.router.database.version(Key("x", Kind.PREDICATE)) is None
+    assert alone.router.database.version(Key("x", RecordKind.PREDICATE)) is None
 
 
 @pytest.mark.parametrize("field", ["added", "removed"])
@@ -171,13 +175,13 @@ def test_a_filter_that_is_none_closes_the_link_and_changes_nothing(field):
     setattr(frame, field, [*written("x = 2"), b"\xc1"])
     done = alone.say(1, frame)
     assert shut(done)[1].startswith("not a filter")
-    assert alone.router.database.version(Key("x", Kind.PREDICATE)) is None
+    assert alone.router.database.version(Key("x", RecordKind.PREDICATE)) is None
     assert links_of(done, Change) == []
 
 
 def test_if_the_link_breaks_over_which_a_record_was_asked_for_another_is_asked():
     alone = three()
-    entries = [Entry("x", Kind.LINKS, 1, 5)]
+    entries = [Entry("x", RecordKind.LINKS, 1, 5)]
     assert links_of(alone.say(1, Summary(entries)), Want) == [1]
     assert links_of(alone.say(2, Summary(entries)), Want) == []
     assert links_of(alone.close(1), Want) == [2]
@@ -244,7 +248,7 @@ def test_own_records_are_renewed():
     assert (change.added, change.removed) == ([], [])
 
 
-@pytest.mark.parametrize("kind", [Kind.LINKS, Kind.PREDICATE])
+@pytest.mark.parametrize("kind", [RecordKind.LINKS, RecordKind.PREDICATE])
 def test_who_meets_a_record_of_an_earlier_life_goes_on_from_there(kind):
     alone = three()
     before = alone.router.database.version(Key("a", kind))
@@ -256,7 +260,7 @@ def test_who_meets_a_record_of_an_earlier_life_goes_on_from_there(kind):
 
 def test_who_meets_its_own_present_or_older_versions_makes_no_new_one():
     alone = three()
-    kinds = (Kind.LINKS, Kind.PREDICATE)  # it offers nothing, and so says nothing of that
+    kinds = (RecordKind.LINKS, RecordKind.PREDICATE)  # it offers nothing, and so says nothing of that
     versions = [alone.router.database.version(Key("a", kind)) for kind in kinds]
     alone.say(
         1,
@@ -264,7 +268,7 @@ def test_who_meets_its_own_present_or_older_versions_makes_no_new_one():
             [Entry("a", kind, version.life, version.sequence) for kind, version in zip(kinds, versions, strict=True)]
         ),
     )
-    alone.say(1, Summary([Entry("a", kind, 1, 1) for kind in Kind]))
+    alone.say(1, Summary([Entry("a", kind, 1, 1) for kind in RecordKind]))
     alone.wait(0.2)
     assert [alone.router.database.version(Key("a", kind)) for kind in kinds] == versions
 
@@ -283,7 +287,7 @@ def test_after_an_earlier_life_the_predicate_is_told_as_a_whole():
     alone.client_link(9)
     alone.say(9, Subscribe(1, "x = 1", 0))
     alone.wait(0.2)
-    done = alone.say(1, Summary([Entry("a", Kind.PREDICATE, 5, 70)])) + alone.wait(0.1)
+    done = alone.say(1, Summary([Entry("a", RecordKind.PREDICATE, 5, 70)])) + alone.wait(0.1)
     assert sent(done, Change) == []
     assert [frame.entries for frame in sent(done, Summary, link=2)] == [[Entry("a", 1, 100, 71)]]
     (whole,) = sent(alone.say(2, Want([Entry("a", 1, 0, 0)])), Whole)

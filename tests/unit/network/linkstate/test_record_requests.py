@@ -1,14 +1,14 @@
 """Whom a router asks for the records that it lacks."""
 
 from cbnet.network.linkstate import record_requests as module
-from cbnet.network.linkstate.record_requests import Wanted
-from cbnet.network.linkstate.records import Key, Kind, Version
+from cbnet.network.linkstate.record_requests import RecordRequests
+from cbnet.network.linkstate.records import Key, RecordKind, Version
 
-KEY = Key("a", Kind.PREDICATE)
+KEY = Key("a", RecordKind.PREDICATE)
 
 
 def wanted(*heard):
-    new = Wanted(retry=1.0)
+    new = RecordRequests(retry=1.0)
     for link, sequence in heard:
         new.heard(link, KEY, Version(sequence, 1))
     return new
@@ -59,7 +59,7 @@ def test_while_parts_of_it_come_it_is_not_asked_for_again():
 def test_there_is_room_for_so_many_and_no_more(monkeypatch):
     monkeypatch.setattr(module, "_MOST", 1)
     new = wanted((1, 5))
-    new.heard(1, Key("b", Kind.LINKS), Version(1, 1))
+    new.heard(1, Key("b", RecordKind.LINKS), Version(1, 1))
     new.heard(2, KEY, Version(6, 1))
     assert len(new) == 1
     assert list(new.due(0.0)) == [(2, KEY)]

@@ -1,7 +1,7 @@
 import pytest
 
 from cbnet import InputError
-from cbnet.network.protocol.addresses import Address, address
+from cbnet.network.protocol.addresses import Address, parse_address
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,12 @@ from cbnet.network.protocol.addresses import Address, address
     ],
 )
 def test_an_address_is_a_host_and_a_port(text, host, port, is_loopback):
-    assert address(text) == Address(host, port)
-    assert str(address(text)) == text
-    assert address(text).is_loopback is is_loopback
+    assert parse_address(text) == Address(host, port)
+    assert str(parse_address(text)) == text
+    assert parse_address(text).is_loopback is is_loopback
 
 
 @pytest.mark.parametrize("text", ["", "4001", "host", "host:", ":1", "host:port", "host:65536", "host:-1", "host:²"])
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(InputError, match="is not an address"):
-        address(text)
+        parse_address(text)

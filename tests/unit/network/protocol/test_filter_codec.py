@@ -5,8 +5,8 @@ import pytest
 
 from cbnet import Filter, parse_filter
 from cbnet.errors import InputError
-from cbnet.network.protocol.fields import MOST_FILTER
-from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes, plain_filter
+from cbnet.network.protocol.fields import MAX_FILTER_BYTES
+from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
 from cbnet.network.protocol.wire import WireError
 
 
@@ -30,7 +30,7 @@ def packed(*parts):
 def test_a_filter_is_written_in_one_form(text, written):
     filter = parse_filter(text)
     assert filter_to_bytes(filter) == written
-    assert filter_from_bytes(written) == plain_filter(filter)
+    assert filter_from_bytes(written) == canonical_filter(filter)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_anything_else_is_refused(written):
 def test_a_filter_of_short_floats_that_would_be_too_long_is_refused():
     shorts = [b"\x93\xa1x\x01\xca" + n.to_bytes(4) for n in range(0x3F000001, 0x3F000001 + 1_800)]
     written = b"\xdc" + len(shorts).to_bytes(2) + b"".join(shorts)
-    assert len(written) <= MOST_FILTER
+    assert len(written) <= MAX_FILTER_BYTES
     with pytest.raises(WireError):
         filter_from_bytes(written)
 
 
 def test_a_filter_that_is_too_long_for_a_record_says_so():
     with pytest.raises(InputError, match="at most 16,384 are allowed"):
-        filter_to_bytes(Filter(tags=["x" * MOST_FILTER]))
+        filter_to_bytes(Filter(tags=["x" * MAX_FILTER_BYTES]))

@@ -44,14 +44,14 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
 
 def test_the_limits_in_the_document_are_the_real_ones():
     limits = [
-        wire.LONGEST_HELLO, wire.LONGEST_FROM_CLIENT, wire.LONGEST_FROM_ROUTER, wire.LONGEST_PACKET,
-        frame_parts.MOST_ATTRIBUTES, frame_parts.MOST_TAGS, frame_parts.MOST_PAYLOAD, frame_parts.MOST_NEIGHBOURS, frame_parts.MOST_FILTERS,
-        frame_parts.MOST_FILTER, frame_parts.MOST_PREDICATE, frame_parts.MOST_ENTRIES, frame_parts.MOST_ROUTERS, frame_parts.MOST_WEIGHT,
-        frame_parts.MOST_HOPS, frame_parts.MOST_REASON, frame_parts.MOST_SHOWN, frame_parts.MOST_BRANCHES, flooding.MOST_NODE_FILTERS, flooding.MOST_NODE_BYTES,
-        clients.LIMITS.filters, clients.LIMITS.constraints, round(settings.Settings("a").lifetime),
-        round(settings.Settings("a").refresh), frame_parts.MOST_PEERS, frame_parts.MOST_COUNTERS,
-        frame_parts.MOST_STEPS, frame_parts.MOST_REQUEST, frame_parts.MOST_TERMS, frame_parts.MOST_HOLDERS, frame_parts.MOST_TRIED, holders.MOST_ASKED, requesters.MOST_OF_CLIENT,
-        requesters.MOST_WAITING, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
+        wire.MAX_HELLO_BYTES, wire.MAX_CLIENT_FRAME_BYTES, wire.MAX_ROUTER_FRAME_BYTES, wire.MAX_PACKET_BYTES,
+        frame_parts.MAX_ATTRIBUTES, frame_parts.MAX_TAGS, frame_parts.MAX_PAYLOAD_BYTES, frame_parts.MAX_NEIGHBOURS, frame_parts.MAX_FRAME_FILTERS,
+        frame_parts.MAX_FILTER_BYTES, frame_parts.MAX_PREDICATE_LENGTH, frame_parts.MAX_ENTRIES, frame_parts.MAX_ROUTERS, frame_parts.MAX_WEIGHT,
+        frame_parts.MAX_HOPS, frame_parts.MAX_REASON_LENGTH, frame_parts.MAX_EXAMPLES, frame_parts.MAX_BRANCHES, flooding.MAX_NODE_FILTERS, flooding.MAX_NODE_BYTES,
+        clients.PREDICATE_LIMITS.filters, clients.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
+        round(settings.Settings("a").refresh), frame_parts.MAX_PEERS, frame_parts.MAX_COUNTERS,
+        frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_TRIED_ROUTERS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
+        requesters.MAX_ROUTER_REQUESTS, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
     assert {f"{limit:,}" for limit in limits} <= numbers

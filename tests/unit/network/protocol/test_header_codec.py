@@ -2,20 +2,20 @@
 
 import pytest
 
-from cbnet.network.protocol.header_codec import DestinationHeaders, NodeHeaders, TreeHeaders
+from cbnet.network.protocol.header_codec import DestinationHeaderCodec, NodeHeaderCodec, TreeHeaderCodec
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.multitree.multitree import NotificationHeader
 
 NAMES = ["a", "b", "c"]
 IDS = {"a": 0, "b": 1, "c": 2}
-TREES = TreeHeaders(NAMES, IDS, [2, 0])
+TREES = TreeHeaderCodec(NAMES, IDS, [2, 0])
 
 
 @pytest.mark.parametrize(
     ("headers", "header", "written"),
     [
-        (NodeHeaders(NAMES, IDS), 1, "b"),
-        (DestinationHeaders(NAMES, IDS), (0, 2), ["a", "c"]),
+        (NodeHeaderCodec(NAMES, IDS), 1, "b"),
+        (DestinationHeaderCodec(NAMES, IDS), (0, 2), ["a", "c"]),
         (TREES, NotificationHeader(1, 1), ["a", "b"]),
     ],
 )
@@ -25,9 +25,9 @@ def test_a_header_comes_back(headers, header, written):
 
 
 def test_what_is_not_known_is_left_out_and_nothing_is_left_of_nothing():
-    assert NodeHeaders(NAMES, IDS).read("x") is None
-    assert DestinationHeaders(NAMES, IDS).read(["x", "c", "c"]) == (2,)
-    assert DestinationHeaders(NAMES, IDS).read(["x"]) is None
+    assert NodeHeaderCodec(NAMES, IDS).read("x") is None
+    assert DestinationHeaderCodec(NAMES, IDS).read(["x", "c", "c"]) == (2,)
+    assert DestinationHeaderCodec(NAMES, IDS).read(["x"]) is None
     assert TREES.read(["x", "b"]) is None
     assert TREES.read(["a", "x"]) is None
     assert TREES.read(["b", "a"]) is None  # a node, but the root of no tree
@@ -36,8 +36,8 @@ def test_what_is_not_known_is_left_out_and_nothing_is_left_of_nothing():
 @pytest.mark.parametrize(
     ("headers", "written"),
     [
-        (NodeHeaders(NAMES, IDS), ["a"]),
-        (DestinationHeaders(NAMES, IDS), "a"),
+        (NodeHeaderCodec(NAMES, IDS), ["a"]),
+        (DestinationHeaderCodec(NAMES, IDS), "a"),
         (TREES, "a"),
         (TREES, ["a", "b", "c"]),
         (TREES, []),
@@ -49,8 +49,8 @@ def test_the_header_of_another_scheme_is_refused(headers, written):
 
 
 def test_a_header_for_one_node_alone():
-    destinations = DestinationHeaders(NAMES, IDS)
+    destinations = DestinationHeaderCodec(NAMES, IDS)
     assert destinations.toward((0, 2), 2, at_source=False) == (2,)
     assert destinations.toward((0, 2), 1, at_source=False) == ()
     assert destinations.toward((0, 2), 1, at_source=True) == (1,)
-    assert NodeHeaders(NAMES, IDS).toward(1, 2, at_source=True) == 1
+    assert NodeHeaderCodec(NAMES, IDS).toward(1, 2, at_source=True) == 1

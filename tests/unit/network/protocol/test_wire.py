@@ -5,19 +5,19 @@ import pytest
 
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import (
-    MOST_ATTRIBUTES,
-    MOST_FILTERS,
-    MOST_PAYLOAD,
-    MOST_PREDICATE,
-    MOST_REQUEST,
-    MOST_TAGS,
+    MAX_ATTRIBUTES,
+    MAX_FRAME_FILTERS,
+    MAX_PAYLOAD_BYTES,
+    MAX_PREDICATE_LENGTH,
+    MAX_REQUEST_BYTES,
+    MAX_TAGS,
 )
 from cbnet.network.protocol.frames import Close, Hello, Packet, Ping, Publish, Subscribe
 from cbnet.network.protocol.wire import (
-    LONGEST_FROM_CLIENT,
-    LONGEST_FROM_ROUTER,
-    LONGEST_HELLO,
-    LONGEST_PACKET,
+    MAX_CLIENT_FRAME_BYTES,
+    MAX_HELLO_BYTES,
+    MAX_PACKET_BYTES,
+    MAX_ROUTER_FRAME_BYTES,
     FrameReader,
     WireError,
     encode,
@@ -126,7 +126,7 @@ def test_the_first_frame_must_be_a_hello():
 
 
 @pytest.mark.parametrize(
-    ("hello", "most"), [(None, LONGEST_HELLO), (CLIENT, LONGEST_FROM_CLIENT), (ROUTER, LONGEST_FROM_ROUTER)]
+    ("hello", "most"), [(None, MAX_HELLO_BYTES), (CLIENT, MAX_CLIENT_FRAME_BYTES), (ROUTER, MAX_ROUTER_FRAME_BYTES)]
 )
 def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
     started = reader(hello) if hello else FrameReader()
@@ -159,16 +159,16 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
         raw(5, "a", 1, 1, 0, {"b": 0}),
         raw(5, "a", 1, 1, 0, {"": 1}),
         raw(5, "a", 1, 1, 0, {f"b{n}": 1 for n in range(1_001)}),
-        raw(6, "a", 1, 1, 0, [b""] * (MOST_FILTERS + 1), True),
+        raw(6, "a", 1, 1, 0, [b""] * (MAX_FRAME_FILTERS + 1), True),
         raw(7, "a", 1, 0, 0, [], [], False),
         raw(8, [["a", 3, 1, 1]]),
         raw(6, "a", 1, 1, 0, [], True, 0),
         raw(14, "a", 1, "b", 1, 2, b"", ["c"] * 65, 0, 8, 1, True, None),
         raw(14, "a", 1, "b", 1, 2, b"", [], 0, 0, 1, True, None),
         raw(28, 1, b"", 5.0, 65, False, False),
-        raw(28, 1, b"x" * (MOST_REQUEST + 1), 5.0, 8, False, False),
+        raw(28, 1, b"x" * (MAX_REQUEST_BYTES + 1), 5.0, 8, False, False),
         raw(29, 1, [{"x": None}, [], b"", None]),
-        raw(20, 1, "x" * (MOST_PREDICATE + 1), 0),
+        raw(20, 1, "x" * (MAX_PREDICATE_LENGTH + 1), 0),
         raw(20, 1, "x = 1", -1.0),
         raw(20, 1, "x = 1", float("nan")),
         raw(22, 1, {"x": None}, [], b"", False),
@@ -177,10 +177,10 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
         raw(22, 1, {"x": float("inf")}, [], b"", False),
         raw(22, 1, {"x": 2**63}, [], b"", False),
         raw(22, 1, {1: 1}, [], b"", False),
-        raw(22, 1, {f"x{n}": 1 for n in range(MOST_ATTRIBUTES + 1)}, [], b"", False),
-        raw(22, 1, {}, ["t"] * (MOST_TAGS + 1), b"", False),
+        raw(22, 1, {f"x{n}": 1 for n in range(MAX_ATTRIBUTES + 1)}, [], b"", False),
+        raw(22, 1, {}, ["t"] * (MAX_TAGS + 1), b"", False),
         raw(22, 1, {}, [1], b"", False),
-        raw(22, 1, {}, [], b"x" * (MOST_PAYLOAD + 1), False),
+        raw(22, 1, {}, [], b"x" * (MAX_PAYLOAD_BYTES + 1), False),
         raw(22, 1, {}, [], "text", False),
         raw(10, "a", 1, 2, 256, "a", {}, [], b"", None),
         body(b"\x92\x04\xa3\xed\xa0\x80"),  # half of a surrogate pair
@@ -205,17 +205,17 @@ def test_a_reason_is_never_too_long_for_a_close():
 def test_a_packet_that_could_grow_too_long_on_its_way_is_skipped_and_the_link_goes_on():
     attributes = {f"x{n}": "y" * 40_000 for n in range(70)}
     long = Packet("a", 1, 2, 3, "a", attributes, [], b"")
-    assert LONGEST_PACKET < len(encode(long)) < LONGEST_FROM_ROUTER
+    assert MAX_PACKET_BYTES < len(encode(long)) < MAX_ROUTER_FRAME_BYTES
     started = reader()
     assert list(started.feed(encode(Ping(1)) + encode(long) + encode(Ping(2)))) == [Ping(1), Ping(2)]
     assert started.skipped == 1
 
 
 def test_a_long_frame_in_very_many_pieces_is_not_copied_for_each_of_them():
-    data = encode(Publish(1, {}, [], bytes(MOST_PAYLOAD), False))
+    data = encode(Publish(1, {}, [], bytes(MAX_PAYLOAD_BYTES), False))
     started = reader()
     found = [frame for at in range(0, len(data), 5) for frame in started.feed(data[at : at + 5])]
-    assert [len(frame.payload) for frame in found] == [MOST_PAYLOAD]  # 100,000 copies of half of it would take 5 s
+    assert [len(frame.payload) for frame in found] == [MAX_PAYLOAD_BYTES]  # 100,000 copies of half of it would take 5 s
 
 
 def test_after_a_wrong_frame_nothing_more_is_read():

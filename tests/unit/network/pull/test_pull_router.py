@@ -4,7 +4,7 @@ import pytest
 from support.memory_networks import Alone, Lab, links_of, sent, shut
 
 from cbnet import parse
-from cbnet.network.linkstate.records import Key, Kind
+from cbnet.network.linkstate.records import Key, RecordKind
 from cbnet.network.protocol.frames import (
     Answer,
     Asked,
@@ -381,7 +381,7 @@ def test_a_client_is_not_asked_more_than_it_can_be():
 
 
 def test_all_clients_together_are_not_asked_more_than_a_router_can_keep(monkeypatch):
-    monkeypatch.setattr(holders, "MOST_ASKING", 3)
+    monkeypatch.setattr(holders, "MAX_OPEN_REQUESTS", 3)
     alone = Alone("a")
     for link in (1, 2, 3):
         alone.client_link(link)
@@ -420,12 +420,15 @@ def test_rights_say_what_a_client_may_offer_request_and_trace():
 
 def test_who_has_never_offered_has_no_record_of_it_and_offers_and_predicates_stay_apart():
     lab = Pulling("a-b")
-    assert lab.router("b").database.version(Key("a", Kind.OFFERS)) is None
+    assert lab.router("b").database.version(Key("a", RecordKind.OFFERS)) is None
     lab.offer("a", "x > 1", has())
     lab.clients["a"].subscribe(1, "y > 1")
     lab.run(1)
     database = lab.router("b").database
-    assert [str(database.filters[kind].predicate("a")) for kind in (Kind.PREDICATE, Kind.OFFERS)] == ["y > 1", "x > 1"]
+    assert [str(database.filters[kind].predicate("a")) for kind in (RecordKind.PREDICATE, RecordKind.OFFERS)] == [
+        "y > 1",
+        "x > 1",
+    ]
 
 
 def test_offers_of_an_earlier_life_are_forgotten():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbnet import Message
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Reply
 from cbnet.network.protocol.request_codec import request_to_bytes
@@ -32,7 +32,7 @@ class Cache:
     """A cache with a clock that the test moves."""
 
     def __init__(self, **settings):
-        self.local = Local(Settings("a", **settings), 1)
+        self.local = RouterContext(Settings("a", **settings), 1)
         self.local.clock.tell(0.0)
         self.now = 0.0
         self.cache = ReplyCache(self.local)

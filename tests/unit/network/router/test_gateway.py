@@ -63,7 +63,7 @@ def test_a_domain_is_told_a_summary_of_what_is_wanted_in_the_others(outside, see
     assert told(net, "b2")["b1"] == "y > 3"
 
 
-@pytest.mark.parametrize(("limit", "most"), [("MOST_TOLD", 2), ("MOST_TOLD_BYTES", 10)])
+@pytest.mark.parametrize(("limit", "most"), [("MAX_SUMMARY_FILTERS", 2), ("MAX_SUMMARY_BYTES", 10)])
 def test_what_is_too_much_for_a_record_is_told_as_everything(monkeypatch, caplog, limit, most):
     monkeypatch.setattr(gateway, limit, most)
     net = line(outside="exact")
@@ -195,5 +195,5 @@ def test_what_makes_no_sense_is_refused():
         MemoryGateway(memory, "one", [Settings("one@a", network="a")])
     with pytest.raises(InputError, match="unknown summary 'some'"):
         MemoryGateway(memory, "two", [Settings("two@a", network="a"), Settings("two@b", network="b")], "some")
-    with pytest.raises(InputError, match="not the name of a gateway"):
+    with pytest.raises(InputError, match="not a valid gateway name"):
         Gateway("", [])

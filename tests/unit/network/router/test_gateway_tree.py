@@ -4,55 +4,58 @@ from random import Random
 
 import pytest
 
-from cbnet.network.protocol.fields import MOST_GATEWAYS
-from cbnet.network.router.gateway_tree import place
+from cbnet.network.protocol.fields import MAX_GATEWAYS
+from cbnet.network.router.gateway_tree import tree_position
 
 
 def test_a_gateway_alone_is_the_root_and_leads_everywhere():
-    assert place("g", [[], []]) == (("g",), {0, 1})
+    assert tree_position("g", [[], []]) == (("g",), {0, 1})
 
 
 def test_the_smallest_name_is_the_root():
-    assert place("a", [[("b",)], [("c",)]]) == (("a",), {0, 1})
-    assert place("b", [[("a",)], []]) == (("a", "b"), {0, 1})
+    assert tree_position("a", [[("b",)], [("c",)]]) == (("a",), {0, 1})
+    assert tree_position("b", [[("a",)], []]) == (("a", "b"), {0, 1})
 
 
 def test_of_two_gateways_between_the_same_domains_one_passes_messages_on():
-    assert place("a", [[("a", "b")], [("a", "b")]]).active == {0, 1}
-    assert place("b", [[("a",)], [("a",)]]) == (("a", "b"), {0})
+    assert tree_position("a", [[("a", "b")], [("a", "b")]]).active == {0, 1}
+    assert tree_position("b", [[("a",)], [("a",)]]) == (("a", "b"), {0})
 
 
 def test_a_circle_of_three_domains_is_open_at_one_gateway():
     # A ─ a ─ B ─ b ─ C ─ c ─ A, the sides in the order of the domains
-    assert place("a", [[("a", "c")], [("a", "b")]]).active == {0, 1}
-    assert place("b", [[("a",)], [("a", "c")]]) == (("a", "b"), {0, 1})
-    assert place("c", [[("a",)], [("a", "b")]]) == (("a", "c"), {0})  # of both in C b has the smaller name
+    assert tree_position("a", [[("a", "c")], [("a", "b")]]).active == {0, 1}
+    assert tree_position("b", [[("a",)], [("a", "c")]]) == (("a", "b"), {0, 1})
+    assert tree_position("c", [[("a",)], [("a", "b")]]) == (("a", "c"), {0})  # of both in C b has the smaller name
 
 
 def test_a_shorter_way_is_better_than_a_smaller_name():
-    assert place("z", [[("a", "b", "c")], [("a", "y")]]) == (("a", "y", "z"), {1})
-    assert place("z", [[("a", "b", "c", "d")], [("a", "y")]]) == (("a", "y", "z"), {0, 1})
+    assert tree_position("z", [[("a", "b", "c")], [("a", "y")]]) == (("a", "y", "z"), {1})
+    assert tree_position("z", [[("a", "b", "c", "d")], [("a", "y")]]) == (("a", "y", "z"), {0, 1})
 
 
 def test_a_way_over_oneself_is_no_way():
-    assert place("b", [[("a", "b", "c")], []]) == (("b",), {0, 1})  # the root a is gone, c has not heard of it yet
+    assert tree_position("b", [[("a", "b", "c")], []]) == (
+        ("b",),
+        {0, 1},
+    )  # the root a is gone, c has not heard of it yet
 
 
 def test_a_way_that_is_too_long_to_tell_is_not_taken():
-    way = tuple(f"a{number:02}" for number in range(MOST_GATEWAYS))
-    assert place("b", [[way], []]).way == ("b",)
+    way = tuple(f"a{number:02}" for number in range(MAX_GATEWAYS))
+    assert tree_position("b", [[way], []]).way == ("b",)
 
 
 def settled(gateways):
     """Return the places of gateways, by which domains each is in, when nobody changes its place any more."""
-    places = {name: place(name, [[] for _ in sides]) for name, sides in gateways.items()}
+    places = {name: tree_position(name, [[] for _ in sides]) for name, sides in gateways.items()}
     for _ in range(4 * len(gateways) + 4):
         heard = {
             name: [[places[other].way for other in gateways if other != name and side in gateways[other]]
                    for side in sides]
             for name, sides in gateways.items()
         }  # fmt: skip
-        after = {name: place(name, heard[name]) for name in gateways}
+        after = {name: tree_position(name, heard[name]) for name in gateways}
         if after == places:
             return places
         places = after

@@ -7,13 +7,13 @@ from cbnet import InputError, parse
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Hello, Ping, Pong, Refused
 from cbnet.network.router.router import Router
-from cbnet.network.security.access import Access, Account, accounts
-from cbnet.network.security.rights import EVERYTHING, Denied, Rights
+from cbnet.network.security.access import Access, Account, read_accounts
+from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 from cbnet.network.security.tokens import new_token
 
 TICKER = new_token("ticker")
 RIGHTS = Rights(watch=False)
-CLIENTS = Access({"ticker": Account(RIGHTS, TICKER.hash), "card": Account(EVERYTHING)})
+CLIENTS = Access({"ticker": Account(RIGHTS, TICKER.hash), "card": Account(ALL_RIGHTS)})
 ROUTERS = Access(routers=frozenset({"b"}), has_certificates=True)
 
 
@@ -28,8 +28,8 @@ def denial(access, said, names=None):
 
 
 def test_anybody_may_link_where_nothing_is_said():
-    assert Access().admitted(client("c", "x.y"), None) == ("c", EVERYTHING)
-    assert Access().admitted(hello("router", "r"), None) == ("r", EVERYTHING)
+    assert Access().admitted(client("c", "x.y"), None) == ("c", ALL_RIGHTS)
+    assert Access().admitted(hello("router", "r"), None) == ("r", ALL_RIGHTS)
 
 
 def test_a_client_is_who_its_token_says_whatever_it_calls_itself():
@@ -51,14 +51,14 @@ def test_a_client_without_a_token_is_told_to_have_one():
 
 
 def test_a_client_may_show_a_certificate_instead_if_it_has_no_token():
-    assert CLIENTS.admitted(client("card"), frozenset({"card", "x"})) == ("card", EVERYTHING)
-    assert CLIENTS.admitted(client("client-1f"), frozenset({"card", "ticker"})) == ("card", EVERYTHING)
+    assert CLIENTS.admitted(client("card"), frozenset({"card", "x"})) == ("card", ALL_RIGHTS)
+    assert CLIENTS.admitted(client("client-1f"), frozenset({"card", "ticker"})) == ("card", ALL_RIGHTS)
     assert "no client is known by a certificate for x" in denial(CLIENTS, client("card"), frozenset({"x"}))
     assert "no client is known by" in denial(CLIENTS, client("ticker"), frozenset({"ticker"}))  # it has a token
 
 
 def test_a_certificate_for_several_clients_is_shown_by_the_one_that_is_said():
-    access, names = Access({"card": Account(EVERYTHING), "disc": Account(RIGHTS)}), frozenset({"card", "disc"})
+    access, names = Access({"card": Account(ALL_RIGHTS), "disc": Account(RIGHTS)}), frozenset({"card", "disc"})
     assert access.admitted(client("disc"), names) == ("disc", RIGHTS)
     assert (
         denial(access, client("c"), names) == "the certificate is for card, disc; say which of them connects: name=..."
@@ -66,7 +66,7 @@ def test_a_certificate_for_several_clients_is_shown_by_the_one_that_is_said():
 
 
 def test_only_routers_of_the_list_may_link_and_with_their_own_names():
-    assert ROUTERS.admitted(hello("router", "b"), frozenset({"b"})) == ("b", EVERYTHING)
+    assert ROUTERS.admitted(hello("router", "b"), frozenset({"b"})) == ("b", ALL_RIGHTS)
     assert denial(ROUTERS, hello("router", "c"), frozenset({"c"})) == "the router 'c' may not link; add it to `routers`"
     assert "the certificate of the router 'b' is for c, d" in denial(
         ROUTERS, hello("router", "b"), frozenset({"c", "d"})
@@ -120,7 +120,7 @@ def test_a_token_is_in_no_text_about_a_hello():
 
 
 def test_clients_are_read_from_tables():
-    found = accounts({"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}})
+    found = read_accounts({"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}})
     assert found["ticker"].token == TICKER.hash
     nothing = parse("false")
     assert found["ticker"].rights == Rights(parse("x = 1"), nothing, nothing, nothing, False, 4_000, 4_096, 16)
@@ -133,11 +133,11 @@ def test_clients_are_read_from_tables():
         ({"a": 5}, "clients.a must be a table; begin it with a line [clients.a]"),
         ({"a": {"tokn": "x"}}, "unknown key 'tokn' in [clients.a]; write token"),
         ({"a": {"token": "a.secret"}}, "token in [clients.a] is not the hash of a token"),
-        ({"a\n": {}}, "is not the name of a client"),
+        ({"a\n": {}}, "is not a valid client name"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_said_and_no_token_is_quoted(said, problem):
     with pytest.raises(InputError) as raised:
-        accounts(said)
+        read_accounts(said)
     assert problem in str(raised.value)
     assert "secret" not in str(raised.value)

@@ -21,7 +21,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account
-from cbnet.network.security.rights import EVERYTHING, Denied, Rights, rights_of, text_length, within
+from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights, read_rights, text_length, within
 from cbnet.network.security.tokens import new_token
 
 EU = parse('region = "EU"')
@@ -77,7 +77,7 @@ def test_a_large_predicate_is_denied_without_more_words():
 
 
 def test_nothing_is_allowed_where_nothing_is_named():
-    nothing = rights_of({}, "[clients.a]")
+    nothing = read_rights({}, "[clients.a]")
     assert denial(nothing.check_subscribe, parse("x = 1")) == "you may not subscribe to anything"
     assert denial(nothing.check_offer, parse("x = 1")) == "you may not offer anything"
     assert denial(nothing.check_publish, Message({})) == "you may not publish anything"
@@ -87,9 +87,9 @@ def test_nothing_is_allowed_where_nothing_is_named():
 
 
 def test_everything_is_allowed_to_who_has_all_rights():
-    EVERYTHING.check_subscribe(parse("true"))
-    EVERYTHING.check_publish(Message({}))
-    EVERYTHING.check_watch()
+    ALL_RIGHTS.check_subscribe(parse("true"))
+    ALL_RIGHTS.check_publish(Message({}))
+    ALL_RIGHTS.check_watch()
 
 
 def test_within_is_covered_by_the_right():
@@ -139,7 +139,9 @@ def test_a_client_has_so_many_constraints_and_no_more_however_it_says_them():
 
 def test_the_constraints_of_a_client_are_those_of_all_its_links():
     made = new_token("ticker")
-    access = Access({"ticker": Account(rights_of({"subscribe": "true", "constraints": 3, "links": 2}, "t"), made.hash)})
+    access = Access(
+        {"ticker": Account(read_rights({"subscribe": "true", "constraints": 3, "links": 2}, "t"), made.hash)}
+    )
     router = Router(Settings("a"), 7, access)
     hello = Hello(1, 1, "client", "any", "cbnet", 0, "", made.token)
     for link in (1, 2):
@@ -165,7 +167,7 @@ def test_the_constraints_of_a_client_are_those_of_all_its_links():
 
 def test_rights_are_read_from_a_table_which_gives_no_others():
     said = {"publish": 'region = "EU"', "subscribe": "true", "request": "#a", "watch": True, "constraints": 7}
-    assert rights_of(said, "[clients.a]") == Rights(
+    assert read_rights(said, "[clients.a]") == Rights(
         EU, parse("true"), parse("false"), parse("#a"), watch=True, constraints=7, text=4_096, links=16
     )
 
@@ -185,7 +187,7 @@ def test_rights_are_read_from_a_table_which_gives_no_others():
 )
 def test_what_is_wrong_with_a_table_is_said(said, problem):
     with pytest.raises(InputError) as raised:
-        rights_of(said, "[clients.a]")
+        read_rights(said, "[clients.a]")
     assert problem in str(raised.value)
 
 

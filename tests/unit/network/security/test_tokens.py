@@ -5,29 +5,36 @@ from hashlib import sha256
 import pytest
 
 from cbnet import InputError
-from cbnet.network.security.tokens import checked_hash, checked_token, found_token, is_token_of, name_in, new_token
+from cbnet.network.security.tokens import (
+    new_token,
+    parse_token,
+    parse_token_hash,
+    resolve_token,
+    token_matches,
+    token_owner,
+)
 
 
 def test_a_token_has_its_hash_and_no_other():
     one, two = new_token("ticker"), new_token("ticker")
-    assert is_token_of(one.token, one.hash)
-    assert not is_token_of(two.token, one.hash)
-    assert not is_token_of("", one.hash)
-    assert not is_token_of(one.token, None)
+    assert token_matches(one.token, one.hash)
+    assert not token_matches(two.token, one.hash)
+    assert not token_matches("", one.hash)
+    assert not token_matches(one.token, None)
 
 
 def test_a_hash_is_that_of_salt_and_token():
     digest = (
         "41c8faf12a6e6b48ecd60ba16f8681644c51d54b1e2afd05b65408e898135c22"  # printf 'saltticker.secret' | sha256sum
     )
-    assert is_token_of("ticker.secret", f"sha256:salt:{digest}")
+    assert token_matches("ticker.secret", f"sha256:salt:{digest}")
 
 
 def test_a_salt_may_be_any_text_and_a_token_too():
     for salt, token in (("sälz", "a.b"), ("salt", "ä.ö")):
         hash = f"sha256:{salt}:{sha256((salt + token).encode()).hexdigest()}"
-        assert is_token_of(token, hash)
-        assert not is_token_of(token + "x", hash)
+        assert token_matches(token, hash)
+        assert not token_matches(token + "x", hash)
 
 
 def test_the_same_token_has_another_hash_each_time():
@@ -37,38 +44,38 @@ def test_the_same_token_has_another_hash_each_time():
 
 def test_a_token_says_whose_it_is_and_has_256_bits_beside():
     token = new_token("a.b c").token
-    assert name_in(token) == "a.b c"
+    assert token_owner(token) == "a.b c"
     assert len(token.rpartition(".")[2]) == 43  # 256 bits, 6 in a character
 
 
 def test_a_token_comes_as_text_from_a_file_or_from_the_environment(tmp_path):
     file = tmp_path / "token"
     file.write_text("a.file\n")
-    assert found_token("a.said", {"CBNET_TOKEN": "a.environment"}) == "a.said"
-    assert found_token(f"@{file}", {}) == "a.file"
-    assert found_token(None, {"CBNET_TOKEN": f"@{file}"}) == "a.file"
-    assert found_token(None, {"CBNET_TOKEN": "a.environment"}) == "a.environment"
-    assert found_token(None, {}) is None
+    assert resolve_token("a.said", {"CBNET_TOKEN": "a.environment"}) == "a.said"
+    assert resolve_token(f"@{file}", {}) == "a.file"
+    assert resolve_token(None, {"CBNET_TOKEN": f"@{file}"}) == "a.file"
+    assert resolve_token(None, {"CBNET_TOKEN": "a.environment"}) == "a.environment"
+    assert resolve_token(None, {}) is None
 
 
 @pytest.mark.parametrize("token", ["", "x", ".x", "x.", "a.b\nc", "a." + "x" * 200])
 def test_what_is_no_token_is_not_quoted(token):
     with pytest.raises(InputError) as raised:
-        checked_token(token)
+        parse_token(token)
     assert str(raised.value).startswith("this is not a token; a token is one line")
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path):
     with pytest.raises(InputError, match="cannot read: No such file"):
-        found_token(f"@{tmp_path / 'none'}", {})
+        resolve_token(f"@{tmp_path / 'none'}", {})
 
 
 @pytest.mark.parametrize("said", [5, "", "ticker.secret", "sha256:x", "md5:x:" + "0" * 64, "sha256:x:" + "g" * 64])
 def test_what_is_no_hash_is_said(said):
     with pytest.raises(InputError, match="is not the hash of a token; make both with `cbnet token NAME`"):
-        checked_hash(said, "[clients.a]")
+        parse_token_hash(said, "[clients.a]")
 
 
 def test_the_name_of_a_client_must_be_one():
-    with pytest.raises(InputError, match="is not the name of a client"):
+    with pytest.raises(InputError, match="is not a valid client name"):
         new_token("a\nb")

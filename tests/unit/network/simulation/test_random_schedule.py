@@ -2,11 +2,11 @@
 
 import pytest
 
-from cbnet.network.announce.announcement import Announced
+from cbnet.network.announce.announcement import Announcement
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.link.links import OpenLinks
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.origin import _Own
+from cbnet.network.linkstate.own_records import _Own
 from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing import SCHEMES
 
@@ -31,9 +31,9 @@ def forgets_what_was_covered(self, gone):
     [
         (Flooding, "greet", lambda *_: None),  # no summary after a new connection
         (Flooding, "_pass_on", lambda *_: None),
-        (OpenLinks, "watch", lambda *_: None),  # half-open links are never noticed
+        (LinkTable, "watch", lambda *_: None),  # half-open links are never noticed
         (_Own, "met", lambda *_: False),  # nothing is learnt of earlier lives
-        (Announced, "_displace", forgets_what_was_covered),
+        (Announcement, "_displace", forgets_what_was_covered),
     ],
 )
 def test_what_does_not_work_is_noticed(monkeypatch, part, name, broken):

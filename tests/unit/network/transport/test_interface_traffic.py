@@ -2,7 +2,7 @@
 
 from cbnet.network.link.links import Link
 from cbnet.network.link.traffic import LinkTraffic
-from cbnet.network.protocol.fields import MOST_NEIGHBOURS
+from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.transport.interface_traffic import InterfaceTraffic
 
@@ -25,9 +25,9 @@ def test_links_that_are_gone_and_links_that_are_open_are_summed_by_neighbour():
 
 def test_names_beyond_the_limit_are_one_interface():
     interfaces = InterfaceTraffic()
-    for number in range(MOST_NEIGHBOURS + 50):
+    for number in range(MAX_NEIGHBOURS + 50):
         interfaces.gone(link(f"r{number}", received=1))
     sums = interfaces.all([])
-    assert len(sums) <= MOST_NEIGHBOURS + 2
-    assert sum(each.received for each in sums.values()) == MOST_NEIGHBOURS + 50
+    assert len(sums) <= MAX_NEIGHBOURS + 2
+    assert sum(each.received for each in sums.values()) == MAX_NEIGHBOURS + 50
     assert sums["router", "others"].received >= 49

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from cbnet.network import MemoryClient, MemoryNetwork, Router
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.linkstate.records import Key, Kind
+from cbnet.network.linkstate.records import Key, RecordKind
 from cbnet.network.linkstate.view import reachable_edges
 from cbnet.network.simulation.memory_network import End
 
@@ -76,11 +76,11 @@ class Truth:
 
     def _are_records_everywhere(self) -> bool:
         running, neighbours = self.running(), self._neighbours()
-        if any(router.announced.pending or router.offers.announced.pending for router in running.values()):
+        if any(router.announcement.pending or router.offers.announcement.pending for router in running.values()):
             return False
         for part in _parts(neighbours):
             edges: Edges = reachable_edges(part[0], neighbours.__getitem__)
-            keys = [Key(owner, kind) for owner in part for kind in (Kind.PREDICATE, Kind.OFFERS)]
+            keys = [Key(owner, kind) for owner in part for kind in (RecordKind.PREDICATE, RecordKind.OFFERS)]
             newest = {key: running[key.owner].database.version(key) for key in keys}
             for name in part:
                 router = running[name]

@@ -1,4 +1,4 @@
-"""Border: what does a router that belongs to a gateway tell its domain, and what does it hand over?
+"""GatewayPort: what does a router that belongs to a gateway tell its domain, and what does it hand over?
 
 told        what is wanted in other domains, as subscriptions of nobody here; the gateway's way in the tree between
             domains, in its record of links
@@ -14,20 +14,22 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.network.announce.subscriptions import BEYOND, Subscriptions
 from cbnet.network.link.actions import Action, Send
-from cbnet.network.link.context import Local
+from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.view import Views
+from cbnet.network.linkstate.view import ViewHistory
 from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import Deliver
 
-Way = tuple[str, ...]  # the gateways from the root of the tree between domains to the one that tells it
+GatewayPath = tuple[str, ...]  # the gateways from the root of the tree between domains to the one that tells it
 
 
-class Border:
+class GatewayPort:
     """The part of a router that a gateway uses; idle in all other routers."""
 
-    def __init__(self, local: Local, views: Views, database: Database, subscriptions: Subscriptions) -> None:
-        self._local = local
+    def __init__(
+        self, context: RouterContext, views: ViewHistory, database: Database, subscriptions: Subscriptions
+    ) -> None:
+        self._context = context
         self._views = views
         self._database = database
         self._subscriptions = subscriptions
@@ -36,19 +38,19 @@ class Border:
 
     # --- lookup
 
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[GatewayPath]:
         """Return the ways of the other gateways that can be reached in this domain."""
-        names = self._views().names
-        return [way for name in names if name != self._local.name and (way := self._database.way(name))]
+        names = self._views.current().names
+        return [way for name in names if name != self._context.name and (way := self._database.way(name))]
 
     def state(self) -> tuple[object, ...]:
         """Return something that is another when something else may be wanted here."""
-        return self._views(), self._database.predicates.changes, self._subscriptions.changes
+        return self._views.current(), self._database.predicates.changes, self._subscriptions.changes
 
     def wanted(self) -> Predicate:
         """Return what is wanted in this domain, by whoever can be reached and by the clients of this router."""
         predicates, before = self._database.predicates, self._read
-        others = (name for name in self._views().names if name != self._local.name)
+        others = (name for name in self._views.current().names if name != self._context.name)
         told = dict.fromkeys(written for name in others for written in predicates.written(name))
         self._read = {written: before.get(written) or filter_from_bytes(written) for written in told}
         own = (each for link, _, predicate in self._subscriptions.all() if link != BEYOND for each in predicate)
@@ -56,9 +58,9 @@ class Border:
 
     # --- changes; they are told at the next tick
 
-    def tell(self, way: Way) -> None:
+    def tell(self, way: GatewayPath) -> None:
         """Tell this domain the way to the gateway."""
-        self._local.way = way
+        self._context.way = way
 
     def want(self, side: int, predicate: Predicate) -> None:
         """Ask here for what is wanted on another side of the gateway."""

@@ -6,8 +6,8 @@ import pytest
 from support.certificates import Authority
 
 from cbnet import InputError
+from cbnet.network.security.policy import INSECURE
 from cbnet.network.security.tokens import new_token
-from cbnet.network.security.trust import INSECURE
 from cbnet.network.service.configuration import configuration
 
 BEYOND = 'name = "a"\nlisten = "0.0.0.0:4001"\n'

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.access import ANYBODY, Access, accounts
+from cbnet.network.security.access import OPEN_ACCESS, Access, read_accounts
 from cbnet.network.security.tls import Tls, client_context, server_context
 
 TYPES: Final[Mapping[str, type]] = {
@@ -33,25 +33,25 @@ INSECURE: Final = "anybody may read and publish everything"
 
 
 @dataclass(frozen=True)
-class Security:
+class SecurityPolicy:
     """How a router is protected."""
 
-    access: Access = ANYBODY
+    access: Access = OPEN_ACCESS
     tls: Tls | None = None
     needs_client_certificates: bool = False
 
 
-OPEN: Final = Security()
+OPEN_POLICY: Final = SecurityPolicy()
 
 
-def security_of(said: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> Security:
+def read_policy(said: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> SecurityPolicy:
     """Return what the values of all keys say, if a router that listens there may run so."""
     tls = _tls(said)
-    clients = None if said["clients"] is None else accounts(said["clients"])
+    clients = None if said["clients"] is None else read_accounts(said["clients"])
     # Where clients are known, nobody else may say to be a router.
     is_known = said["routers"] is not None or clients is not None
     routers = frozenset((*(said["routers"] or ()), *neighbours)) if is_known else None
-    found = Security(Access(clients, routers, tls is not None), tls, said["client_certificates"])
+    found = SecurityPolicy(Access(clients, routers, tls is not None), tls, said["client_certificates"])
     if tls is None and found.needs_client_certificates:
         raise InputError("client_certificates without TLS", hint="name a certificate, its key and an authority")
     if tls is not None:
@@ -73,7 +73,7 @@ def _tls(said: Mapping[str, Any]) -> Tls | None:
     return Tls(authority, certificate, key)
 
 
-def _check_beyond_loopback(found: Security, said_routers: object, listen: Address) -> None:
+def _check_beyond_loopback(found: SecurityPolicy, said_routers: object, listen: Address) -> None:
     """Refuse to be reached by others without knowing who they are."""
     missing = []
     if found.tls is None:

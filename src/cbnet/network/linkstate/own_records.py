@@ -1,4 +1,4 @@
-"""Origin: which records does this router make of itself, and when?
+"""OwnRecords: which records does this router make of itself, and when?
 
 A record is made when its content has changed, when it is to be renewed, and when a version of an earlier life has been
 met that others would take for newer. Two versions are some time apart, so that many changes at once become one. Who
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from cbnet.language.filter import Filter
-from cbnet.network.announce.announcement import Announced
-from cbnet.network.link.context import Local
+from cbnet.network.announce.announcement import Announcement
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.link.links import OpenLinks
+from cbnet.network.link.links import LinkTable
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.flooding import Flooding, fits
-from cbnet.network.linkstate.records import FILTER_KINDS, Key, Kind, Version
-from cbnet.network.protocol.fields import MOST_SEQUENCE
+from cbnet.network.linkstate.records import FILTER_KINDS, Key, RecordKind, Version
+from cbnet.network.protocol.fields import MAX_SEQUENCE
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Change, Links
 
@@ -40,7 +40,7 @@ class _Own:
 
     def next(self, now: float) -> Version:
         """Count a new version."""
-        self.version = Version(min(self.version.sequence + 1, MOST_SEQUENCE), self.version.life)
+        self.version = Version(min(self.version.sequence + 1, MAX_SEQUENCE), self.version.life)
         if self.is_behind:
             self._overtaken, self.is_behind = now, False
         self.due = now + self._settings.refresh
@@ -61,42 +61,43 @@ class _Own:
         return (has_changed or now >= self.due) and now >= self._allowed
 
 
-class Awaited(NamedTuple):
+class PendingVersion(NamedTuple):
     """A version of this router's predicate, or offers, that somebody waits for all to have."""
 
-    kind: Kind
+    kind: RecordKind
     version: Version
     is_told: bool  # whether those who get it tell; else they must be asked
 
 
-class Origin:
+class OwnRecords:
     """The records of one router's own."""
 
     def __init__(
         self,
-        local: Local,
+        context: RouterContext,
         database: Database,
-        links: OpenLinks,
-        announced: Mapping[Kind, Announced],
+        links: LinkTable,
+        announced: Mapping[RecordKind, Announcement],
         flooding: Flooding,
     ) -> None:
         """Take what is announced of each kind of record that holds filters."""
-        self._local = local
-        self._settings = local.settings
+        self._context = context
+        self._settings = context.settings
         self._database = database
         self._links = links
         self._announced = announced
         self._flooding = flooding
         self._own = {
-            kind: _Own(local.settings, local.life, float("inf" if kind is Kind.OFFERS else "-inf")) for kind in Kind
+            kind: _Own(context.settings, context.life, float("inf" if kind is RecordKind.OFFERS else "-inf"))
+            for kind in RecordKind
         }
         self._links_seen: tuple[int, tuple[str, ...]] = -1, ()
 
     def loaded(self) -> None:
         """Take it that the first version of the predicate is made, and known to all."""
-        self._own[Kind.PREDICATE].next(self._local.now)
+        self._own[RecordKind.PREDICATE].next(self._context.now)
 
-    def awaited(self, kind: Kind) -> Awaited:
+    def awaited(self, kind: RecordKind) -> PendingVersion:
         """Return the version that will have all that is announced by now; its receivers are asked to tell."""
         own = self._own[kind]
         has_changed = bool(self._announced[kind].pending)
@@ -105,16 +106,16 @@ class Origin:
         if is_first:
             own.due = float("-inf")
         is_coming = has_changed or own.is_behind or is_first
-        return Awaited(kind, Version(own.version.sequence + is_coming, own.version.life), has_changed)
+        return PendingVersion(kind, Version(own.version.sequence + is_coming, own.version.life), has_changed)
 
     @property
     def has_told_links(self) -> bool:
         """Whether the record of links says how they are now."""
-        return (self._links.changes, self._local.way) == self._links_seen
+        return (self._links.changes, self._context.way) == self._links_seen
 
     def renewed(self) -> Version:
         """Return the next version of the predicate, which is made even if nothing changes; its receivers tell."""
-        own = self._own[Kind.PREDICATE]
+        own = self._own[RecordKind.PREDICATE]
         own.due = float("-inf")
         own.wants_seen = True
         return Version(own.version.sequence + 1, own.version.life)
@@ -122,26 +123,26 @@ class Origin:
     def met(self, key: Key, version: Version) -> None:
         """Take note of a record of this router that came from elsewhere."""
         if self._own[key.kind].met(version):
-            self._local.counters[Event.RECORDS_SUPERSEDED] += 1
+            self._context.counters[Event.RECORDS_SUPERSEDED] += 1
 
     def make(self) -> None:
         """Make the records that are due, and flood them."""
-        now = self._local.now
-        if self._own[Kind.LINKS].is_time(now, has_changed=not self.has_told_links):
-            self._make_links(self._own[Kind.LINKS], now)
+        now = self._context.now
+        if self._own[RecordKind.LINKS].is_time(now, has_changed=not self.has_told_links):
+            self._make_links(self._own[RecordKind.LINKS], now)
         for kind in FILTER_KINDS:
             if self._own[kind].is_time(now, has_changed=bool(self._announced[kind].pending)):
                 self._make_filters(kind, self._own[kind], now)
 
     def _make_links(self, own: _Own, now: float) -> None:
-        way = self._local.way
+        way = self._context.way
         self._links_seen = self._links.changes, way
         neighbours = self._links.neighbours()
         version = own.next(now)
         self._database.install_links(self._settings.name, version, now, neighbours, now, way)
         self._flooding.spread(Links(self._settings.name, version.life, version.sequence, 0, neighbours, list(way)))
 
-    def _make_filters(self, kind: Kind, own: _Own, now: float) -> None:
+    def _make_filters(self, kind: RecordKind, own: _Own, now: float) -> None:
         name, announced = self._settings.name, self._announced[kind]
         pending = announced.take()
         added, removed = _written(pending.added), _written(pending.removed)

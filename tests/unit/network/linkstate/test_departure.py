@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet.network import MemoryNetwork, Settings
-from cbnet.network.protocol.fields import MOST_WEIGHT
+from cbnet.network.protocol.fields import MAX_WEIGHT
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def leave(memory, name):
 def test_all_see_long_links_and_nothing_else_changes(line):
     assert line.router("c").view.edges == {("a", "b"): 7, ("b", "c"): 1}
     leave(line, "b")
-    assert not line.router("b").is_known_to_leave
+    assert not line.router("b").is_departure_known
     line.run(2)
-    assert line.router("b").is_known_to_leave
+    assert line.router("b").is_departure_known
     for name in "abc":
-        assert line.router(name).view.edges == {("a", "b"): MOST_WEIGHT, ("b", "c"): MOST_WEIGHT}
+        assert line.router(name).view.edges == {("a", "b"): MAX_WEIGHT, ("b", "c"): MAX_WEIGHT}
     changes = line.router("c").view_changes
     leave(line, "b")  # again
     line.run(2)
@@ -40,9 +40,9 @@ def test_it_is_not_known_while_somebody_who_can_be_reached_has_not_told(line):
     line.cut("b", "c", noticed_by=["c"])  # b believes that the link is there, until it hears nothing for a while
     leave(line, "b")
     line.run(1)
-    assert not line.router("b").is_known_to_leave
+    assert not line.router("b").is_departure_known
     line.run(6)
-    assert line.router("b").is_known_to_leave
+    assert line.router("b").is_departure_known
 
 
 def test_a_router_alone_knows_at_once():
@@ -51,13 +51,13 @@ def test_a_router_alone_knows_at_once():
     memory.run(1)
     leave(memory, "a")
     memory.run(1)
-    assert memory.router("a").is_known_to_leave
+    assert memory.router("a").is_departure_known
 
 
 def test_who_does_not_tell_is_asked(line, monkeypatch):
     monkeypatch.setattr(line.router("c")._flooding, "on_change", lambda *_: None)  # it tells only if it is asked
     leave(line, "b")
     line.run(0.2)
-    assert not line.router("b").is_known_to_leave
+    assert not line.router("b").is_departure_known
     line.run(2)
-    assert line.router("b").is_known_to_leave
+    assert line.router("b").is_departure_known

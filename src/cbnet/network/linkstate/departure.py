@@ -1,4 +1,4 @@
-"""Leaving: how does a router go so that no message misses it? It tells the others, and waits until they know.
+"""Departure: how does a router go so that no message misses it? It tells the others, and waits until they know.
 
     leave()     its links become as long as a link can be. It stays where it is, and passes on what still comes; for
                 all others another way is shorter, if there is one
@@ -10,16 +10,16 @@ that was made after the record of its links has that record too; and for predica
 
 from __future__ import annotations
 
-from cbnet.network.link.links import OpenLinks
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.confirmations import Confirmations
-from cbnet.network.linkstate.origin import Origin
+from cbnet.network.linkstate.own_records import OwnRecords
 from cbnet.network.linkstate.records import Version
 
 
-class Leaving:
+class Departure:
     """Whether a router leaves, and who knows."""
 
-    def __init__(self, links: OpenLinks, origin: Origin, confirmations: Confirmations) -> None:
+    def __init__(self, links: LinkTable, origin: OwnRecords, confirmations: Confirmations) -> None:
         self._links = links
         self._origin = origin
         self._confirmations = confirmations
