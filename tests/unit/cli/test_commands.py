@@ -152,7 +152,7 @@ def test_every_receiver_and_nobody_occur_in_the_demo(cbnet):
         (["match"], "Missing option '--table'"),
         (["match", "--nonsense"], "No such option"),
         (["match", "--table", "none.toml"], "none.toml: cannot read: No such file"),
-        (["match", "--table", "none.xml"], "unknown kind of file"),
+        (["match", "--table", "none.xml"], "unknown file type"),
         (["covers", "x = 1"], "Missing argument 'B'"),
         (["covers", "x = 1", "x = "], "a value is missing"),
     ],

@@ -73,7 +73,7 @@ def test_all_mistakes_of_json_lines_are_reported_at_their_places(tmp_path):
         ("p.toml", "[interfaces\n", "not TOML"),
         ("p.toml", "x = 1\n", "no table of interfaces"),
         ("p.toml", b"\xff", "not UTF-8"),
-        ("p.txt", "", "unknown kind of file"),
+        ("p.txt", "", "unknown file type"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path, name, content, problem):
@@ -83,9 +83,9 @@ def test_files_that_cannot_be_read_say_why(tmp_path, name, content, problem):
 
 
 def test_the_hint_names_what_the_reader_takes(tmp_path):
-    with pytest.raises(InputError, match=r"unknown kind of file '\.parquet'; use \.toml or \.jsonl$"):
+    with pytest.raises(InputError, match=r"unknown file type '\.parquet'; use \.toml or \.jsonl$"):
         read_predicates(tmp_path / "p.parquet")
-    with pytest.raises(InputError, match=r"unknown kind of file '\.txt'; use \.toml, \.jsonl or \.parquet$"):
+    with pytest.raises(InputError, match=r"unknown file type '\.txt'; use \.toml, \.jsonl or \.parquet$"):
         read_columns(tmp_path / "p.txt")
 
 

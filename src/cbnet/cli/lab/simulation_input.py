@@ -24,12 +24,12 @@ _MEETING = 3  # filters that a made message meets, at most, if its values allow 
 
 def read_receivers(path: Path, graph: Graph) -> dict[int, Predicate]:
     """Return the predicates of a file, whose interfaces are names of nodes; unknown ones are reported together."""
-    from cbnet.cli.predicates.rule_file import open_any_table
     from cbnet.language import Predicate
+    from cbnet.matching.files.rule_files import open_rule_file
 
     receivers: dict[int, Predicate] = {}
     mistakes: list[InputError] = []
-    for name, predicate in open_any_table(path).predicates.items():
+    for name, predicate in open_rule_file(path).predicates.items():
         try:
             node = graph.id(name)
         except InputError as error:

@@ -46,9 +46,9 @@ def _value(text: str) -> Value:
 
 
 def _from_json(text: str) -> Message:
-    from cbnet.cli.predicates.message_lines import message_of
+    from cbnet.matching.files.message_files import message_from_line
 
-    found = message_of(text.encode("utf-8", "surrogateescape"))
+    found = message_from_line(text.encode("utf-8", "surrogateescape"))
     if isinstance(found, InputError):
         raise found
     assert found is not None  # it begins with a brace

@@ -88,10 +88,10 @@ def pub(
 
 def _lines() -> Iterator[Message | InputError]:
     """Yield the messages on standard input, and what is wrong with other lines."""
-    from cbnet.cli.predicates.message_lines import message_of
+    from cbnet.matching.files.message_files import message_from_line
 
     for number, line in enumerate(sys.stdin.buffer, 1):
-        message = message_of(line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b""))
+        message = message_from_line(line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b""))
         if message is not None:
             yield message.at(line=number) if isinstance(message, InputError) else message
 

@@ -29,8 +29,8 @@ def inspect(
 
     Example: cbnet inspect table.cbt
     """
-    from cbnet.cli.predicates.table_statistics import table_statistics
     from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.statistics import table_statistics
 
     said = table_statistics(Compiled.open(table, verify=True), table.stat().st_size)
     if json:

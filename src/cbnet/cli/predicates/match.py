@@ -20,10 +20,10 @@ from cbnet.files import unreadable
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from cbnet.cli.predicates.message_lines import EncodedLines
-    from cbnet.cli.predicates.rule_file import AnyTable
     from cbnet.language import Message
     from cbnet.matching import Explanation
+    from cbnet.matching.files.message_files import EncodedLines
+    from cbnet.matching.files.rule_files import RuleFile
 
 Read: TypeAlias = Callable[[int], bytes]
 
@@ -44,10 +44,10 @@ def match(
 
     Example: cbnet match --table predicates.toml --messages messages.jsonl
     """
-    from cbnet.cli.predicates.message_lines import read_encoded
-    from cbnet.cli.predicates.rule_file import open_any_table
+    from cbnet.matching.files.message_files import read_encoded
+    from cbnet.matching.files.rule_files import open_rule_file
 
-    answers = _Answers(open_any_table(table, verify=verify or explain), explain=explain, as_json=json)
+    answers = _Answers(open_rule_file(table, verify=verify or explain), explain=explain, as_json=json)
     source = "standard input" if messages == "-" else messages
     with _opened(messages) as read:
         for lines in read_encoded(_checked(read, source), answers.symbols):
@@ -61,7 +61,7 @@ def match(
 class _Answers:
     """Matches lines, says in a row of text what comes of each, and counts."""
 
-    def __init__(self, table: AnyTable, *, explain: bool, as_json: bool) -> None:
+    def __init__(self, table: RuleFile, *, explain: bool, as_json: bool) -> None:
         self._table = table
         self._explain = explain
         self._row = _json_row if as_json else _text_row
@@ -85,10 +85,10 @@ class _Answers:
                 yield self._row(number, interfaces, self._reasons(line) if self._explain else None)
 
     def _reasons(self, line: bytes) -> list[Explanation]:
-        from cbnet.cli.predicates.message_lines import message_of
         from cbnet.matching.explain import explain
+        from cbnet.matching.files.message_files import message_from_line
 
-        message = cast("Message", message_of(line))  # it has been read once
+        message = cast("Message", message_from_line(line))  # it has been read once
         return [explain(message, interface, predicate) for interface, predicate in self._table.predicates.items()]
 
 

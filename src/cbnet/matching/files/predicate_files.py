@@ -1,9 +1,9 @@
-"""Predicate files: which predicate does each interface have, according to a file?
+"""Predicate files: the predicate of each interface, in TOML, JSON Lines or Parquet.
 
 TOML: a table `[interfaces]`; each key holds the text of a predicate, or a list of texts.
-JSON Lines: an object {"interface": …, "predicate": text} a line; a repeated interface is or-ed.
-All the mistakes of a file are reported together, each at its line and column in the file.
+JSON Lines: one object {"interface": …, "predicate": text} per line; predicates of a repeated interface are or-ed.
 Parquet: one row per constraint; see `arrow_filters`.
+All mistakes of a text file are reported together, each with its line and column.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ def read_columns(path: Path) -> Columns:
 
 
 def read_predicates(path: Path) -> dict[Interface, Predicate]:
-    """Return the predicates of a TOML or JSON Lines file by interface; `read_columns` takes Parquet too."""
+    """Return the predicates of a TOML or JSON Lines file by interface; for Parquet use `read_columns`."""
     _check_suffix(path, [*_READERS])
     filters: dict[Interface, list[Filter]] = {}
     errors: list[InputError] = []
-    for interface, found in _READERS[path.suffix](read_text(path)):
-        if isinstance(found, InputError):
-            errors.append(found.at(file=str(path)))
+    for interface, predicate in _READERS[path.suffix](read_text(path)):
+        if isinstance(predicate, InputError):
+            errors.append(predicate.at(file=str(path)))
         else:
-            filters.setdefault(interface, []).extend(found.filters)
+            filters.setdefault(interface, []).extend(predicate.filters)
     if errors:
         raise FileError(str(path), errors)
-    return {interface: Predicate(said) for interface, said in filters.items()}
+    return {interface: Predicate(members) for interface, members in filters.items()}
 
 
 def _check_suffix(path: Path, known: Sequence[str]) -> None:
     if path.suffix not in known:
         hint = f"use {', '.join(known[:-1])} or {known[-1]}"
-        raise InputError(f"unknown kind of file {path.suffix!r}", hint=hint, file=str(path))
+        raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
 
 
 def _from_parquet(path: Path) -> Columns:
@@ -68,7 +68,7 @@ def _from_parquet(path: Path) -> Columns:
         with path.open("rb") as file:
             table = pq.read_table(file, read_dictionary=["interface", "name", "op", "string"])
     except pa.ArrowException as error:
-        raise InputError(f"not Parquet: {error}", file=str(path)) from None
+        raise InputError(f"not a Parquet file: {error}", file=str(path)) from None
     except OSError as error:
         raise unreadable(path, error) from None
     try:
@@ -87,23 +87,23 @@ def _from_toml(source: str) -> Iterator[tuple[Interface, Predicate | InputError]
     if not isinstance(interfaces, dict):
         yield (
             "",
-            InputError("there is no table of interfaces", hint="begin it with a line [interfaces]", line=1),
+            InputError("no table of interfaces", hint="begin it with a line [interfaces]", line=1),
         )
         return
     for unknown in document:
         if unknown != "interfaces":
-            mistake = InputError(f"unknown key {unknown!r} beside [interfaces]", hint="remove it")
-            yield "", _moved(mistake, source, _key_position(source, unknown, 0))
-    for interface, said in interfaces.items():
-        texts = said if isinstance(said, list) else [said]
-        for place, text in enumerate(texts):
-            yield interface, _parsed(text, source, partial(_text_start, source, interface, texts[:place]))
+            error = InputError(f"unknown key {unknown!r} beside [interfaces]", hint="remove it")
+            yield "", _located(error, source, _key_position(source, unknown, 0))
+    for interface, value in interfaces.items():
+        texts = value if isinstance(value, list) else [value]
+        for number, text in enumerate(texts):
+            yield interface, _parse(text, source, partial(_text_start, source, interface, texts[:number]))
         if not texts:
             yield interface, Predicate()
 
 
 def _text_start(source: str, interface: str, before: list[Any]) -> int:
-    """Return from where on to look for a text of an interface: behind its key and the texts before."""
+    """Return the position from which to search for a text of an interface: after its key and the texts before."""
     table = re.search(r"^\s*\[\s*interfaces\s*\]", source, re.MULTILINE)
     at = _key_position(source, interface, table.end() if table else 0)
     equals = source.find("=", at + len(interface))
@@ -114,10 +114,10 @@ def _text_start(source: str, interface: str, before: list[Any]) -> int:
 
 
 def _key_position(source: str, key: str, start: int) -> int:
-    """Return where a key or table stands, from `start` on; `start` if it is written otherwise."""
+    """Return the position of a key or table after `start`; `start` if it is written in another way."""
     spellings = "|".join(map(re.escape, (key, f'"{key}"', f"'{key}'", json.dumps(key))))
-    found = re.compile(rf"^[ \t]*\[*[ \t]*({spellings})[ \t]*[=.\]]", re.MULTILINE).search(source, start)
-    return found.start(1) if found else start
+    key_match = re.compile(rf"^[ \t]*\[*[ \t]*({spellings})[ \t]*[=.\]]", re.MULTILINE).search(source, start)
+    return key_match.start(1) if key_match else start
 
 
 def _from_json_lines(source: str) -> Iterator[tuple[Interface, Predicate | InputError]]:
@@ -126,7 +126,7 @@ def _from_json_lines(source: str) -> Iterator[tuple[Interface, Predicate | Input
         if line.strip():
             try:
                 interface, text = _row(line)
-                yield interface, _parsed(text, source, partial(int, start))
+                yield interface, _parse(text, source, partial(int, start))
             except InputError as error:
                 yield "", error.at(line=number)
         start += len(line) + 1
@@ -144,39 +144,39 @@ def _row(line: str) -> tuple[Interface, Any]:
 _READERS = {".toml": _from_toml, ".jsonl": _from_json_lines}
 
 
-def _parsed(text: Any, source: str, start: Callable[[], int]) -> Predicate | InputError:
-    """Return the predicate that `text` says, or its error, moved to its place in the file.
+def _parse(text: Any, source: str, start: Callable[[], int]) -> Predicate | InputError:
+    """Return the predicate of a text, or its error with the position in the file.
 
-    `start` says from where on the text stands; it is asked only if there is an error.
+    start: called only on an error; returns the position from which to search for the text.
     """
     if isinstance(text, dict):
-        error = InputError("an interface's name with a dot needs quotes", hint='write "a.b" = …')
-        return _moved(error, source, start())
+        error = InputError("an interface name with a dot needs quotes", hint='write "a.b" = …')
+        return _located(error, source, start())
     if not isinstance(text, str):
-        return _moved(InputError("a predicate must be a string", hint="write it in quotes"), source, start())
+        return _located(InputError("a predicate must be a string", hint="write it in quotes"), source, start())
     try:
         return parse(text)
     except PredicateSyntaxError as error:
-        return _moved(error, source, _position_in(source, start(), text, error.position))
+        return _located(error, source, _position_in(source, start(), text, error.position))
     except InputError as error:
-        return _moved(error, source, start())
+        return _located(error, source, start())
 
 
 def _position_in(source: str, start: int, text: str, position: int) -> int:
-    """Return where a place of `text` stands in the source, which holds it as it is or with escapes."""
-    for spelled in (str, _escaped, _ascii_escaped):
-        found = _find_value(source, spelled(text), start)
-        if found >= 0:
-            return found + len(spelled(text[:position]))
+    """Return the position in the source of a position in `text`, which the source holds as it is or with escapes."""
+    for escape in (str, _escaped, _ascii_escaped):
+        first = _find_value(source, escape(text), start)
+        if first >= 0:
+            return first + len(escape(text[:position]))
     return start
 
 
 def _find_value(source: str, text: str, start: int) -> int:
-    """Return where a text stands behind a quote, or -1: the same letters may stand in a key too."""
-    found = source.find(text, start)
-    while found > 0 and not re.search(r"[\"'][ \t]*\n?$", source[max(0, found - 40) : found]):
-        found = source.find(text, found + 1)
-    return found
+    """Return the position of a text after a quote, or -1: a key may contain the same characters."""
+    position = source.find(text, start)
+    while position > 0 and not re.search(r"[\"'][ \t]*\n?$", source[max(0, position - 40) : position]):
+        position = source.find(text, position + 1)
+    return position
 
 
 def _escaped(text: str) -> str:
@@ -187,6 +187,6 @@ def _ascii_escaped(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def _moved(error: InputError, source: str, position: int) -> InputError:
+def _located(error: InputError, source: str, position: int) -> InputError:
     line = source.count("\n", 0, position) + 1
     return error.at(line=line, column=position - source.rfind("\n", 0, position))

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbnet.cli.predicates.message_lines import read_encoded
 from cbnet.language.message import Message
 from cbnet.matching.compiled_table import Compiled
-from cbnet.matching.files.message_files import read_messages
+from cbnet.matching.files.message_files import read_encoded, read_messages
 from cbnet.matching.storage.columns import columns_of
 
 PREDICATES = {
@@ -129,8 +128,8 @@ def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
     [
         (["none.toml", "-o", "t.cbt"], "none.toml: cannot read: No such file"),
         (["none.parquet", "-o", "t.cbt"], "none.parquet: cannot read: No such file"),
-        (["bad.parquet", "-o", "t.cbt"], "bad.parquet: not Parquet"),
-        (["predicates.xml", "-o", "t.cbt"], "unknown kind of file '.xml'; use .toml, .jsonl or .parquet"),
+        (["bad.parquet", "-o", "t.cbt"], "bad.parquet: not a Parquet file"),
+        (["predicates.xml", "-o", "t.cbt"], "unknown file type '.xml'; use .toml, .jsonl or .parquet"),
         (["predicates.toml"], "Missing option '--output'"),
         (["predicates.toml", "-o", "t.cbt", "--engine", "magic"], "unknown engine 'magic'; use one of pivot"),
         (["predicates.toml", "-o", "nowhere/t.cbt"], "nowhere/t.cbt: there is no folder 'nowhere'"),
@@ -152,7 +151,7 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypat
     [
         ("table.cbt", b"[interfaces]", "this is not a compiled table; make one with `cbnet compile`"),
         ("table.cbt", None, "cannot read: No such file"),
-        ("table.bin", b"", "unknown kind of file '.bin'; use one of .cbt, .toml, .jsonl, .parquet"),
+        ("table.bin", b"", "unknown file type '.bin'; use one of .cbt, .toml, .jsonl, .parquet"),
         ("table.bin", b"CBNETTBL and then nothing", "the table has version"),
     ],
 )

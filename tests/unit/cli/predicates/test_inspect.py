@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from cbnet.cli.predicates.table_statistics import _PARTS
 from cbnet.matching.engines.registry import ENGINES
+from cbnet.matching.statistics import _PARTS
 
 # [2001 Figure 4]: what is expected below is counted by hand from these seven filters.
 FIGURE_4 = """[interfaces]

@@ -1,6 +1,6 @@
-"""Table statistics: what does a compiled table hold, and where do its bytes go?
+"""Statistics of a compiled table: its filters, names, types and operators, and bytes by part.
 
-All is counted by numpy over the columns of the table: no Python object per filter.
+Counted by numpy over the columns of the table, without a Python object per filter.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
 Row = dict[str, Any]
-_TOP = 10
+_TOP = 10  # rows of each ranking
 
-# part of a table -> how the names of its arrays begin
+# part of a table -> prefixes of the names of its arrays
 _PARTS = {
     "names and tags": ("symbol_", "tested", "pivoted"),
     "interfaces": ("label_",),
@@ -45,12 +45,12 @@ _PARTS = {
     "interfaces of empty filters": ("always",),
     "covered filters, kept aside": ("covered_",),
 }
-_SAID = {Test.EXISTS: ("any", "exists"), Test.TAG: ("tag", "#")}
-_SAID |= {test: (str(kind), op.value) for (op, kind), test in reversed(TESTS.items()) if kind is not None}
+_TYPE_AND_OPERATOR = {Test.EXISTS: ("any", "exists"), Test.TAG: ("tag", "#")}
+_TYPE_AND_OPERATOR |= {test: (str(kind), op.value) for (op, kind), test in reversed(TESTS.items()) if kind is not None}
 
 
 def table_statistics(compiled: Compiled, size: int) -> Row:
-    """Return what can be said of a table, whose file has that size, as the members of a JSON object."""
+    """Return the statistics of a table as the members of a JSON object; `size` is that of its file, in bytes."""
     columns, about = compiled.columns, compiled.about
     return {
         "engine": compiled.engine,
@@ -73,7 +73,7 @@ def table_statistics(compiled: Compiled, size: int) -> Row:
 
 
 def _reduction(about: Row, stored: int) -> Row:
-    """Return how many filters messages are matched against, and why not the others."""
+    """Return how many filters messages are matched against, and how many are covered or repeated."""
     covered, repeated = about["covered"], about["filters"] - stored
     return {"covered": covered, "repeated": repeated, "matched_against": about["filters"] - covered - repeated}
 
@@ -84,7 +84,7 @@ def _distinct(columns: Columns) -> Row:
 
 
 def _filter_kinds(columns: Columns) -> Row:
-    """Return how many filters match always, have a single constraint, or have more."""
+    """Return how many filters are empty, have a single constraint, or have several."""
     always, single, other = np.bincount(np.minimum(lengths_of(columns.offsets), 2), minlength=3).tolist()
     return {"always": always, "single": single, "other": other}
 
@@ -99,19 +99,22 @@ def _tests(columns: Columns) -> list[Row]:
     """Return the number of constraints by type and operator, the commonest first."""
     tests = (columns.words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
     counts = np.bincount(tests, minlength=len(Test)).tolist()
-    rows = [{"type": _SAID[test][0], "operator": _SAID[test][1], "constraints": counts[test]} for test in Test]
+    rows = [
+        {"type": type, "operator": operator, "constraints": counts[test]}
+        for test, (type, operator) in sorted(_TYPE_AND_OPERATOR.items())
+    ]
     return sorted((row for row in rows if row["constraints"]), key=lambda row: -row["constraints"])
 
 
 def _top(columns: Columns, first: int, end: int) -> list[Row]:
-    """Return the names, or the tags, that most constraints bear on."""
+    """Return the names, or the tags, with most constraints."""
     counts = np.bincount(_symbols(columns), minlength=len(columns.symbols))[first:end]
-    places = np.argsort(-counts, kind="stable")[:_TOP].tolist()
-    return [{"name": columns.symbols[first + place], "constraints": int(counts[place])} for place in places]
+    order = np.argsort(-counts, kind="stable")[:_TOP].tolist()
+    return [{"name": columns.symbols[first + index], "constraints": int(counts[index])} for index in order]
 
 
 def _determinants(columns: Columns) -> list[Row]:
-    """Return the first rows of the selectivity table: what excludes most interfaces if a message lacks it."""
+    """Return the first rows of the selectivity table: names whose absence excludes most interfaces."""
     table = determinants.rows(determinants.build(columns))
     return [
         {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "interfaces": len(interfaces)}
@@ -120,7 +123,7 @@ def _determinants(columns: Columns) -> list[Row]:
 
 
 def _parts(arrays: dict[str, Array], size: int) -> list[Row]:
-    """Return the bytes of each part, the largest first; what belongs to none is counted by its own name."""
+    """Return the bytes of each part, the largest first; an array of no part is a part of its own."""
     parts: dict[str, int] = {}
     for name, array in arrays.items():
         part = next((part for part, starts in _PARTS.items() if name.startswith(starts)), name)
