@@ -92,8 +92,8 @@ def _from_toml(source: str) -> Iterator[tuple[Interface, Predicate | InputError]
         return
     for unknown in document:
         if unknown != "interfaces":
-            error = InputError(f"unknown key {unknown!r} beside [interfaces]", hint="remove it")
-            yield "", _located(error, source, _key_position(source, unknown, 0))
+            mistake = InputError(f"unknown key {unknown!r} beside [interfaces]", hint="remove it")
+            yield "", _located(mistake, source, _key_position(source, unknown, 0))
     for interface, value in interfaces.items():
         texts = value if isinstance(value, list) else [value]
         for number, text in enumerate(texts):
