@@ -6,7 +6,7 @@ from cbnet.lab.report import draw_graph
 from cbnet.language import Message
 from cbnet.routing import Network, deliver, scheme
 from cbnet.routing.schemes.drp import Drp
-from cbnet.routing.schemes.unicast import ByHand, ShortestPaths
+from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.verdict import spurious_nodes
 from cbnet.topology import Graph
 
@@ -39,5 +39,5 @@ draw("ring", scheme("pif")(network(RING)), 1, [2, 4])
 
 tied = network(TWELVE.replace("1-6:4", "1-6:3"))
 name = tied.graph.id
-by_hand = ByHand(ShortestPaths(tied), {(name(5), name(8)): name(9), (name(5), name(11)): name(1)})
+by_hand = ReplacedHops(ShortestPaths(tied), {(name(5), name(8)): name(9), (name(5), name(11)): name(1)})
 draw("twice", Drp(tied, by_hand), 5, [7, 8, 11])

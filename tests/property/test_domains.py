@@ -11,7 +11,7 @@ from cbnet.matching import reference
 from cbnet.routing import deliver, judge
 from cbnet.routing.domains.scheme import Domains
 from cbnet.routing.domains.summary import SUMMARIES, summary
-from cbnet.routing.multitree.commit import COMMITS
+from cbnet.routing.multitree.commit_policy import COMMIT_POLICIES
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import shortest_path_tree
 from cbnet.topology.trees.domains import grow_domains, validate_domains
@@ -38,7 +38,7 @@ def domain_schemes(draw, outside=None):
         draw(st.none() | roots),
         draw(st.none() | roots),
         outside=draw(st.sampled_from(SUMMARIES)) if outside is None else outside,
-        commit=draw(st.sampled_from(COMMITS)),
+        commit=draw(st.sampled_from(COMMIT_POLICIES)),
         seed=draw(st.integers(0, 3)),
     )
 
@@ -179,7 +179,7 @@ def test_a_domain_is_entered_where_it_is_nearest_to_the_root(graph, data):
 @given(networks(), st.data())
 def test_one_domain_is_the_flat_network(network, data):
     roots = data.draw(st.lists(st.integers(0, len(network) - 1), min_size=1, max_size=3))
-    commit = data.draw(st.sampled_from(COMMITS))
+    commit = data.draw(st.sampled_from(COMMIT_POLICIES))
     one = Domains(network, [0] * len(network), roots, roots, commit=commit)
     flat = MultiTree(network, roots, commit=commit)
     for own, other in zip(deliveries(one), deliveries(flat), strict=True):

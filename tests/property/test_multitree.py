@@ -13,12 +13,12 @@ from cbnet.language import Descriptor, Message, Predicate, reduce
 from cbnet.language.roles import MessageKind
 from cbnet.matching import reference
 from cbnet.routing import Network, deliver, judge
-from cbnet.routing.multitree.commit import COMMITS
+from cbnet.routing.multitree.commit_policy import COMMIT_POLICIES
 from cbnet.routing.multitree.folding import fold
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.holder_choice import CHOICES
+from cbnet.routing.multitree.holder_choice import HOLDER_CHOICES
 from cbnet.routing.multitree.multitree import MultiTree
-from cbnet.routing.multitree.sides import Sides, lengths_on_tree
+from cbnet.routing.multitree.tree_sides import TreeSides, lengths_on_tree
 from cbnet.routing.simulate.pull import pull
 from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
@@ -37,8 +37,8 @@ def multi_trees(draw, most_trees=4):
         network,
         draw(st.lists(nodes, min_size=1, max_size=most_trees)),
         offers=draw(st.dictionaries(nodes, st.sampled_from(WANTS), max_size=5)),
-        commit=draw(st.sampled_from(COMMITS)),
-        choice=draw(st.sampled_from(CHOICES)),
+        commit=draw(st.sampled_from(COMMIT_POLICIES)),
+        choice=draw(st.sampled_from(HOLDER_CHOICES)),
         seed=draw(st.integers(0, 3)),
     )
 
@@ -127,7 +127,7 @@ def test_the_fib_is_the_union_of_what_is_registered_behind_each_neighbour(built)
 @given(multi_trees())
 def test_a_sample_of_all_routers_estimates_the_state_exactly(built):
     assert built.state(range(len(built.network))) == built.state()
-    assert built.state().words <= built.state().given_words
+    assert built.state().words <= built.state().unreduced_words
 
 
 # --- requests and replies
@@ -176,7 +176,7 @@ def test_sides_are_what_is_left_when_a_link_is_cut(graph, data):
     nodes = st.integers(0, len(graph) - 1)
     tree = shortest_path_tree(graph, data.draw(nodes))
     at = data.draw(st.lists(nodes, max_size=6))
-    sides = Sides(tree, np.array(at, dtype=np.int32))
+    sides = TreeSides(tree, np.array(at, dtype=np.int32))
     for u in range(len(graph)):
         cut = {w: beyond(tree, u, w) for w in around(tree, u)}
         expected = {w: {place for place, x in enumerate(at) if x in side} for w, side in cut.items()}

@@ -13,7 +13,7 @@ from cbnet.language import reduce
 from cbnet.language.predicate import Predicate
 from cbnet.matching import Table, reference
 from cbnet.routing import SCHEMES, Network, deliver, scheme
-from cbnet.routing.interests import Interests, filter_words, places
+from cbnet.routing.interests import Interests, filter_words, set_bits
 from cbnet.routing.schemes.header_rewriting import Rewriting
 from cbnet.routing.schemes.source_classes import class_of, classes_at
 from cbnet.topology import bridges
@@ -67,7 +67,7 @@ def test_who_is_interested_is_found_as_by_asking_each(said):
 
 @given(st.sets(st.integers(0, 200)))
 def test_places_are_the_bits(chosen):
-    assert list(places(sum(1 << place for place in chosen))) == sorted(chosen)
+    assert list(set_bits(sum(1 << place for place in chosen))) == sorted(chosen)
 
 
 # --- tables
@@ -204,9 +204,9 @@ def test_i_maps_the_headers_that_really_arrive_and_costs_two_identifiers_where_i
 def test_psf_without_reduction_holds_every_predicate_once_per_hop(network):
     hops = {(v, x): len(network.tree(v).path(x)) - 1 for v in network.senders for x in network.predicates}
     state = scheme("psf")(network).state()
-    assert state.placed == sum(hops.values())
-    assert state.given_words == sum(words(network.predicates[x]) * hop for (_, x), hop in hops.items())
-    bits = 64 * state.given_words + len(network.senders) * log2(len(network))
+    assert state.unreduced_predicates == sum(hops.values())
+    assert state.unreduced_words == sum(words(network.predicates[x]) * hop for (_, x), hop in hops.items())
+    bits = 64 * state.unreduced_words + len(network.senders) * log2(len(network))
     assert scheme("psf")(network).formula() == pytest.approx(bits)
 
 
@@ -214,8 +214,8 @@ def test_psf_without_reduction_holds_every_predicate_once_per_hop(network):
 @given(networks())
 def test_reduction_never_costs_and_ips_never_holds_more_predicates_than_psf(network):
     states = {name: scheme(name)(network).state() for name in SCHEMES}
-    assert all(state.words <= state.given_words for state in states.values())
-    assert states["ips"].placed <= states["psf"].placed
+    assert all(state.words <= state.unreduced_words for state in states.values())
+    assert states["ips"].unreduced_predicates <= states["psf"].unreduced_predicates
     assert states["ips"].words <= states["psf"].words
 
 
@@ -224,7 +224,7 @@ def test_reduction_never_costs_and_ips_never_holds_more_predicates_than_psf(netw
 def test_pif_and_drp_hold_what_their_definitions_say(network):
     n, r, s = len(network), len(network.receivers), len(network.senders)
     pif = scheme("pif")(network).state()
-    assert pif.placed == r * (n - 1)  # every receiver at every other router
+    assert pif.unreduced_predicates == r * (n - 1)  # every receiver at every other router
     inner = sum(len(set(network.tree(v).parents.tolist()) - {-1}) for v in network.senders)
     edges = sum(
         len({network.tree(u).path(x)[1] for x in network.predicates if x != u}) for u in range(n)

@@ -7,7 +7,7 @@ from support.networks import UNIVERSE, graphs, networks
 
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.schemes.link_filter import Link, filled, names, size
+from cbnet.routing.schemes.link_filter import DirectedLink, filled, names, size
 from cbnet.routing.schemes.tree_header import TreeHeader
 from cbnet.routing.simulate.header_cost import Spread
 
@@ -44,7 +44,7 @@ def test_all_links_of_the_tree_are_taken_and_others_only_if_the_filter_names_the
             )
             assert packet.header.left == before.left - 1 >= 0
             assert packet.receiver != before.last_hop
-            assert names(before.filter, Link(packet.sender, packet.receiver, before.left), hashes)
+            assert names(before.filter, DirectedLink(packet.sender, packet.receiver, before.left), hashes)
 
 
 @settings(max_examples=40)
@@ -58,7 +58,7 @@ def test_in_a_large_filter_no_link_is_taken_wrongly(network):
         assert own.cost == psf.cost
 
 
-links = st.builds(Link, st.integers(0, 99), st.integers(0, 99), st.integers(1, 9))
+links = st.builds(DirectedLink, st.integers(0, 99), st.integers(0, 99), st.integers(1, 9))
 
 
 @settings(max_examples=100)
@@ -76,7 +76,7 @@ def expected(graph, at, last, left, tree, chance):
     total = 0.0
     for w in graph.neighbours(at).tolist() if left else ():
         if w != last:
-            taken = 1.0 if Link(at, w, left) in tree else chance
+            taken = 1.0 if DirectedLink(at, w, left) in tree else chance
             total += taken * (1 + expected(graph, w, at, left - 1, tree, chance))
     return total
 

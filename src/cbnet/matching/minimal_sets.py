@@ -93,7 +93,7 @@ def one_group(sets: TagSets) -> Tags:
     return np.zeros(len(sets), dtype=np.int32)
 
 
-def numbered_sets(sets: pa.Array | pa.ChunkedArray) -> TagSets:
+def encode_sets(sets: pa.Array | pa.ChunkedArray) -> TagSets:
     """Return lists of strings or ints as sets of tags that are numbered by falling frequency."""
     tags, offsets, _ = _numbered(sets, None)
     size = kernel.sort_sets(tags, offsets)

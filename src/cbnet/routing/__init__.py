@@ -5,13 +5,24 @@ network ─► scheme ─► router(u): init, hdr, fwd, state
 """
 
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import SCHEMES, Router, Scheme, scheme
-from cbnet.routing.simulate.delivery import Delivery, Packet, deliver
+from cbnet.routing.router_state import RouterState
+from cbnet.routing.scheme import SCHEMES, Scheme, SchemeRouter, scheme
+from cbnet.routing.simulate.delivery import DeliveryTree, SentPacket, deliver
 from cbnet.routing.simulate.sweep import Totals, sweep
 from cbnet.routing.simulate.verdict import Verdict, judge
-from cbnet.routing.state import State
 
 __all__ = [
-    "SCHEMES", "Delivery", "Network", "Packet", "Router", "Scheme", "State", "Totals", "Verdict",
-    "deliver", "judge", "scheme", "sweep",
+    "SCHEMES",
+    "DeliveryTree",
+    "Network",
+    "RouterState",
+    "Scheme",
+    "SchemeRouter",
+    "SentPacket",
+    "Totals",
+    "Verdict",
+    "deliver",
+    "judge",
+    "scheme",
+    "sweep",
 ]  # fmt: skip

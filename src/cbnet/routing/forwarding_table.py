@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.routing.interests import Interests
-from cbnet.routing.state import State
+from cbnet.routing.router_state import RouterState
 
 
 class ForwardingTable:
@@ -36,12 +36,12 @@ class ForwardingTable:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return what the table holds: a neighbour and its predicate in each entry."""
         interests = self._interests
-        return State(
+        return RouterState(
             identifiers=len(self),
             words=sum(map(interests.words, self._entries.values())),
-            given_words=sum(interests.given_words(x) for behind in self.receivers.values() for x in behind),
-            placed=sum(map(len, self.receivers.values())),
+            unreduced_words=sum(interests.unreduced_words(x) for behind in self.receivers.values() for x in behind),
+            unreduced_predicates=sum(map(len, self.receivers.values())),
         )

@@ -51,7 +51,7 @@ class Interests:
         """Return the filters of one receiver's predicate, reduced."""
         return self._of[receiver]
 
-    def given_words(self, receiver: int) -> int:
+    def unreduced_words(self, receiver: int) -> int:
         """Return the words of a receiver's predicate as it was given."""
         return self._given[receiver]
 
@@ -72,19 +72,19 @@ class Interests:
 
     def interested(self, message: Message) -> set[int]:
         """Return the receivers whose predicate a message matches."""
-        return {receiver for place in places(self.matched(message)) for receiver in self._receivers[place]}
+        return {receiver for place in set_bits(self.matched(message)) for receiver in self._receivers[place]}
 
     def predicate(self, bits: int) -> Predicate:
         """Return the predicate that a set of filters is."""
-        return Predicate(self.filters[place] for place in places(bits))
+        return Predicate(self.filters[place] for place in set_bits(bits))
 
     def words(self, bits: int) -> int:
         """Return the number of words of a predicate; see `filter_words`."""
-        return sum(self._words[place] for place in places(bits))
+        return sum(self._words[place] for place in set_bits(bits))
 
     def _find_uncovered(self, union: int) -> int:
         dropped = 0
-        for place in places(union & self._coverable):
+        for place in set_bits(union & self._coverable):
             if self._coverers[place] & union:
                 dropped |= 1 << place
         return union & ~dropped
@@ -98,7 +98,7 @@ class Interests:
         """The receivers of each filter."""
         receivers: list[list[int]] = [[] for _ in self.filters]
         for receiver, bits in self._of.items():
-            for place in places(bits):
+            for place in set_bits(bits):
                 receivers[place].append(receiver)
         return receivers
 
@@ -126,7 +126,7 @@ def filter_words(filter: Filter) -> int:
     return max(1, len(filter.constraints) + len(filter.tags))
 
 
-def places(bits: int) -> Iterator[int]:
+def set_bits(bits: int) -> Iterator[int]:
     """Yield the places of the bits that are set."""
     while bits:
         lowest = bits & -bits

@@ -28,7 +28,7 @@ Lengths: TypeAlias = NDArray[np.int64]
 
 _TREE_BYTES = 32  # of a tree, for each node
 _ROOM = 1 << 30  # bytes of trees that are kept
-_MOST_PARENTS = 1 << 27  # senders times nodes: 512 MiB
+_MAX_PARENTS = 1 << 27  # senders times nodes: 512 MiB
 
 
 class Network:
@@ -72,9 +72,9 @@ class Network:
         return v in self._sender_ranks
 
     @cached_property
-    def given_words(self) -> Lengths:
+    def unreduced_words(self) -> Lengths:
         """The words of the receivers' predicates as they were given: int64[r]."""
-        return np.array([self.interests.given_words(x) for x in self.predicates], dtype=np.int64)
+        return np.array([self.interests.unreduced_words(x) for x in self.predicates], dtype=np.int64)
 
     @cached_property
     def interests(self) -> Interests:
@@ -106,7 +106,7 @@ class Network:
 
     def check_sender_trees(self) -> None:
         """Refuse more senders than a scheme can keep something of every sender's tree for."""
-        most = _MOST_PARENTS // len(self)
+        most = _MAX_PARENTS // len(self)
         if len(self.senders) > most:
             problem = f"a network of {len(self):,} nodes may have {most:,} senders, not {len(self.senders):,}"
             raise InputError(problem, hint="name fewer senders, or use DRP, which needs no trees of them")

@@ -22,10 +22,10 @@ from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.routing.header import Header
 from cbnet.routing.network import Network
-from cbnet.routing.state import State, total
+from cbnet.routing.router_state import RouterState, total
 
 
-class Router(ABC):
+class SchemeRouter(ABC):
     """What node `u` computes, by one scheme."""
 
     def __init__(self, network: Network, u: int) -> None:
@@ -45,11 +45,11 @@ class Router(ABC):
         """Return the neighbours that the message goes on to."""
 
     @abstractmethod
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return what must be kept for these functions, for all senders and receivers."""
 
 
-class SourceRouter(Router):
+class SourceRouter(SchemeRouter):
     """A router of a scheme whose header is the source, as in PSF."""
 
     def init(self, message: Message) -> Header:  # noqa: ARG002
@@ -68,19 +68,19 @@ class Scheme(ABC):
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self._routers: dict[int, Router] = {}
+        self._routers: dict[int, SchemeRouter] = {}
 
-    def router(self, u: int) -> Router:
+    def router(self, u: int) -> SchemeRouter:
         """Return the router at a node."""
         if u not in self._routers:
-            self._routers[u] = self._make(u)
+            self._routers[u] = self._new_router(u)
         return self._routers[u]
 
     @abstractmethod
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         """Return a new router at a node."""
 
-    def state(self, sample: Sequence[int] | None = None) -> State:
+    def state(self, sample: Sequence[int] | None = None) -> RouterState:
         """Return what all routers hold together.
 
         With a sample of routers, a scheme may reduce predicates there only, and estimate the rest from it.
@@ -88,9 +88,9 @@ class Scheme(ABC):
         del sample
         return self.state_at(range(len(self.network)))
 
-    def state_at(self, routers: Iterable[int]) -> State:
+    def state_at(self, routers: Iterable[int]) -> RouterState:
         """Return what some routers hold together. None is made to stay for this."""
-        return total((self._routers.get(u) or self._make(u)).state() for u in routers)
+        return total((self._routers.get(u) or self._new_router(u)).state() for u in routers)
 
     @abstractmethod
     def formula(self) -> float | None:

@@ -28,7 +28,7 @@ def test_of_filters_that_cover_each_other_one_of_the_smallest_stays(one, other, 
 
 def test_a_predicate_that_nothing_matches_has_no_filters():
     interests = Interests({1: parse("x < 1 and x > 2")})
-    assert (interests.of(1), interests.given_words(1)) == (0, 2)
+    assert (interests.of(1), interests.unreduced_words(1)) == (0, 2)
     assert interests.interested(Message({"x": 1})) == set()
 
 

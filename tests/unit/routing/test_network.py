@@ -55,7 +55,7 @@ def test_what_is_no_network_is_refused(graph, predicates, senders, problem):
 
 @pytest.mark.parametrize("name", ["psf", "pif"])
 def test_more_trees_of_senders_than_memory_holds_are_refused(name, monkeypatch):
-    monkeypatch.setattr("cbnet.routing.network._MOST_PARENTS", 11)
+    monkeypatch.setattr("cbnet.routing.network._MAX_PARENTS", 11)
     scheme(name)(Network(PATH, {0: "true"}, [0, 1]))
     with pytest.raises(InputError, match="4 nodes may have 2 senders, not 4"):
         scheme(name)(Network(PATH, {0: "true"}))

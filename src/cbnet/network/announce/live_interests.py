@@ -19,7 +19,7 @@ from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.network.announce.node_predicates import NodePredicates
 from cbnet.network.protocol.content import Content
-from cbnet.routing.interests import Interests, filter_words, places
+from cbnet.routing.interests import Interests, filter_words, set_bits
 
 
 class LiveInterests(Interests):
@@ -64,16 +64,16 @@ class LiveInterests(Interests):
 
     def interested(self, message: Message) -> set[int]:
         """Return the receivers that want a message, by id."""
-        return set(places(self.matched(message)))
+        return set(set_bits(self.matched(message)))
 
     def predicate(self, bits: int) -> Predicate:
         """Return the disjunction of the predicates of some receivers."""
-        return Predicate(filter for id in places(bits) for filter in self._predicates.predicate(self._nodes[id]))
+        return Predicate(filter for id in set_bits(bits) for filter in self._predicates.predicate(self._nodes[id]))
 
     def words(self, bits: int) -> int:
         """Return the words of a disjunction, which is not reduced further than each predicate is by its owner."""
         return sum(map(filter_words, self.predicate(bits).filters))
 
-    def given_words(self, receiver: int) -> int:
+    def unreduced_words(self, receiver: int) -> int:
         """Return the words of a receiver's predicate as it was announced."""
         return self.words(self.of(receiver))

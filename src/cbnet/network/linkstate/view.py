@@ -29,7 +29,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
 from cbnet.network.protocol.fields import MAX_WEIGHT
 from cbnet.network.protocol.header_codec import HeaderCodec, header_codec
-from cbnet.routing import Network, Router, Scheme, scheme
+from cbnet.routing import Network, Scheme, SchemeRouter, scheme
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import Graph, Tree, shortest_path_tree
 
@@ -112,7 +112,7 @@ class View:
         return is_leaving
 
     @cached_property
-    def router(self) -> Router:
+    def router(self) -> SchemeRouter:
         """What the scheme says for this router."""
         began = perf_counter()
         try:
@@ -120,7 +120,7 @@ class View:
         finally:
             self.seconds += perf_counter() - began
 
-    def _made_router(self) -> Router:
+    def _made_router(self) -> SchemeRouter:
         if self._first is not None and isinstance(self._scheme, MultiTree):
             return InitialTableRouter(self._scheme, self.me, self._first, self.interests, self._counters)
         return self._scheme.router(self.me)

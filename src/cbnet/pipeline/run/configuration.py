@@ -21,7 +21,7 @@ from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
 from cbnet.pipeline.run.tree_curves import KS
 from cbnet.pipeline.spark.results import is_local
-from cbnet.pipeline.tables.tree_targets import MOST_TREES
+from cbnet.pipeline.tables.router_interfaces import MAX_TREES
 from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
 
@@ -99,8 +99,8 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Check the numbers of trees."""
-        if not self.k or not all(1 <= k <= MOST_TREES for k in self.k):
-            raise InputError(f"k lists numbers of trees from 1 to {MOST_TREES}")
+        if not self.k or not all(1 <= k <= MAX_TREES for k in self.k):
+            raise InputError(f"k lists numbers of trees from 1 to {MAX_TREES}")
 
 
 class Curves(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,8 +130,8 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Check the number of trees."""
-        if not 1 <= self.trees <= MOST_TREES:
-            raise InputError(f"trees is a number from 1 to {MOST_TREES}")
+        if not 1 <= self.trees <= MAX_TREES:
+            raise InputError(f"trees is a number from 1 to {MAX_TREES}")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):

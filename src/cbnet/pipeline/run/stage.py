@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.spark.results import Facts, Result, spark_path
-from cbnet.pipeline.tables.central_routers import most_central_routers
-from cbnet.pipeline.tables.tree_targets import RouterInterfaces
+from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
+from cbnet.pipeline.tables.tree_centrality import most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, topology
 
 

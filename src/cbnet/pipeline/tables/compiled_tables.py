@@ -15,7 +15,7 @@ from cbnet.errors import LimitError
 from cbnet.matching import Table
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
-MOST_DESCRIPTORS = 3_000_000  # of one router, and of all together: some 200 bytes each while they are compiled
+MAX_DESCRIPTORS = 3_000_000  # of one router, and of all together: some 200 bytes each while they are compiled
 
 
 def compile_tables(
@@ -26,7 +26,7 @@ def compile_tables(
     tags: DataFrame | None = None,
     folded: bool = False,
     engine: str = "tags",
-    most: int = MOST_DESCRIPTORS,
+    most: int = MAX_DESCRIPTORS,
 ) -> list[Path]:
     """Write a table file for each router, with its number as name; return the files, in the order of the routers.
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.tables.minimal_descriptors import minimal_descriptors
-from cbnet.pipeline.tables.tree_targets import RouterInterfaces, Targets
+from cbnet.pipeline.tables.router_interfaces import RouterInterfaces, Targets
 from cbnet.topology import Tree
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.schemas import TABLE1, arrow_schema
-from cbnet.pipeline.tables.tree_targets import RouterInterfaces
+from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
 from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.fib_size import PAPER_BYTES
 from cbnet.topology import Tree

@@ -17,18 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from cbnet.routing.domains.domain_tree import DomainTree, Ids
-from cbnet.routing.multitree.sides import Sides
+from cbnet.routing.multitree.tree_sides import TreeSides
 from cbnet.topology import Graph, shortest_path_trees
 
 
-class Behind(NamedTuple):
+class ReceiversBehind(NamedTuple):
     """The receivers behind a neighbour in the same domain."""
 
     inside: tuple[int, ...]
     outside: tuple[int, ...]
 
 
-class Receivers:
+class DomainReceivers:
     """The receivers of a network, by their domain."""
 
     def __init__(self, receivers: Ids, domains: Ids) -> None:
@@ -50,7 +50,7 @@ class Domain:
         domains: Ids,
         roots: Sequence[int],
         between: Sequence[DomainTree],
-        receivers: Receivers,
+        receivers: DomainReceivers,
     ) -> None:
         """Take the roots that lie in it; without any, its trees have the node with most neighbours inside."""
         mask = domains == number
@@ -75,7 +75,7 @@ class Domain:
         """Return the places of some nodes."""
         return np.searchsorted(self.members, np.array(nodes, dtype=np.int32)).astype(np.int32)
 
-    def behind(self, u: int, between: int, inside: int) -> dict[int, Behind]:
+    def behind(self, u: int, between: int, inside: int) -> dict[int, ReceiversBehind]:
         """Return the neighbours of u in the domain that lead to any receiver, ascending, on two trees."""
         near, far = (sides.behind(self.place(u)) for sides in self._sides(between, inside))
         exits = self.exits[between]
@@ -84,7 +84,7 @@ class Domain:
             own = sorted(self._own[near[w]].tolist()) if w in near else []
             outside = [x for place in far.get(w, ()) for x in self._beyond(exits[place].beyond)]
             if own or outside:
-                found[int(self.members[w])] = Behind(tuple(own), tuple(outside))
+                found[int(self.members[w])] = ReceiversBehind(tuple(own), tuple(outside))
         return found
 
     def across(self, u: int, between: int) -> dict[int, tuple[int, ...]]:
@@ -92,6 +92,6 @@ class Domain:
         own = {each.neighbour: self._beyond(each.beyond) for each in self.exits[between] if each.gateway == u}
         return {w: own[w] for w in sorted(own) if own[w]}
 
-    def _find_sides(self, between: int, inside: int) -> tuple[Sides, Sides]:
+    def _find_sides(self, between: int, inside: int) -> tuple[TreeSides, TreeSides]:
         tree, gateways = self.trees[inside], [exit.gateway for exit in self.exits[between]]
-        return Sides(tree, self.places(self._own.tolist())), Sides(tree, self.places(gateways))
+        return TreeSides(tree, self.places(self._own.tolist())), TreeSides(tree, self.places(gateways))

@@ -22,18 +22,17 @@ from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.language.message import Message
-from cbnet.routing.domains.domain import Domain, Receivers
+from cbnet.routing.domains.domain import Domain, DomainReceivers
 from cbnet.routing.domains.domain_tree import DomainTree, Ids
 from cbnet.routing.domains.summary import summary
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.header import Header
 from cbnet.routing.interests import Interests
-from cbnet.routing.multitree.commit import LeastExtra
-from cbnet.routing.multitree.commit import commit as commit_named
+from cbnet.routing.multitree.commit_policy import ShortestTree, commit_policy
 from cbnet.routing.multitree.shared_tables import SharedTables
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme
-from cbnet.routing.state import State
+from cbnet.routing.router_state import RouterState
+from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.topology import shortest_path_trees
 from cbnet.topology.trees.domains import grow_domains, validate_domains
 
@@ -48,7 +47,7 @@ class DomainsHeader(NamedTuple):
     last_hop: int
 
 
-class DomainsRouter(Router):
+class DomainsRouter(SchemeRouter):
     """A router of a domain; at a gateway, with tables for the border."""
 
     def __init__(self, scheme: Domains, u: int) -> None:
@@ -96,7 +95,7 @@ class DomainsRouter(Router):
             self._border.add(between, {w: (beyond, ()) for w, beyond in across.items()})
         return self._border[between]
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of the tables and of the own identifier; of a gateway, of its choice of a tree as well."""
         inside = len(self._domain.trees)
         for between in range(len(self._scheme.between)):
@@ -104,7 +103,7 @@ class DomainsRouter(Router):
             for tree in range(inside):
                 self.inner(between, tree)
         choice = (inside - 1).bit_length() if self.u in self._domain.gateways else 0
-        return State(identifiers=1, flags=choice) + self._inner.state() + self._border.state()
+        return RouterState(identifiers=1, flags=choice) + self._inner.state() + self._border.state()
 
 
 class Domains(Scheme):
@@ -140,7 +139,7 @@ class Domains(Scheme):
             raise InputError("there is no tree between domains", hint="name at least one root")
         trees = list(shortest_path_trees(graph, between if count > 1 else between[:1]))  # one domain needs none
         self.between = [DomainTree(tree, self.domains) for tree in trees]
-        receivers = Receivers(network.receivers, self.domains)
+        receivers = DomainReceivers(network.receivers, self.domains)
         own = _by_domain(network, self.domains, roots or ())
         self.parts = [
             Domain(graph, number, self.domains, own[number], self.between, receivers) for number in range(count)
@@ -149,22 +148,22 @@ class Domains(Scheme):
         told = summary(outside)
         seen = {self.outside[x]: told(predicate) for x, predicate in network.predicates.items()}
         self.interests = Interests(network.predicates | seen)
-        policy = commit_named(commit)
+        policy = commit_policy(commit)
         self.commit_between = policy(trees, network.receivers, seed - 1)
         self.commit_inside = [
             policy(part.trees, part.destinations, seed + number) for number, part in enumerate(self.parts)
         ]
-        self.entry_tree = [LeastExtra(part.trees, part.destinations, seed) for part in self.parts]
+        self.entry_tree = [ShortestTree(part.trees, part.destinations, seed) for part in self.parts]
 
     @property
     def gateways(self) -> list[int]:
         """The routers with a link to another domain on any tree, ascending."""
         return sorted(u for part in self.parts for u in part.gateways)
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return DomainsRouter(self, u)
 
-    def state(self, sample: Sequence[int] | None = None) -> State:
+    def state(self, sample: Sequence[int] | None = None) -> RouterState:
         """Return what all routers hold; with a sample, gateways are counted and the others estimated from it."""
         if sample is None:
             return super().state()

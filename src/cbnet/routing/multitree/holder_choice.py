@@ -1,4 +1,4 @@
-"""Choice: which one of several neighbours does a request go to? [2014 §3] says "one", and not which.
+"""HolderChoice: which one of several neighbours does a request go to? [2014 §3] says "one", and not which.
 
 | policy  | to the neighbour                                                          |
 |---------|---------------------------------------------------------------------------|
@@ -18,7 +18,7 @@ from typing import ClassVar
 from cbnet.errors import InputError
 
 
-class Choice(ABC):
+class HolderChoice(ABC):
     """The policy of one router."""
 
     name: ClassVar[str]
@@ -31,7 +31,7 @@ class Choice(ABC):
         """Return one of some neighbours, nearest first if distances are known, else ascending."""
 
 
-class Nearest(Choice):
+class NearestHolder(HolderChoice):
     """The neighbour of the nearest holder."""
 
     name = "nearest"
@@ -41,7 +41,7 @@ class Nearest(Choice):
         return neighbours[0]
 
 
-class AtRandom(Choice):
+class RandomHolder(HolderChoice):
     """Any neighbour."""
 
     name = "random"
@@ -51,7 +51,7 @@ class AtRandom(Choice):
         return self._rng.choice(neighbours)
 
 
-class LeastLoaded(Choice):
+class LeastLoadedHolder(HolderChoice):
     """The neighbour that got the fewest requests."""
 
     name = "least"
@@ -67,12 +67,12 @@ class LeastLoaded(Choice):
         return chosen
 
 
-_CHOICES = {kind.name: kind for kind in (Nearest, AtRandom, LeastLoaded)}
-CHOICES = tuple(_CHOICES)
+_HOLDER_CHOICES = {kind.name: kind for kind in (NearestHolder, RandomHolder, LeastLoadedHolder)}
+HOLDER_CHOICES = tuple(_HOLDER_CHOICES)
 
 
-def choice(name: str) -> type[Choice]:
+def holder_choice(name: str) -> type[HolderChoice]:
     """Return a policy by its name."""
-    if name not in _CHOICES:
-        raise InputError(f"unknown choice {name!r}", hint="use one of " + ", ".join(CHOICES))
-    return _CHOICES[name]
+    if name not in _HOLDER_CHOICES:
+        raise InputError(f"unknown choice {name!r}", hint="use one of " + ", ".join(HOLDER_CHOICES))
+    return _HOLDER_CHOICES[name]

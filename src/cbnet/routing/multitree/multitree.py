@@ -29,14 +29,14 @@ from cbnet.language.roles import Registration
 from cbnet.routing.header import Header
 from cbnet.routing.interests import Interests
 from cbnet.routing.multitree import locators
-from cbnet.routing.multitree.commit import commit as commit_named
+from cbnet.routing.multitree.commit_policy import commit_policy
 from cbnet.routing.multitree.folding import FoldedFib
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.holder_choice import choice as choice_named
+from cbnet.routing.multitree.holder_choice import holder_choice
 from cbnet.routing.multitree.tree_interests import RouterTables, TreeInterests
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme
-from cbnet.routing.state import State
+from cbnet.routing.router_state import RouterState
+from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.topology import shortest_path_trees
 
 
@@ -62,7 +62,7 @@ class ReplyHeader(NamedTuple):
     requester: int
 
 
-class MultiTreeRouter(Router):
+class MultiTreeRouter(SchemeRouter):
     """A router with a table for each class of trees."""
 
     def __init__(self, scheme: MultiTree, u: int) -> None:
@@ -117,11 +117,11 @@ class MultiTreeRouter(Router):
         """Return one forwarding table for all trees."""
         return FoldedFib([self.fib(tree) for tree in range(len(self._scheme.trees))])
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of the tables and of the own identifier; where there are offers, of locators as well."""
         trees = self._scheme.trees if self._scheme.offers.predicates else ()
         places = sum(locators.identifiers(tree, self.u) for tree in trees)
-        own = State(identifiers=1 + places, flags=self._scheme.classes.bits(self.u))
+        own = RouterState(identifiers=1 + places, flags=self._scheme.classes.bits(self.u))
         return own + self._subscriptions.state() + self._offers.state()
 
 
@@ -150,13 +150,13 @@ class MultiTree(Scheme):
             raise InputError("there is no tree", hint="name at least one root")
         self.trees = list(shortest_path_trees(network.graph, self.roots))
         self.seed = seed
-        self.choice = choice_named(choice)
+        self.choice = holder_choice(choice)
         offered = self._checked(offers or {})
         self.classes = TreeClasses(self.trees, np.array([*network.predicates, *offered], dtype=np.int32))
         self.subscriptions = TreeInterests(self.classes, network.predicates, network.interests)
         self.offers = TreeInterests(self.classes, offered, Interests(offered), by_distance=choice == "nearest")
-        self.commit_notification = commit_named(commit)(self.trees, self.subscriptions.nodes, seed)
-        self.commit_request = commit_named(commit)(self.trees, self.offers.nodes, seed)
+        self.commit_notification = commit_policy(commit)(self.trees, self.subscriptions.nodes, seed)
+        self.commit_request = commit_policy(commit)(self.trees, self.offers.nodes, seed)
 
     def _checked(self, offers: Mapping[int, PredicateLike]) -> dict[int, Predicate]:
         for node in offers:
@@ -168,15 +168,15 @@ class MultiTree(Scheme):
         """Return the router at a node."""
         return cast(MultiTreeRouter, super().router(u))
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return MultiTreeRouter(self, u)
 
-    def state(self, sample: Sequence[int] | None = None) -> State:
+    def state(self, sample: Sequence[int] | None = None) -> RouterState:
         """Return what all routers hold; with a sample, how far subscriptions are reduced is seen there."""
         if sample is None or self.offers.predicates:
             return super().state()
         nodes = range(len(self.network))
-        own = State(identifiers=len(nodes), flags=sum(map(self.classes.bits, nodes)))
+        own = RouterState(identifiers=len(nodes), flags=sum(map(self.classes.bits, nodes)))
         return (own + self.subscriptions.unreduced()).with_words(self.state_at(sample))
 
     def formula(self) -> None:

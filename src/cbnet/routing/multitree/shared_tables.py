@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.interests import Interests
-from cbnet.routing.state import State, total
+from cbnet.routing.router_state import RouterState, total
 
 
 class SharedTables:
@@ -36,7 +36,7 @@ class SharedTables:
     def __getitem__(self, tree: object) -> ForwardingTable:
         return self._tables[tree]
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of the tables, and of the bits that say which is that of each tree."""
         bits = len(self._tables) * (len(self._distinct) - 1).bit_length()
-        return State(flags=bits) + total(table.state() for table in self._distinct.values())
+        return RouterState(flags=bits) + total(table.state() for table in self._distinct.values())

@@ -11,9 +11,9 @@ from cbnet.language.predicate import Predicate
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.interests import Interests
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.nearest_table import NearestTable
-from cbnet.routing.multitree.sides import Ids, Sides, lengths_on_tree
-from cbnet.routing.state import State, total
+from cbnet.routing.multitree.holder_table import HolderTable
+from cbnet.routing.multitree.tree_sides import Ids, TreeSides, lengths_on_tree
+from cbnet.routing.router_state import RouterState, total
 from cbnet.topology import Tree
 from cbnet.topology.trees.common_ancestors import subtree_sums
 
@@ -37,12 +37,12 @@ class TreeInterests:
         self.nodes: Ids = np.array(list(predicates), dtype=np.int32)
         self._ids = list(predicates)
         self._by_distance = by_distance
-        self._sides: dict[int, Sides] = {}
+        self._sides: dict[int, TreeSides] = {}
 
     def behind(self, u: int, tree: int) -> dict[int, list[int]]:
         """Return the neighbours of u on a tree that lead to anybody, ascending, each with the nodes behind it."""
         if tree not in self._sides:
-            self._sides[tree] = Sides(self.trees[tree], self.nodes)
+            self._sides[tree] = TreeSides(self.trees[tree], self.nodes)
         sides = self._sides[tree].behind(u)
         return {w: [self._ids[place] for place in places.tolist()] for w, places in sides.items()}
 
@@ -51,28 +51,28 @@ class TreeInterests:
         table = ForwardingTable(self.interests, self.behind(u, tree))
         return {w: table[w] for w in table}
 
-    def table(self, u: int, tree: int) -> ForwardingTable | NearestTable:
+    def table(self, u: int, tree: int) -> ForwardingTable | HolderTable:
         """Return the table of a router for a tree."""
         behind = self.behind(u, tree)
         if not self._by_distance:
             return ForwardingTable(self.interests, behind)
         lengths = lengths_on_tree(self.trees[tree], u, self.nodes).tolist()
         distance = dict(zip(self._ids, lengths, strict=True))
-        return NearestTable(self.interests, {w: [(x, distance[x]) for x in nodes] for w, nodes in behind.items()})
+        return HolderTable(self.interests, {w: [(x, distance[x]) for x in nodes] for w, nodes in behind.items()})
 
-    def unreduced(self) -> State:
+    def unreduced(self) -> RouterState:
         """Return what the tables of all routers hold, but for the words of reduced predicates; none by distance."""
         first = self.classes.is_first()
         counts, words = np.zeros((2, len(self.trees[0].parents)), dtype=np.int64)
         counts[self.nodes] = 1
-        words[self.nodes] = [self.interests.given_words(x) for x in self._ids]
+        words[self.nodes] = [self.interests.unreduced_words(x) for x in self._ids]
         classes = first.sum(axis=0)
-        return State(
+        return RouterState(
             identifiers=sum(
                 int(_entries(tree, counts)[own].sum()) for tree, own in zip(self.trees, first, strict=True)
             ),
-            given_words=int((classes * (words.sum() - words)).sum()),
-            placed=int((classes * (counts.sum() - counts)).sum()),
+            unreduced_words=int((classes * (words.sum() - words)).sum()),
+            unreduced_predicates=int((classes * (counts.sum() - counts)).sum()),
         )
 
 
@@ -83,15 +83,15 @@ class RouterTables:
         self._interests = interests
         self._u = u
         self._classes = interests.classes.of(u)
-        self._tables: dict[int, ForwardingTable | NearestTable] = {}
+        self._tables: dict[int, ForwardingTable | HolderTable] = {}
 
-    def __getitem__(self, tree: int) -> ForwardingTable | NearestTable:
+    def __getitem__(self, tree: int) -> ForwardingTable | HolderTable:
         first = self._classes[tree]
         if first not in self._tables:
             self._tables[first] = self._interests.table(self._u, first)
         return self._tables[first]
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of the tables."""
         return total(self[tree].state() for tree in sorted(set(self._classes)))
 

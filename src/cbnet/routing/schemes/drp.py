@@ -22,15 +22,15 @@ from math import log2
 from cbnet.language.message import Message
 from cbnet.routing.header import Header
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme
+from cbnet.routing.router_state import WORD_BITS, RouterState, receiver_state
+from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.routing.schemes.unicast import ShortestPaths, Unicast
-from cbnet.routing.state import WORD_BITS, State, total
 
 
-class DrpRouter(Router):
+class DrpRouter(SchemeRouter):
     """A router that splits sets of destinations by next hop."""
 
-    def __init__(self, network: Network, u: int, unicast: Unicast, known: State) -> None:
+    def __init__(self, network: Network, u: int, unicast: Unicast, known: RouterState) -> None:
         super().__init__(network, u)
         self.unicast = unicast
         self._known = known
@@ -60,9 +60,9 @@ class DrpRouter(Router):
             self._last = destinations, groups
         return groups
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of unicast_u, and at a sender of `pred`: every receiver with its predicate."""
-        state = State(identifiers=self.unicast.identifiers(self.u))
+        state = RouterState(identifiers=self.unicast.identifiers(self.u))
         return state + self._known if self.network.is_sender(self.u) else state
 
 
@@ -98,20 +98,16 @@ class Drp(Scheme):
         self.unicast = ShortestPaths(network) if unicast is None else unicast
         self._kind = PartitionRouter if partition else DrpRouter
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return self._kind(self.network, u, self.unicast, self._known)
 
     @cached_property
-    def _known(self) -> State:
-        """The size of `pred`: all receivers, each with its own predicate, reduced."""
-        interests = self.network.interests
-        return total(
-            State(identifiers=1, words=interests.words(interests.of(x)), given_words=interests.given_words(x), placed=1)
-            for x in self.network.predicates
-        )
+    def _known(self) -> RouterState:
+        """The size of `pred`."""
+        return receiver_state(self.network)
 
     def formula(self) -> float:
         """Return n·r·log n + s·r·M_p, where r·M_p are the bits of all receivers' predicates."""
         network = self.network
         hops = len(network) * len(network.receivers) * log2(len(network))
-        return hops + len(network.senders) * int(network.given_words.sum()) * WORD_BITS
+        return hops + len(network.senders) * int(network.unreduced_words.sum()) * WORD_BITS

@@ -20,12 +20,12 @@ from cbnet.language.message import Message
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.header import Header
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme, SourceRouter
+from cbnet.routing.router_state import WORD_BITS, RouterState, alpha, total
+from cbnet.routing.scheme import Scheme, SchemeRouter, SourceRouter
 from cbnet.routing.schemes.header_rewriting import Rewriting
 from cbnet.routing.schemes.source_classes import class_of
-from cbnet.routing.state import WORD_BITS, State, alpha, total
 
-_MOST_NODES = 5_000  # the tree of every node is kept: 32 bytes for each of its nodes
+_MAX_NODES = 5_000  # the tree of every node is kept: 32 bytes for each of its nodes
 
 
 class IpsRouter(SourceRouter):
@@ -60,7 +60,7 @@ class IpsRouter(SourceRouter):
         smallest: dict[bytes, int] = {}
         return {v: smallest.setdefault(self._class_of(v), v) for v in sorted(arriving)}
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of I_u, F_u and R_u, and of the own identifier at a sender.
 
         I_u is kept where it is not the identity, and R_u, a bit for each class, unless all are 1: on a tree, neither.
@@ -70,7 +70,7 @@ class IpsRouter(SourceRouter):
         own = int(self.network.is_sender(self.u))
         replaced = len(mapped) - len(classes)
         has_flags = not all(self._rewriting.rewrites(v, self.u) for v in classes)
-        state = State(identifiers=own + 2 * replaced + len(classes), flags=len(classes) if has_flags else 0)
+        state = RouterState(identifiers=own + 2 * replaced + len(classes), flags=len(classes) if has_flags else 0)
         return state + total(self.table(v).state() for v in classes)
 
     def _class_of(self, v: int) -> bytes:
@@ -85,13 +85,13 @@ class Ips(Scheme):
     name = "ips"
 
     def __init__(self, network: Network) -> None:
-        if len(network) > _MOST_NODES:
-            problem = f"iPS is for networks of up to {_MOST_NODES:,} nodes, not {len(network):,}"
+        if len(network) > _MAX_NODES:
+            problem = f"iPS is for networks of up to {_MAX_NODES:,} nodes, not {len(network):,}"
             raise InputError(problem, hint="use other schemes")
         super().__init__(network)
         self._rewriting = Rewriting(network)
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return IpsRouter(self.network, u, self._rewriting)
 
     def formula(self) -> float | None:
@@ -99,4 +99,4 @@ class Ips(Scheme):
         network = self.network
         if network.graph.edge_count >= len(network):
             return None
-        return len(network) * int(network.given_words.sum()) * WORD_BITS * alpha(network)
+        return len(network) * int(network.unreduced_words.sum()) * WORD_BITS * alpha(network)

@@ -1,4 +1,4 @@
-"""Link filter: which links does a header name? A Bloom filter of their ids [2014 §3, its reference 8].
+"""DirectedLink filter: which links does a header name? A Bloom filter of their ids [2014 §3, its reference 8].
 
     links of the delivery tree     0→3   3→5   3→7          each draws k of the m bits
     filter in the header           0110 1001 0010 1100      m = k·links / ln 2, in whole bytes: half of the bits are set
@@ -18,12 +18,12 @@ from hashlib import blake2b
 from math import ceil, expm1, log, log1p
 from typing import NamedTuple
 
-MOST_HASHES = 16
+MAX_HASHES = 16
 _DRAW_BYTES = 4
 _KEPT = 1 << 18  # ids of links, some 700 bytes each
 
 
-class Link(NamedTuple):
+class DirectedLink(NamedTuple):
     """A link from u to w, taken when so many hops are left."""
 
     u: int
@@ -36,7 +36,7 @@ def size(links: int, hashes: int) -> int:
     return ceil(hashes * links / (8 * log(2)))
 
 
-def filled(links: Iterable[Link], hashes: int, size: int) -> bytes:
+def filled(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
     """Return the filter of some links, in so many bytes."""
     found = bytearray(size)
     for link in links:
@@ -46,7 +46,7 @@ def filled(links: Iterable[Link], hashes: int, size: int) -> bytes:
     return bytes(found)
 
 
-def names(filter: bytes, link: Link, hashes: int) -> bool:
+def names(filter: bytes, link: DirectedLink, hashes: int) -> bool:
     """Return whether a filter names a link, rightly or not."""
     bits = 8 * len(filter)
     return bits > 0 and all(
@@ -63,7 +63,7 @@ def false_positive(links: int, hashes: int, size: int) -> float:
 
 
 @lru_cache(_KEPT)
-def _draws(link: Link) -> tuple[int, ...]:
+def _draws(link: DirectedLink) -> tuple[int, ...]:
     """Return as many independent numbers as there may be hashes, the same at every router."""
-    digest = blake2b(repr(tuple(link)).encode(), digest_size=MOST_HASHES * _DRAW_BYTES).digest()
+    digest = blake2b(repr(tuple(link)).encode(), digest_size=MAX_HASHES * _DRAW_BYTES).digest()
     return tuple(int.from_bytes(digest[start : start + _DRAW_BYTES]) for start in range(0, len(digest), _DRAW_BYTES))

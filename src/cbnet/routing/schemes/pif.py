@@ -25,8 +25,8 @@ from cbnet.language.message import Message
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.header import Header
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme, SourceRouter
-from cbnet.routing.state import WORD_BITS, State, alpha, total
+from cbnet.routing.router_state import WORD_BITS, RouterState, alpha, total
+from cbnet.routing.scheme import Scheme, SchemeRouter, SourceRouter
 
 
 class PifRouter(SourceRouter):
@@ -52,12 +52,12 @@ class PifRouter(SourceRouter):
             {w: self.network.receivers[hops == w].tolist() for w in np.unique(hops).tolist() if w != self.u},
         )
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of F*_u and of child_u, each source with its children; and of the own identifier."""
         neighbours = self.network.graph.neighbours(self.u)
         children = (self.network.sender_parents[:, neighbours] == self.u).sum(axis=1)
         own = int(self.network.is_sender(self.u))
-        return State(identifiers=own + int(children.sum()) + int(np.count_nonzero(children))) + self.table.state()
+        return RouterState(identifiers=own + int(children.sum()) + int(np.count_nonzero(children))) + self.table.state()
 
 
 class Pif(Scheme):
@@ -69,10 +69,10 @@ class Pif(Scheme):
         super().__init__(network)
         network.check_sender_trees()
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return PifRouter(self.network, u)
 
-    def state(self, sample: Sequence[int] | None = None) -> State:
+    def state(self, sample: Sequence[int] | None = None) -> RouterState:
         """Return what all routers hold; with a sample, F* is reduced there only, and its neighbours are counted there.
 
         The rest is known: in a tree all nodes but one are children, and F*_u has every receiver but u itself.
@@ -81,21 +81,21 @@ class Pif(Scheme):
             return super().state()
         network = self.network
         others = len(network) - 1
-        known = State(
+        known = RouterState(
             identifiers=len(network.senders) * (1 + others) + _inner_nodes(network.sender_parents),
-            given_words=others * int(network.given_words.sum()),
-            placed=others * len(network.receivers),
+            unreduced_words=others * int(network.unreduced_words.sum()),
+            unreduced_predicates=others * len(network.receivers),
         )
         tables = total(PifRouter(network, u).table.state() for u in sample)
         share = tables.identifiers / int(network.graph.degrees[list(sample)].sum())
-        return known.with_words(tables) + State(identifiers=round(share * 2 * network.graph.edge_count))
+        return known.with_words(tables) + RouterState(identifiers=round(share * 2 * network.graph.edge_count))
 
     def formula(self) -> float:
         """Return n·(s·Δ·log n + r·M_p·α(r/Δ)), where r·M_p are the bits of all receivers' predicates."""
         network = self.network
         largest = int(network.graph.degrees.max())
         children = len(network.senders) * largest * log2(len(network))
-        predicates = int(network.given_words.sum()) * WORD_BITS * alpha(network)
+        predicates = int(network.unreduced_words.sum()) * WORD_BITS * alpha(network)
         return len(network) * (children + predicates)
 
 
@@ -117,5 +117,5 @@ class FStar(Pif):
 
     name = "fstar"
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return FStarRouter(self.network, u)

@@ -20,8 +20,8 @@ from cbnet.language.message import Message
 from cbnet.routing.forwarding_table import ForwardingTable
 from cbnet.routing.header import Header
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme, SourceRouter
-from cbnet.routing.state import WORD_BITS, State, total
+from cbnet.routing.router_state import WORD_BITS, RouterState, total
+from cbnet.routing.scheme import Scheme, SchemeRouter, SourceRouter
 
 
 class PsfRouter(SourceRouter):
@@ -41,11 +41,11 @@ class PsfRouter(SourceRouter):
             self._tables[v] = ForwardingTable(self.network.interests, self.network.branches(v).behind(self.u))
         return self._tables[v]
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of F_u, each source with its table, and of the own identifier at a sender."""
         sources = [v for v in self.network.senders if self.u in self.network.branches(v).at]
         own = int(self.network.is_sender(self.u))
-        return State(identifiers=own + len(sources)) + total(self.table(v).state() for v in sources)
+        return RouterState(identifiers=own + len(sources)) + total(self.table(v).state() for v in sources)
 
 
 class Psf(Scheme):
@@ -57,10 +57,10 @@ class Psf(Scheme):
         super().__init__(network)
         network.check_sender_trees()
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return PsfRouter(self.network, u)
 
-    def state(self, sample: Sequence[int] | None = None) -> State:
+    def state(self, sample: Sequence[int] | None = None) -> RouterState:
         """Return what all routers hold; with a sample, how far predicates are reduced is seen there."""
         if sample is None:
             return super().state()
@@ -69,9 +69,12 @@ class Psf(Scheme):
         entries = sum(map(len, chain.from_iterable(each.at.values() for each in branches)))
         identifiers = len(network.senders) + sum(len(each.at) for each in branches) + entries
         hops = [network.hops(v) for v in network.senders]
-        given = sum(int(row @ network.given_words) for row in hops)
-        placed = sum(int(row.sum()) for row in hops)
-        return State(identifiers=identifiers, given_words=given, placed=placed).with_words(self.state_at(sample))
+        state = RouterState(
+            identifiers=identifiers,
+            unreduced_words=sum(int(row @ network.unreduced_words) for row in hops),
+            unreduced_predicates=sum(int(row.sum()) for row in hops),
+        )
+        return state.with_words(self.state_at(sample))
 
     def formula(self) -> float:
         """Return s·log n + Σ M(pred(x))·dist(v, x), over the senders v and the receivers x.
@@ -79,5 +82,5 @@ class Psf(Scheme):
         The print takes M(pred(x)) for a constant, M_p, and does not count the identifiers in F_u.
         """
         network = self.network
-        words = sum(int(network.hops(v) @ network.given_words) for v in network.senders)
+        words = sum(int(network.hops(v) @ network.unreduced_words) for v in network.senders)
         return len(network.senders) * log2(len(network)) + words * WORD_BITS

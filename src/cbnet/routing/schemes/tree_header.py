@@ -22,13 +22,13 @@ from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.routing.header import Header
 from cbnet.routing.network import Network
-from cbnet.routing.scheme import Router, Scheme
+from cbnet.routing.router_state import RouterState, receiver_state
+from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.routing.schemes import link_filter
-from cbnet.routing.schemes.link_filter import MOST_HASHES, Link
-from cbnet.routing.state import State, total
+from cbnet.routing.schemes.link_filter import MAX_HASHES, DirectedLink
 
 HASHES = 8  # if nothing else is asked for: one link in 256 is taken wrongly
-_MOST_BITS = 1 << 20
+_MAX_BITS = 1 << 20
 
 
 class FilterHeader(NamedTuple):
@@ -39,7 +39,7 @@ class FilterHeader(NamedTuple):
     filter: bytes
 
 
-class TreeHeaderRouter(Router):
+class TreeHeaderRouter(SchemeRouter):
     """A router that knows its links; at a sender, also the predicates and its own tree."""
 
     def __init__(self, scheme: TreeHeader, u: int) -> None:
@@ -63,15 +63,15 @@ class TreeHeaderRouter(Router):
         if not left:
             return []
         scheme = self._scheme
-        return [w for w in self._neighbours if w != last_hop and scheme.names(filter, Link(self.u, w, left))]
+        return [w for w in self._neighbours if w != last_hop and scheme.names(filter, DirectedLink(self.u, w, left))]
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the size of the links; at a sender also of `pred` and of the tree: every node with its parent."""
-        state = State(identifiers=1 + len(self._neighbours))
+        state = RouterState(identifiers=1 + len(self._neighbours))
         if not self.network.is_sender(self.u):
             return state
         branches = self.network.branches(self.u).at.values()
-        return state + self._scheme.known + State(identifiers=2 * sum(map(len, branches)))
+        return state + self._scheme.known + RouterState(identifiers=2 * sum(map(len, branches)))
 
 
 class TreeHeader(Scheme):
@@ -83,49 +83,45 @@ class TreeHeader(Scheme):
     def __init__(self, network: Network, *, hashes: int = HASHES, bits: int | None = None) -> None:
         """Take the number of hashes, and the size of the filter; by default half of its bits are set."""
         super().__init__(network)
-        if not 1 <= hashes <= MOST_HASHES:
-            raise InputError(f"a filter has from 1 to {MOST_HASHES} hashes, not {hashes}")
-        if bits is not None and (not 8 <= bits <= _MOST_BITS or bits % 8):
-            raise InputError(f"a filter has from 8 to {_MOST_BITS:,} bits, in whole bytes, not {bits:,}")
+        if not 1 <= hashes <= MAX_HASHES:
+            raise InputError(f"a filter has from 1 to {MAX_HASHES} hashes, not {hashes}")
+        if bits is not None and (not 8 <= bits <= _MAX_BITS or bits % 8):
+            raise InputError(f"a filter has from 8 to {_MAX_BITS:,} bits, in whole bytes, not {bits:,}")
         self.hashes = hashes
         self.bits = bits
 
-    def _make(self, u: int) -> Router:
+    def _new_router(self, u: int) -> SchemeRouter:
         return TreeHeaderRouter(self, u)
 
-    def delivery_tree(self, source: int, message: Message) -> list[Link]:
+    def delivery_tree(self, source: int, message: Message) -> list[DirectedLink]:
         """Return the links of the source's tree that lead to all who are interested, with the hops left at each."""
         tree = self.network.tree(source)
         wanting = self.network.interests.interested(message) - {source}
         depth = max((int(tree.hops[x]) for x in wanting), default=0)
-        links: dict[int, Link] = {}  # by the lower end
+        links: dict[int, DirectedLink] = {}  # by the lower end
         for x in sorted(wanting):
             while x != source and x not in links:
                 parent = int(tree.parents[x])
-                links[x] = Link(parent, x, depth - int(tree.hops[parent]))
+                links[x] = DirectedLink(parent, x, depth - int(tree.hops[parent]))
                 x = parent
         return list(links.values())
 
-    def filled(self, links: list[Link]) -> bytes:
+    def filled(self, links: list[DirectedLink]) -> bytes:
         """Return the filter of some links."""
         size = link_filter.size(len(links), self.hashes) if self.bits is None else self.bits // 8
         return link_filter.filled(map(self._id, links), self.hashes, size)
 
-    def names(self, filter: bytes, link: Link) -> bool:
+    def names(self, filter: bytes, link: DirectedLink) -> bool:
         """Return whether a filter names a link."""
         return link_filter.names(filter, self._id(link), self.hashes)
 
-    def _id(self, link: Link) -> Link:
+    def _id(self, link: DirectedLink) -> DirectedLink:
         return link if self.by_hop else link._replace(left=0)
 
     @cached_property
-    def known(self) -> State:
-        """What a sender knows of receivers: each with its own predicate, reduced."""
-        interests = self.network.interests
-        return total(
-            State(identifiers=1, words=interests.words(interests.of(x)), given_words=interests.given_words(x), placed=1)
-            for x in self.network.predicates
-        )
+    def known(self) -> RouterState:
+        """What a sender stores of the receivers."""
+        return receiver_state(self.network)
 
     def formula(self) -> None:
         """Return None: the paper has no formula."""

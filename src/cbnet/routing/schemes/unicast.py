@@ -70,7 +70,7 @@ class OneTree(Unicast):
         return 1 + int(u != self.tree.root) + 3 * len(children)
 
 
-class ByHand(Unicast):
+class ReplacedHops(Unicast):
     """The next hops of another unicast, some of them replaced: {(u, x): next hop}."""
 
     name = "by hand"

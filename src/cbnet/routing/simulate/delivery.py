@@ -1,4 +1,4 @@
-"""Delivery: which packets are sent for a message, and when does it reach each node? The delivery tree [2006 §2.2].
+"""DeliveryTree: which packets are sent for a message, and when does it reach each node? The delivery tree [2006 §2.2].
 
     root  ⟨init(m)⟩ at the source
      ├── packet to w1        a vertex for every packet sent, also if two reach the same node
@@ -19,10 +19,10 @@ from cbnet.language.message import Message
 from cbnet.routing.header import Header, header_bytes
 from cbnet.routing.scheme import Scheme
 
-_LIMIT_PER_NODE = 100
+_MAX_PACKETS_PER_NODE = 100
 
 
-class Packet(NamedTuple):
+class SentPacket(NamedTuple):
     """A packet that was sent over a link."""
 
     cause: int  # the packet that made its sender send it, by number; -1 if that is the source
@@ -33,12 +33,12 @@ class Packet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Delivery:
+class DeliveryTree:
     """All packets of one message, in the order in which they are sent, each after its cause."""
 
     source: int
     message: Message
-    packets: list[Packet]
+    packets: list[SentPacket]
     is_cut: bool  # whether there were more packets than the limit
 
     @property
@@ -67,24 +67,24 @@ class Delivery:
         return {(packet.sender, packet.receiver) for packet in self.packets}
 
 
-def deliver(scheme: Scheme, source: int, message: Message, *, limit: int | None = None) -> Delivery:
+def deliver(scheme: Scheme, source: int, message: Message, *, limit: int | None = None) -> DeliveryTree:
     """Send a message from a node and follow every packet; stop at `limit` packets, by default 100 for each node."""
     network = scheme.network
     if not network.is_sender(source):
         raise InputError(f"node {network.graph.name(source)} is not a sender", hint="name it among the senders")
-    most = _LIMIT_PER_NODE * len(network) if limit is None else limit
+    most = _MAX_PACKETS_PER_NODE * len(network) if limit is None else limit
     weight = network.graph.weight
-    packets: list[Packet] = []
-    waiting = [Packet(-1, source, source, scheme.router(source).init(message), 0)]
+    packets: list[SentPacket] = []
+    waiting = [SentPacket(-1, source, source, scheme.router(source).init(message), 0)]
     cause = -1
     for arrived in waiting:  # grows meanwhile
         u = arrived.receiver
         router = scheme.router(u)
         for w in router.fwd(arrived.header, message):
             if len(packets) == most:
-                return Delivery(source, message, packets, is_cut=True)
-            sent = Packet(cause, u, w, router.hdr(arrived.header, w), arrived.latency + weight(u, w))
+                return DeliveryTree(source, message, packets, is_cut=True)
+            sent = SentPacket(cause, u, w, router.hdr(arrived.header, w), arrived.latency + weight(u, w))
             packets.append(sent)
             waiting.append(sent)
         cause += 1
-    return Delivery(source, message, packets, is_cut=False)
+    return DeliveryTree(source, message, packets, is_cut=False)

@@ -25,7 +25,7 @@ from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.routing.header import header_bytes
 from cbnet.routing.network import Network
-from cbnet.routing.schemes.link_filter import Link, false_positive
+from cbnet.routing.schemes.link_filter import DirectedLink, false_positive
 from cbnet.routing.schemes.tree_header import TreeHeader
 from cbnet.routing.simulate.delivery import deliver
 from cbnet.routing.simulate.verdict import judge
@@ -42,7 +42,7 @@ class Spread:
         self._from = np.repeat(np.arange(len(graph)), graph.degrees)
         self._back = np.lexsort((self._from, graph.targets))  # each link's place in the other direction
 
-    def packets(self, source: int, links: Sequence[Link], chance: float) -> float:
+    def packets(self, source: int, links: Sequence[DirectedLink], chance: float) -> float:
         """Return how many packets are expected, if other links are taken with this chance."""
         graph, total = self._graph, 0.0
         before: Counts = np.zeros(len(graph.targets))
@@ -57,7 +57,7 @@ class Spread:
             total += float(sent.sum())
         return total
 
-    def _place(self, link: Link) -> int:
+    def _place(self, link: DirectedLink) -> int:
         """Return the place of a link among the rows of the graph."""
         row = self._graph.neighbours(link.u)
         return int(self._graph.offsets[link.u]) + int(np.searchsorted(row, link.w))

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from cbnet.errors import InputError
 from cbnet.routing.network import Network
-from cbnet.routing.simulate.delivery import Delivery
+from cbnet.routing.simulate.delivery import DeliveryTree
 from cbnet.routing.simulate.verdict import judge
 from cbnet.topology import distances
 
-_MOST_DESTINATIONS = 10  # 3**10 pairs of a set and a part of it, for each node
+_MAX_DESTINATIONS = 10  # 3**10 pairs of a set and a part of it, for each node
 
 
-def is_ideal(network: Network, delivery: Delivery) -> bool:
+def is_ideal(network: Network, delivery: DeliveryTree) -> bool:
     """Return whether a delivery is latency-minimal, with the fewest packets of all that are."""
     interested = [x for x in network.interested(delivery.message) if x != delivery.source]
     is_minimal = judge(network, delivery).is_latency_minimal
@@ -32,8 +32,8 @@ def is_ideal(network: Network, delivery: Delivery) -> bool:
 def fewest_packets(network: Network, source: int, destinations: Collection[int]) -> int:
     """Return the number of packets of the smallest latency-minimal delivery."""
     wanted = sorted(set(destinations) - {source})
-    if len(wanted) > _MOST_DESTINATIONS:
-        raise InputError(f"the search is exact up to {_MOST_DESTINATIONS} destinations, not for {len(wanted):,}")
+    if len(wanted) > _MAX_DESTINATIONS:
+        raise InputError(f"the search is exact up to {_MAX_DESTINATIONS} destinations, not for {len(wanted):,}")
     (lengths,) = distances(network.graph, [source])
     best = np.full((1 << len(wanted), len(network)), np.inf)
     best[0] = 0

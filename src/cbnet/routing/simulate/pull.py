@@ -1,4 +1,4 @@
-"""Pull: which way does a request take, and its reply back? [2014 §2, §3]
+"""PullOutcome: which way does a request take, and its reply back? [2014 §2, §3]
 
     requester ──► … ──► holder        the request, from router to router by offers
     requester ◄── … ◄── holder        the reply, by the requester's locator: on a tree, the same way
@@ -15,21 +15,21 @@ from cbnet.language.message import Message
 from cbnet.language.roles import answers
 from cbnet.routing.header import Header
 from cbnet.routing.multitree.multitree import MultiTree
-from cbnet.routing.simulate.delivery import Packet
+from cbnet.routing.simulate.delivery import SentPacket
 
 Answer = Callable[[int, Message], Message]
 
 
 @dataclass(frozen=True)
-class Pull:
+class PullOutcome:
     """What came of a request."""
 
     requester: int
     request: Message
-    packets: list[Packet]  # of the request
+    packets: list[SentPacket]  # of the request
     holder: int | None  # who got it; None if nobody offers what is asked for
     reply: Message | None
-    reply_packets: list[Packet]
+    reply_packets: list[SentPacket]
     is_dropped: bool = False  # whether the reply did not match the request
 
     @property
@@ -39,7 +39,9 @@ class Pull:
         return self.reply is not None and not self.is_dropped and at == self.requester
 
 
-def pull(scheme: MultiTree, requester: int, request: Message, answer: Answer = lambda _, request: request) -> Pull:
+def pull(
+    scheme: MultiTree, requester: int, request: Message, answer: Answer = lambda _, request: request
+) -> PullOutcome:
     """Send a request and its reply, and follow both.
 
     `answer` makes the reply of a holder; by default the request itself, the least that answers it.
@@ -49,17 +51,17 @@ def pull(scheme: MultiTree, requester: int, request: Message, answer: Answer = l
     last = packets[-1].receiver if packets else requester
     router = scheme.router(last)
     if not router.has(request):
-        return Pull(requester, request, packets, None, None, [])
+        return PullOutcome(requester, request, packets, None, None, [])
     reply = answer(last, request)
     if not answers(reply, request):
-        return Pull(requester, request, packets, last, reply, [], is_dropped=True)
+        return PullOutcome(requester, request, packets, last, reply, [], is_dropped=True)
     came = packets[-1].header if packets else header
-    return Pull(requester, request, packets, last, reply, _follow(scheme, last, router.init_reply(came), reply))
+    return PullOutcome(requester, request, packets, last, reply, _follow(scheme, last, router.init_reply(came), reply))
 
 
-def _follow(scheme: MultiTree, u: int, header: Header, message: Message) -> list[Packet]:
+def _follow(scheme: MultiTree, u: int, header: Header, message: Message) -> list[SentPacket]:
     """Return the packets of a message that goes to one neighbour at a time."""
-    packets: list[Packet] = []
+    packets: list[SentPacket] = []
     latency = 0
     for number in range(len(scheme.network)):  # on a tree no way is longer
         hops = scheme.router(u).fwd(header, message)
@@ -68,6 +70,6 @@ def _follow(scheme: MultiTree, u: int, header: Header, message: Message) -> list
         (w,) = hops
         header = scheme.router(u).hdr(header, w)
         latency += scheme.network.graph.weight(u, w)
-        packets.append(Packet(number - 1, u, w, header, latency))
+        packets.append(SentPacket(number - 1, u, w, header, latency))
         u = w
     return packets

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cbnet.routing.network import Network
-from cbnet.routing.simulate.delivery import Delivery
+from cbnet.routing.simulate.delivery import DeliveryTree
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Verdict:
         return not self.missed and not self.late
 
 
-def judge(network: Network, delivery: Delivery) -> Verdict:
+def judge(network: Network, delivery: DeliveryTree) -> Verdict:
     """Return the verdict on a delivery."""
     source, latencies = delivery.source, delivery.latencies
     interested = set(network.interested(delivery.message)) - {source}
@@ -56,7 +56,7 @@ def judge(network: Network, delivery: Delivery) -> Verdict:
     )
 
 
-def spurious_nodes(network: Network, delivery: Delivery) -> set[int]:
+def spurious_nodes(network: Network, delivery: DeliveryTree) -> set[int]:
     """Return the nodes that only spurious packets reached."""
     useful = _useful(delivery, set(network.interested(delivery.message)) - {delivery.source})
     reached = {True: {delivery.source}, False: set()}
@@ -65,7 +65,7 @@ def spurious_nodes(network: Network, delivery: Delivery) -> set[int]:
     return reached[False] - reached[True]
 
 
-def _useful(delivery: Delivery, interested: set[int]) -> list[bool]:
+def _useful(delivery: DeliveryTree, interested: set[int]) -> list[bool]:
     """Return for each packet whether an interested node is reached by it, or later because of it."""
     useful = [packet.receiver in interested for packet in delivery.packets]
     for number in range(len(useful) - 1, -1, -1):  # causes stand before

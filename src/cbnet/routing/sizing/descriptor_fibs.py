@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cbnet.matching import Table
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.sides import Sides
+from cbnet.routing.multitree.tree_sides import TreeSides
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets, Flags, Numbers
 from cbnet.routing.sizing.entry_totals import total_entries
 from cbnet.routing.sizing.fib_size import Entries, Fibs, FibSize, destinations
@@ -36,7 +36,7 @@ class DescriptorFibs(Fibs):
     def __init__(self, trees: Sequence[Tree], descriptors: DescriptorSets) -> None:
         self.trees = trees
         self.descriptors = descriptors
-        self.sides = [Sides(tree, descriptors.owners) for tree in trees]
+        self.sides = [TreeSides(tree, descriptors.owners) for tree in trees]
         self.classes = TreeClasses(trees, np.unique(descriptors.owners))
 
     def kept(self, u: int, tree: int) -> dict[int, Numbers]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.matching.minimal_sets import first_equal, minimal_masks, numbered_sets, one_group, subset_masks
+from cbnet.matching.minimal_sets import encode_sets, first_equal, minimal_masks, one_group, subset_masks
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.topology import Tree
 
@@ -36,7 +36,7 @@ class DescriptorSets:
             raise InputError("every descriptor needs a node and a tag", hint="leave out those without tags")
         self.owners = owners
         self.tags = tags
-        sets = numbered_sets(tags)
+        sets = encode_sets(tags)
         # examples: int64[s], the first descriptor of each set; sets: int64[n], the set of each descriptor
         self.examples, self.sets = np.unique(first_equal(sets), return_inverse=True)
         self.distinct = sets.take(self.examples)

@@ -6,7 +6,7 @@ from support.crowds import crowd, minimal, said_by
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.tables import minimal_descriptors as minimal_job
 from cbnet.pipeline.tables.minimal_descriptors import with_prefixes
-from cbnet.pipeline.tables.tree_targets import Targets
+from cbnet.pipeline.tables.router_interfaces import Targets
 
 
 def batches_of(rows, size):

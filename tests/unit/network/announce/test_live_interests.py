@@ -41,4 +41,4 @@ def test_predicates_and_their_words():
     _, live = interests()
     assert live.predicate(0b101) == parse("x > 1 or x > 2 and y = 1")
     assert live.words(0b101) == 3
-    assert live.given_words(2) == 2
+    assert live.unreduced_words(2) == 2

@@ -13,7 +13,7 @@ from support.networks import Named
 
 from cbnet.errors import InputError
 from cbnet.language import parse
-from cbnet.routing import SCHEMES, Network, State, deliver, judge, scheme
+from cbnet.routing import SCHEMES, Network, RouterState, deliver, judge, scheme
 from cbnet.routing.domains.domain_tree import Exit
 from cbnet.routing.domains.scheme import Domains, DomainsHeader
 from cbnet.routing.multitree.multitree import MultiTree
@@ -61,9 +61,9 @@ def test_what_nobody_wants_comes_to_the_gateways_and_no_farther():
 def test_a_router_inside_knows_one_word_of_the_outside():
     one = built().router(ID(1))
     assert one.inner(0, 0)[ID(2)] == parse("true")
-    assert one.state() == State(identifiers=2, words=1, given_words=8, placed=8)
+    assert one.state() == RouterState(identifiers=2, words=1, unreduced_words=8, unreduced_predicates=8)
     flat = MultiTree(NINE.network, [ID(2)]).router(ID(1))
-    assert flat.state() == State(identifiers=2, words=8, given_words=8, placed=8)
+    assert flat.state() == RouterState(identifiers=2, words=8, unreduced_words=8, unreduced_predicates=8)
 
 
 def test_a_gateway_knows_what_is_wanted_beyond_the_border():

@@ -5,7 +5,7 @@ from support.networks import ELEVEN, RING, TWELVE, Named, graph
 
 from cbnet.errors import InputError
 from cbnet.language import Message, parse
-from cbnet.routing import Network, State, deliver, judge, scheme
+from cbnet.routing import Network, RouterState, deliver, judge, scheme
 from cbnet.routing.multitree.multitree import MultiTree, NotificationHeader
 from cbnet.topology import topology
 
@@ -48,7 +48,9 @@ def test_a_leaf_cannot_tell_the_trees_apart_and_keeps_one_table():
     one = on_tree("b")
     assert both.router(ID("h")).state() == one.router(ID("h")).state()
     # 20 terms in 5 entries, the own identifier, and a bit for each tree
-    assert both.router(ID("b")).state() == State(identifiers=1 + 5, flags=2, words=20, given_words=20, placed=20)
+    assert both.router(ID("b")).state() == RouterState(
+        identifiers=1 + 5, flags=2, words=20, unreduced_words=20, unreduced_predicates=20
+    )
 
 
 def test_what_another_descriptor_of_the_same_interface_includes_is_left_out():

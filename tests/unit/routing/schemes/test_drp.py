@@ -7,7 +7,7 @@ from cbnet.errors import InputError
 from cbnet.routing import deliver, judge, scheme
 from cbnet.routing.header import header_bytes
 from cbnet.routing.schemes.drp import Drp
-from cbnet.routing.schemes.unicast import ByHand, OneTree, ShortestPaths, unicast
+from cbnet.routing.schemes.unicast import OneTree, ReplacedHops, ShortestPaths, unicast
 from cbnet.routing.simulate.ideal import is_ideal
 
 FIXTURE = Named(TWELVE)
@@ -48,7 +48,7 @@ def test_7_sees_two_packets_when_8_goes_by_9_and_11_by_1():
     tied = Named(TWELVE_TIED)
     five = tied.id(5)
     hops = {(five, tied.id(8)): tied.id(9), (five, tied.id(11)): tied.id(1)}
-    by_hand = ByHand(ShortestPaths(tied.network), hops)
+    by_hand = ReplacedHops(ShortestPaths(tied.network), hops)
     delivery = deliver(Drp(tied.network, by_hand), five, tied.message(7, 8, 11))
     assert sum(packet.receiver == tied.id(7) for packet in delivery.packets) >= 2
     verdict = judge(tied.network, delivery)
@@ -68,7 +68,7 @@ def test_next_hops_of_one_tree_per_node_never_show_it():
 def test_drp_may_be_ideal_although_shortest_paths_are_not_unique():
     triangle = Named(TRIANGLE)  # from 1 to 3: directly, or by 2, both of length 2
     one, three = triangle.id(1), triangle.id(3)
-    fewest_hops = ByHand(ShortestPaths(triangle.network), {(one, three): three, (three, one): one})
+    fewest_hops = ReplacedHops(ShortestPaths(triangle.network), {(one, three): three, (three, one): one})
     for source in range(3):
         for wanted in ((1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)):
             delivery = deliver(Drp(triangle.network, fewest_hops), source, triangle.message(*wanted))
@@ -85,7 +85,7 @@ def test_along_one_tree_the_way_from_12_to_8_is_longer():
 
 def test_a_next_hop_must_be_a_neighbour():
     with pytest.raises(InputError, match="node 1 is no neighbour of node 0"):
-        ByHand(ShortestPaths(FIXTURE.network), {(0, 7): 5, (0, 8): 1})
+        ReplacedHops(ShortestPaths(FIXTURE.network), {(0, 7): 5, (0, 8): 1})
 
 
 def test_an_unknown_unicast_is_refused():

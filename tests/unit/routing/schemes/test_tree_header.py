@@ -2,8 +2,8 @@ import pytest
 from support.networks import RING, Named
 
 from cbnet.errors import InputError
-from cbnet.routing import SCHEMES, Network, State, deliver, judge, scheme
-from cbnet.routing.schemes.link_filter import Link, false_positive, filled, names, size
+from cbnet.routing import SCHEMES, Network, RouterState, deliver, judge, scheme
+from cbnet.routing.schemes.link_filter import DirectedLink, false_positive, filled, names, size
 from cbnet.routing.schemes.tree_header import FilterHeader, TreeHeader, WithoutHops
 from cbnet.topology import topology
 
@@ -15,7 +15,12 @@ def test_the_header_has_the_links_to_all_who_are_interested():
     built = TreeHeader(LINE.network)
     links = built.delivery_tree(ID(1), LINE.message(3, 5))
     # 5 is three hops away: at 1 there are three left, at 2 two, at 4 one
-    assert set(links) == {Link(ID(1), ID(2), 3), Link(ID(2), ID(3), 2), Link(ID(2), ID(4), 2), Link(ID(4), ID(5), 1)}
+    assert set(links) == {
+        DirectedLink(ID(1), ID(2), 3),
+        DirectedLink(ID(2), ID(3), 2),
+        DirectedLink(ID(2), ID(4), 2),
+        DirectedLink(ID(4), ID(5), 1),
+    }
     header = built.router(ID(1)).init(LINE.message(3, 5))
     assert (header.left, header.last_hop) == (3, ID(1))
     assert len(header.filter) == 6  # 8 hashes · 4 links / ln 2 are 46.2 bits
@@ -49,7 +54,7 @@ def test_a_filter_that_names_everything_sends_no_packet_farther_than_the_tree_is
 def test_ids_of_one_hop_keep_a_packet_that_came_back_from_running_along_the_tree_again():
     # 0 is the source of a ring of four with 0→1→2→3 in the filter; a false positive took 3→0 with one hop left of five
     ring = Named(RING).network
-    ways = [Link(0, 1, 5), Link(1, 2, 4), Link(2, 3, 3)]
+    ways = [DirectedLink(0, 1, 5), DirectedLink(1, 2, 4), DirectedLink(2, 3, 3)]
     came = {}
     for kind in (TreeHeader, WithoutHops):
         built = kind(ring, hashes=16, bits=8000)
@@ -60,10 +65,14 @@ def test_ids_of_one_hop_keep_a_packet_that_came_back_from_running_along_the_tree
 def test_routers_keep_their_links_and_senders_the_predicates_and_their_tree():
     network = Network(LINE.graph, {ID(5): "#a and #b"}, [ID(1)])
     built = TreeHeader(network)
-    assert built.router(ID(2)).state() == State(identifiers=4)  # itself, 1, 3 and 4
+    assert built.router(ID(2)).state() == RouterState(identifiers=4)  # itself, 1, 3 and 4
     # itself and 2; the receiver; the links 1→2, 2→4 and 4→5
-    assert built.router(ID(1)).state() == State(identifiers=2 + 1 + 6, words=2, given_words=2, placed=1)
-    assert built.state() == State(identifiers=9 + 4 + 2 + 3 + 2, words=2, given_words=2, placed=1)
+    assert built.router(ID(1)).state() == RouterState(
+        identifiers=2 + 1 + 6, words=2, unreduced_words=2, unreduced_predicates=1
+    )
+    assert built.state() == RouterState(
+        identifiers=9 + 4 + 2 + 3 + 2, words=2, unreduced_words=2, unreduced_predicates=1
+    )
     assert built.formula() is None
 
 
@@ -103,9 +112,9 @@ def test_the_scheme_is_known_by_name_to_simulations_alone():
 def test_links_that_are_not_in_a_filter_are_named_as_often_as_predicted(links, hashes):
     tried, found = 20_000, 0
     for part in range(10):  # fills vary: take ten filters
-        own = [Link(part, w, 1) for w in range(links)]
+        own = [DirectedLink(part, w, 1) for w in range(links)]
         filter = filled(own, hashes, size(links, hashes))
-        found += sum(names(filter, Link(part, w, 2), hashes) for w in range(tried // 10))
+        found += sum(names(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
     chance = false_positive(links, hashes, size(links, hashes))
     assert 2**-hashes / 1.3 < chance < 2**-hashes * 1.05  # whole bytes have a few bits more than are needed
     assert found == pytest.approx(tried * chance, rel=0.2)
@@ -113,6 +122,6 @@ def test_links_that_are_not_in_a_filter_are_named_as_often_as_predicted(links, h
 
 def test_an_empty_filter_names_nothing():
     assert size(0, 8) == 0
-    assert not names(b"", Link(0, 1, 1), 8)
+    assert not names(b"", DirectedLink(0, 1, 1), 8)
     assert false_positive(0, 8, 0) == 0.0
     assert false_positive(3, 8, 2) == pytest.approx((1 - (15 / 16) ** 24) ** 8)  # 24 draws of 16 bits, then 8

@@ -3,7 +3,7 @@ from support.networks import RING, Named
 
 from cbnet.errors import InputError
 from cbnet.language import Message
-from cbnet.routing import Delivery, Packet, deliver, judge, scheme
+from cbnet.routing import DeliveryTree, SentPacket, deliver, judge, scheme
 
 RING_OF_FOUR = Named(RING, senders=[1])
 NETWORK = RING_OF_FOUR.network
@@ -12,9 +12,9 @@ NETWORK = RING_OF_FOUR.network
 def test_packets_have_their_cause_way_and_latency():
     delivery = deliver(scheme("psf")(NETWORK), 0, RING_OF_FOUR.message(2, 3))
     assert delivery.packets == [
-        Packet(cause=-1, sender=0, receiver=1, header=0, latency=3),
-        Packet(cause=-1, sender=0, receiver=3, header=0, latency=2),
-        Packet(cause=1, sender=3, receiver=2, header=0, latency=4),
+        SentPacket(cause=-1, sender=0, receiver=1, header=0, latency=3),
+        SentPacket(cause=-1, sender=0, receiver=3, header=0, latency=2),
+        SentPacket(cause=1, sender=3, receiver=2, header=0, latency=4),
     ]
     assert delivery.latencies == {0: 0, 1: 3, 3: 2, 2: 4}
     assert (delivery.cost, delivery.header_bytes) == (3, 3)
@@ -32,8 +32,8 @@ def test_only_senders_send():
 
 def handmade(*ways, wanted):
     """Return the verdict on a delivery from node 0 (called 1) by packets (cause, sender, receiver, latency)."""
-    packets = [Packet(cause, u, w, 0, latency) for cause, u, w, latency in ways]
-    return judge(NETWORK, Delivery(0, RING_OF_FOUR.message(*wanted), packets, is_cut=False))
+    packets = [SentPacket(cause, u, w, 0, latency) for cause, u, w, latency in ways]
+    return judge(NETWORK, DeliveryTree(0, RING_OF_FOUR.message(*wanted), packets, is_cut=False))
 
 
 def test_a_node_that_is_not_reached_is_missed():

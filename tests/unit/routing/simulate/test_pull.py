@@ -102,7 +102,7 @@ def test_a_far_offer_of_everything_does_not_hide_a_near_one():
     assert [pull(far, u, both).holder for u in range(5)] == [2, 2, 2, 3, 4]
     # at 1, behind 2: #a and #b at distance 1, #a at 2; the one at 3 is covered by both
     state = far.router(1)._offers.state()
-    assert (state.words, state.given_words, state.placed) == (3, 6, 3)
+    assert (state.words, state.unreduced_words, state.unreduced_predicates) == (3, 6, 3)
 
 
 def test_the_nearest_behind_a_neighbour_counts_whatever_comes_first_on_the_tree():

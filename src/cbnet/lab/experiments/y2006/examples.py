@@ -21,7 +21,7 @@ from cbnet.routing.schemes.drp import Drp, DrpRouter
 from cbnet.routing.schemes.header_rewriting import Rewriting
 from cbnet.routing.schemes.pif import FStar, Pif, PifRouter
 from cbnet.routing.schemes.source_classes import classes_at
-from cbnet.routing.schemes.unicast import ByHand, ShortestPaths
+from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.verdict import spurious_nodes
 from cbnet.routing.sizing.advantage import Predicates
 
@@ -132,7 +132,7 @@ def _twice() -> Iterator[Row]:
     drawn = NamedNetwork(TWELVE_TIED)
     five = drawn.id(5)
     hops = {(five, drawn.id(8)): drawn.id(9), (five, drawn.id(11)): drawn.id(1)}
-    by_hand = Drp(drawn.network, ByHand(ShortestPaths(drawn.network), hops))
+    by_hand = Drp(drawn.network, ReplacedHops(ShortestPaths(drawn.network), hops))
     delivery = deliver(by_hand, five, drawn.message(7, 8, 11))
     seen = sum(packet.receiver == drawn.id(7) for packet in delivery.packets)
     yield _row(57, "7 sees at least two packets", seen >= 2, True)

@@ -18,7 +18,7 @@ from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.header_rewriting import Rewriting
 from cbnet.routing.schemes.ips import Ips
 from cbnet.routing.schemes.source_classes import classes_at
-from cbnet.routing.schemes.unicast import ByHand, ShortestPaths
+from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.ideal import is_ideal
 from cbnet.topology import Graph, Tree, bridges
 
@@ -125,7 +125,7 @@ def _ideal_of(drawn: NamedNetwork, source: str, wanted: tuple[str, ...]) -> Row:
 def _triangle() -> Iterator[Row]:
     """Yield DRP's deliveries on a triangle with a tie, for all sources and all sets of receivers."""
     drawn = NamedNetwork(TRIANGLE)
-    fewest_hops = ByHand(ShortestPaths(drawn.network), {(drawn.id(3), drawn.id(1)): drawn.id(1)})
+    fewest_hops = ReplacedHops(ShortestPaths(drawn.network), {(drawn.id(3), drawn.id(1)): drawn.id(1)})
     drp = Drp(drawn.network, fewest_hops)
     for source in "123":
         for wanted in ("1", "2", "3", "12", "13", "23", "123"):

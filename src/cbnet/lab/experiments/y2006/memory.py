@@ -18,9 +18,9 @@ from cbnet.lab.workload import Disjunction2006, predicates
 from cbnet.language import Predicate
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.routing import Network, scheme
-from cbnet.routing.multitree.sides import lengths_on_tree
+from cbnet.routing.multitree.tree_sides import lengths_on_tree
+from cbnet.routing.router_state import WORD_BITS, alpha
 from cbnet.routing.schemes.unicast import OneTree, ShortestPaths
-from cbnet.routing.state import WORD_BITS, alpha
 from cbnet.topology import Graph, topology
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
@@ -96,14 +96,14 @@ def _states(network: Network) -> Iterator[Row]:
 def _printed(network: Network) -> float:
     """Return M(PIF) as the paper prints it, with one n too many."""
     n, largest = len(network), int(network.graph.degrees.max())
-    given = n * int(network.given_words.sum()) * WORD_BITS * alpha(network)
+    given = n * int(network.unreduced_words.sum()) * WORD_BITS * alpha(network)
     return n * (len(network.senders) * largest * log2(n) + given)
 
 
 def _placed(network: Network) -> Row:
     """Return the pairs of edge and receiver in PSF's tables, and the hops from every sender to every receiver."""
     hops = sum(int(network.tree(v).hops[network.receivers].sum()) for v in network.senders)
-    return {"placed": scheme("psf")(network).state().placed, "hops": hops}
+    return {"placed": scheme("psf")(network).state().unreduced_predicates, "hops": hops}
 
 
 def _unicasts(network: Network) -> Iterator[Row]:

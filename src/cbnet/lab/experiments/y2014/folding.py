@@ -89,8 +89,8 @@ def _drawn(rng: random.Random, most: int) -> list[str]:
 def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[dict[str, Any]]:
     """Yield the entries of the router that is most central on the first tree, for each number of trees."""
     from cbnet.pipeline.population.population import population
-    from cbnet.pipeline.tables.central_routers import most_central_routers
     from cbnet.pipeline.tables.fib import folded_tables, node_predicates
+    from cbnet.pipeline.tables.tree_centrality import most_central_routers
 
     roots = draw_roots(root_classes(graph), max(parameters.trees), seed=context.seed).tolist()
     trees = list(shortest_path_trees(graph, roots))

@@ -72,7 +72,7 @@ def _drawn(graph: Graph, count: int, seed: int) -> list[int]:
 
 def _tree_row(graph: Graph, root: int) -> dict[str, Any]:
     """Return what the tree of a root makes of its most central router."""
-    from cbnet.pipeline.tables.central_routers import most_central_routers
+    from cbnet.pipeline.tables.tree_centrality import most_central_routers
 
     tree = shortest_path_tree(graph, root)
     router = int(most_central_routers(tree)[0])

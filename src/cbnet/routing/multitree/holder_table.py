@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cbnet.language.message import Message
-from cbnet.routing.interests import Interests, places
-from cbnet.routing.state import State
+from cbnet.routing.interests import Interests, set_bits
+from cbnet.routing.router_state import RouterState
 
 
-class NearestTable:
+class HolderTable:
     """Neighbours, each with the offers behind it by distance."""
 
     def __init__(self, interests: Interests, holders: Mapping[int, Sequence[tuple[int, int]]]) -> None:
@@ -36,14 +36,15 @@ class NearestTable:
                 found.append((nearest, neighbour))
         return [neighbour for _, neighbour in sorted(found)]
 
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return what the table holds: neighbours, each with distances, which count like identifiers, and offers."""
         levels = [level for levels in self._entries.values() for level in levels]
-        return State(
+        holders = [x for behind in self._holders.values() for x, _ in behind]
+        return RouterState(
             identifiers=len(self._entries) + len(levels),
             words=sum(self._interests.words(offers) for _, offers in levels),
-            given_words=sum(self._interests.given_words(x) for behind in self._holders.values() for x, _ in behind),
-            placed=sum(map(len, self._holders.values())),
+            unreduced_words=sum(self._interests.unreduced_words(x) for x in holders),
+            unreduced_predicates=len(holders),
         )
 
     def _levels(self, holders: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -62,7 +63,7 @@ class NearestTable:
     def _uncovered(self, offers: int, nearer: int) -> int:
         """Return the offers that are left if those that are nearer are there already."""
         kept = 0
-        for place in places(offers & ~nearer):
+        for place in set_bits(offers & ~nearer):
             if self._interests.disjunction([nearer, 1 << place]) >> place & 1:
                 kept |= 1 << place
         return kept

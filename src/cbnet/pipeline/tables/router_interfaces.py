@@ -25,7 +25,7 @@ Counts: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.uint64]
 
 NOWHERE = -1
-MOST_TREES = 63  # a mask is one signed column of 64 bits
+MAX_TREES = 63  # a mask is one signed column of 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class RouterInterfaces:
         _check(trees, routers)
         nodes = len(trees[0].parents)
         shape = (len(routers), len(trees), nodes)
-        found = np.array([[neighbour_of_nodes(tree, router) for tree in trees] for router in routers]).reshape(shape)
+        found = np.array([[neighbours_toward(tree, router) for tree in trees] for router in routers]).reshape(shape)
         keys = np.arange(len(routers)).reshape(-1, 1, 1) * nodes + found
         known, numbers = np.unique(keys[found != NOWHERE], return_inverse=True)
         of_nodes = np.full(shape, NOWHERE, dtype=np.int32)
@@ -86,7 +86,7 @@ class RouterInterfaces:
         return sums[:-1]
 
 
-def neighbour_of_nodes(tree: Tree, router: int) -> Ids:
+def neighbours_toward(tree: Tree, router: int) -> Ids:
     """Return the neighbour of a router toward each node: int32[n]; NOWHERE for itself and what is not reached."""
     parent = int(tree.parents[router])
     found = np.where(tree.positions >= 0, NOWHERE if parent == ROOT else parent, NOWHERE).astype(np.int32)
@@ -97,8 +97,8 @@ def neighbour_of_nodes(tree: Tree, router: int) -> Ids:
 
 
 def _check(trees: Sequence[Tree], routers: Sequence[int]) -> None:
-    if not 1 <= len(trees) <= MOST_TREES:
-        raise InputError(f"{len(trees)} trees: give from 1 to {MOST_TREES}")
+    if not 1 <= len(trees) <= MAX_TREES:
+        raise InputError(f"{len(trees)} trees: give from 1 to {MAX_TREES}")
     if len(set(routers)) != len(routers):
         raise InputError("a router is named twice")
     for tree in trees:

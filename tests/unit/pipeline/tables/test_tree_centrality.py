@@ -3,7 +3,7 @@ from itertools import combinations
 import pytest
 from support.tree_reference import reference_tree_path
 
-from cbnet.pipeline.tables.central_routers import most_central_routers, pairs_through
+from cbnet.pipeline.tables.tree_centrality import most_central_routers, pairs_through
 from cbnet.topology import Graph, shortest_path_tree, topology
 
 

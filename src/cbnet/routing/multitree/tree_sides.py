@@ -1,4 +1,4 @@
-"""Sides: what lies behind each neighbour of a router, on a tree that messages enter anywhere? [2014 §3]
+"""TreeSides: what lies behind each neighbour of a router, on a tree that messages enter anywhere? [2014 §3]
 
 Seen from u, a tree falls into a side for each neighbour on it: below each child, and all the rest behind the parent. In
 preorder a side is one part of the list, or two:
@@ -7,7 +7,7 @@ preorder a side is one part of the list, or two:
               │ parent  │ u │ child  │ child│  parent  │
               └─────────┴───┴────────┴──────┴──────────┘
 
-Sides without anything are left out: a router needs no entry for them.
+TreeSides without anything are left out: a router needs no entry for them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ids: TypeAlias = NDArray[np.int32]
 Places: TypeAlias = NDArray[np.int64]
 
 
-class Sides:
+class TreeSides:
     """Things that are at nodes of a tree, as every router sees them; several may be at one node."""
 
     def __init__(self, tree: Tree, nodes: Ids) -> None:

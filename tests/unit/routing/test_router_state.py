@@ -5,10 +5,10 @@ from math import log2
 import pytest
 from support.networks import graph
 
-from cbnet.routing import Network, State, scheme
+from cbnet.routing import Network, RouterState, scheme
+from cbnet.routing.router_state import alpha, identifier_bits
 from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.unicast import OneTree
-from cbnet.routing.state import alpha, identifier_bits
 from cbnet.topology import topology
 
 PATH = Network(graph("1-2:1 2-3:1"), {2: "x = 1 and y = 2"}, [0, 1])
@@ -79,7 +79,10 @@ def test_the_empty_filter_takes_a_word():
 
 
 def test_bits_are_those_of_identifiers_flags_and_words_together():
-    assert State(identifiers=10, flags=3, words=2, given_words=9, placed=9).bits(nodes=12) == 10 * 4 + 3 + 2 * 64
+    assert (
+        RouterState(identifiers=10, flags=3, words=2, unreduced_words=9, unreduced_predicates=9).bits(nodes=12)
+        == 10 * 4 + 3 + 2 * 64
+    )
 
 
 def test_identifiers_take_as_many_bits_as_tell_all_nodes_apart():
@@ -87,4 +90,4 @@ def test_identifiers_take_as_many_bits_as_tell_all_nodes_apart():
 
 
 def test_a_state_without_predicates_is_not_scaled():
-    assert State(identifiers=3, given_words=4).with_words(State()).words == 4
+    assert RouterState(identifiers=3, unreduced_words=4).with_words(RouterState()).words == 4

@@ -26,35 +26,46 @@ _SAMPLES = 20
 
 
 @dataclass(frozen=True)
-class State:
+class RouterState:
     """What a router holds, or several together."""
 
     identifiers: int = 0
     flags: int = 0  # single bits
     words: int = 0  # of predicates, reduced
-    given_words: int = 0  # of the same, if the predicates of receivers were put side by side as they were given
-    placed: int = 0  # how many predicates of receivers that would be
+    unreduced_words: int = 0  # of the same, if the predicates of receivers were put side by side as they were given
+    unreduced_predicates: int = 0  # how many predicates of receivers that would be
 
-    def __add__(self, other: State) -> State:
-        return State(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(State)))
+    def __add__(self, other: RouterState) -> RouterState:
+        return RouterState(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(RouterState)))
 
     def bits(self, nodes: int) -> int:
         """Return the bits of this state in a network of so many nodes."""
         return self.identifiers * identifier_bits(nodes) + self.flags + self.words * WORD_BITS
 
-    def scaled(self, factor: float) -> State:
+    def scaled(self, factor: float) -> RouterState:
         """Return so many times this state, rounded."""
-        return State(*(round(getattr(self, field.name) * factor) for field in fields(State)))
+        return RouterState(*(round(getattr(self, field.name) * factor) for field in fields(RouterState)))
 
-    def with_words(self, sampled: State) -> State:
+    def with_words(self, sampled: RouterState) -> RouterState:
         """Return this state with its predicates reduced as far as those of a sample."""
-        kept = sampled.words / sampled.given_words if sampled.given_words else 1.0
-        return replace(self, words=round(self.given_words * kept))
+        kept = sampled.words / sampled.unreduced_words if sampled.unreduced_words else 1.0
+        return replace(self, words=round(self.unreduced_words * kept))
 
 
-def total(states: Iterable[State]) -> State:
+def total(states: Iterable[RouterState]) -> RouterState:
     """Return the sum of states."""
-    return sum(states, State())
+    return sum(states, RouterState())
+
+
+def receiver_state(network: Network) -> RouterState:
+    """Return the state of all receivers, each with its own predicate, reduced."""
+    interests, receivers = network.interests, network.predicates
+    return RouterState(
+        identifiers=len(receivers),
+        words=sum(interests.words(interests.of(x)) for x in receivers),
+        unreduced_words=sum(map(interests.unreduced_words, receivers)),
+        unreduced_predicates=len(receivers),
+    )
 
 
 def identifier_bits(nodes: int) -> int:
@@ -74,6 +85,6 @@ def alpha(network: Network) -> float:
     given = kept = 0
     for _ in range(_SAMPLES if receivers else 0):
         chosen = rng.sample(receivers, count)
-        given += sum(map(interests.given_words, chosen))
+        given += sum(map(interests.unreduced_words, chosen))
         kept += interests.words(interests.disjunction(map(interests.of, chosen)))
     return kept / given if given else 1.0

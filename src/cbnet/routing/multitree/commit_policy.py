@@ -1,4 +1,4 @@
-"""Commit: which tree does a new message take, and keeps to the end? [2014 §3.1]
+"""CommitPolicy: which tree does a new message take, and keeps to the end? [2014 §3.1]
 
 The paper leaves the choice to whoever runs the network. Here:
 
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from cbnet.errors import InputError
 from cbnet.language.message import Message
-from cbnet.routing.multitree.sides import lengths_on_tree
+from cbnet.routing.multitree.tree_sides import lengths_on_tree
 from cbnet.topology import Tree
 
 Ids: TypeAlias = NDArray[np.int32]
 
 
-class Commit(ABC):
+class CommitPolicy(ABC):
     """A policy that commits messages to trees."""
 
     name: ClassVar[str]
@@ -44,7 +44,7 @@ class Commit(ABC):
         """Return the number of the tree for a new message of node u."""
 
 
-class AtRandom(Commit):
+class RandomTree(CommitPolicy):
     """Any tree."""
 
     name = "random"
@@ -58,7 +58,7 @@ class AtRandom(Commit):
         return self._rng.randrange(len(self._trees))
 
 
-class ByFlow(Commit):
+class FlowTree(CommitPolicy):
     """The same tree for all messages of a flow."""
 
     name = "flow"
@@ -69,7 +69,7 @@ class ByFlow(Commit):
         return int.from_bytes(blake2b(flow.encode(), digest_size=8).digest()) % len(self._trees)
 
 
-class LeastExtra(Commit):
+class ShortestTree(CommitPolicy):
     """The tree with the least expected extra length from the source; of several, the first."""
 
     name = "least"
@@ -86,12 +86,12 @@ class LeastExtra(Commit):
         return self._best[u]
 
 
-_COMMITS = {kind.name: kind for kind in (AtRandom, ByFlow, LeastExtra)}
-COMMITS = tuple(_COMMITS)
+_POLICIES = {kind.name: kind for kind in (RandomTree, FlowTree, ShortestTree)}
+COMMIT_POLICIES = tuple(_POLICIES)
 
 
-def commit(name: str) -> type[Commit]:
+def commit_policy(name: str) -> type[CommitPolicy]:
     """Return a policy by its name."""
-    if name not in _COMMITS:
-        raise InputError(f"unknown commit policy {name!r}", hint="use one of " + ", ".join(COMMITS))
-    return _COMMITS[name]
+    if name not in _POLICIES:
+        raise InputError(f"unknown commit policy {name!r}", hint="use one of " + ", ".join(COMMIT_POLICIES))
+    return _POLICIES[name]

@@ -3,7 +3,7 @@ import pytest
 from support.descriptor_reference import reference_behind
 
 from cbnet.errors import InputError
-from cbnet.pipeline.tables.tree_targets import NOWHERE, RouterInterfaces, Targets, neighbour_of_nodes
+from cbnet.pipeline.tables.router_interfaces import NOWHERE, RouterInterfaces, Targets, neighbours_toward
 from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees, topology
 
 
@@ -15,7 +15,7 @@ def trees():
 def test_each_node_is_behind_one_neighbour_of_a_router(trees):
     for tree in trees:
         for router in range(40):
-            found = neighbour_of_nodes(tree, router)
+            found = neighbours_toward(tree, router)
             assert found[router] == NOWHERE
             for neighbour in {*found.tolist()} - {NOWHERE}:
                 behind = {*np.flatnonzero(found == neighbour).tolist()}
@@ -25,7 +25,7 @@ def test_each_node_is_behind_one_neighbour_of_a_router(trees):
 def test_a_node_that_is_not_reached_is_nowhere():
     graph = Graph.from_edges([(0, 1), (2, 3)])
     tree = shortest_path_tree(graph, 0)
-    assert neighbour_of_nodes(tree, 1).tolist() == [0, NOWHERE, NOWHERE, NOWHERE]
+    assert neighbours_toward(tree, 1).tolist() == [0, NOWHERE, NOWHERE, NOWHERE]
 
 
 def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
@@ -36,7 +36,7 @@ def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
             groups = interfaces.of_nodes[place, number]
             known = groups != NOWHERE
             assert (interfaces.routers[groups[known]] == router).all()
-            assert (np.where(known, interfaces.neighbours[groups], NOWHERE) == neighbour_of_nodes(tree, router)).all()
+            assert (np.where(known, interfaces.neighbours[groups], NOWHERE) == neighbours_toward(tree, router)).all()
     pairs = [*zip(interfaces.routers.tolist(), interfaces.neighbours.tolist(), strict=True)]
     assert len({*pairs}) == len(pairs)
 
