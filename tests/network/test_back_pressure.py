@@ -33,8 +33,8 @@ SMALL = 1 << 16
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
-    monkeypatch.setattr(tcp, "MOST_WAITING", 4 * SMALL)
-    monkeypatch.setattr(tcp, "MOST_ANSWERS", 8 * SMALL)
+    monkeypatch.setattr(tcp, "MAX_QUEUED_MESSAGES", 4 * SMALL)
+    monkeypatch.setattr(tcp, "MAX_QUEUED_FOR_CLIENT", 8 * SMALL)
     monkeypatch.setattr(tcp, "PRESSURE", SMALL)
     monkeypatch.setattr(connection, "_LINGER", 60)  # seconds in which a slow reader comes to the last frame
 

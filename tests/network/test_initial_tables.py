@@ -139,8 +139,8 @@ def test_another_scheme_leaves_the_tables_out(tmp_path):
     plan = read_folder(folder)
     plan.scheme = "psf"
     with ProcessNetwork.of(plan.graph, data=plan.data, **plan.settings) as network:
-        assert len(network.remarks) == 2
-        assert "a table is of trees, and the scheme is psf" in network.remarks[0]
+        assert len(network.warnings) == 2
+        assert "a table is of trees, and the scheme is psf" in network.warnings[0]
         network.wait()
         messages = everywhere(40)
         expected = brute_force(messages)

@@ -93,7 +93,7 @@ def test_a_filter_has_so_many_constraints_and_no_more():
 
 
 def test_many_that_do_not_say_who_they_are_make_room_for_others(monkeypatch):
-    monkeypatch.setattr(tcp, "MOST_STRANGERS", 3)
+    monkeypatch.setattr(tcp, "MAX_UNIDENTIFIED", 3)
 
     async def story():
         router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {})

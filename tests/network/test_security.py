@@ -152,7 +152,7 @@ def test_tokens_and_certificates_let_clients_in_and_nothing_else_does(play, ours
             card, tls = ours.tls("card"), ours.tls()
             assert await outcome(a, tls=tls, token=TICKER.token) == ["ticker"]
             assert await outcome(a, tls=card) == await outcome(a, tls=card, name="ticker") == ["card"]
-            assert "a does not let this client in: a token is needed" in await outcome(a, tls=tls)
+            assert "a refuses this client: a token is needed" in await outcome(a, tls=tls)
             assert "unknown token" in await outcome(a, tls=tls, token=new_token("ticker").token)
             assert "no client is known by a certificate for b" in await outcome(a, tls=ours.tls("b"), name="card")
             return a.router.counters["denied.client"]
@@ -165,7 +165,9 @@ def test_tokens_and_certificates_let_clients_in_and_nothing_else_does(play, ours
 def test_tls_on_one_side_alone_is_said(play, ours, caplog):
     async def story():
         async with router(secured(ours.tls(HERE, "a"))) as a, router(OPEN_POLICY, "b") as b:
-            with pytest.raises(NotConnected, match="it hung up without a word; perhaps it speaks TLS only"):
+            with pytest.raises(
+                NotConnected, match="the peer closed the connection without sending anything; it may require TLS"
+            ):
                 await connect_async(str(a.address), timeout=0.3)
             with pytest.raises(NotTrusted, match="does not speak TLS; let both sides, or neither"):
                 await connect_async(str(b.address), tls=ours.tls())

@@ -1,4 +1,4 @@
-"""The files of `deploy` name options, keys and files that exist."""
+"""The files in `deploy` name existing options, keys and files."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ DEPLOY = ROOT / "deploy"
 
 
 def instructions():
-    """Return the instructions of the Dockerfile, each with its words."""
+    """Return the instructions of the Dockerfile, each with its arguments."""
     lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     return [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
 
@@ -27,14 +27,14 @@ def unit():
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
-def test_the_file_of_a_router_is_good():
-    found = configuration(DEPLOY / "router.toml", {}, {})
+def test_router_file_is_valid():
+    config = configuration(DEPLOY / "router.toml", {}, {})
     assert set(tomllib.loads((DEPLOY / "router.toml").read_text())) <= set(KEYS)
-    assert str(found.process.http) == "127.0.0.1:9090"
+    assert str(config.process.http) == "127.0.0.1:9090"
 
 
 def commands():
-    """Yield the command lines of cbnet in both files."""
+    """Yield the cbnet command lines of both files."""
     yield shlex.split(unit()["ExecStart"])
     words = dict(instructions())
     listed = {key: re.findall(r'"([^"]*)"', words[key]) for key in ("ENTRYPOINT", "CMD", "HEALTHCHECK")}
@@ -43,7 +43,7 @@ def commands():
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=lambda words: words[1])
-def test_the_commands_have_these_options(cbnet, words):
+def test_commands_have_the_options_used(cbnet, words):
     assert Path(words[0]).name == "cbnet"
     options = [word for word in words[2:] if word.startswith("-")]
     help_ = cbnet(words[1], "--help").out
@@ -51,26 +51,26 @@ def test_the_commands_have_these_options(cbnet, words):
     assert "/etc/cbnet/router.toml" in words or words[1] == "health"
 
 
-def test_the_image_is_made_of_files_that_exist_and_ends_without_rights():
-    found = instructions()
-    for instruction, words in found:
+def test_image_copies_existing_files_and_runs_unprivileged():
+    config = instructions()
+    for instruction, words in config:
         if instruction == "COPY" and "--from" not in words:
             assert all((ROOT / source).exists() for source in words.split()[:-1]), words
-    kinds = [instruction for instruction, _ in found]
+    kinds = [instruction for instruction, _ in config]
     assert kinds.count("FROM") == 2
-    assert dict(found)["USER"] == "cbnet"
+    assert dict(config)["USER"] == "cbnet"
     assert kinds.index("USER") < kinds.index("ENTRYPOINT")
-    assert dict(found)["ENTRYPOINT"].startswith("[")  # else a shell would get the signal
+    assert dict(config)["ENTRYPOINT"].startswith("[")  # otherwise a shell would get the signal
 
 
-def test_systemd_gives_more_time_than_a_router_takes_to_drain():
-    found = configuration(DEPLOY / "router.toml", {}, {})
-    assert float(unit()["TimeoutStopSec"]) > 2 * found.process.drain
+def test_systemd_timeout_exceeds_the_drain_time():
+    config = configuration(DEPLOY / "router.toml", {}, {})
+    assert float(unit()["TimeoutStopSec"]) > 2 * config.process.drain
     assert (unit()["Type"], unit()["DynamicUser"], unit()["ProtectSystem"]) == ("notify", "yes", "strict")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_has_nothing_to_say(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     text = (DEPLOY / "cbnet-router.service").read_text().replace("/opt/cbnet/bin/cbnet", "/bin/true")
     (tmp_path / "cbnet-router.service").write_text(text)
     command = ["systemd-analyze", "verify", str(tmp_path / "cbnet-router.service")]

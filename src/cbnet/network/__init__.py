@@ -1,27 +1,27 @@
-"""Network: routers and clients that run, and deliver by content.
+"""Live network: routers and clients that deliver messages by content.
 
-A router is a state machine without input, output or clock. Who runs it, over TCP or in memory, tells it what happens
-and does what it answers:
+A router is a state machine without I/O and without a clock. A transport (TCP, or memory) drives it: it calls the router
+for every event and performs the actions that the call returns.
 
     router = Router(Settings("r1", scheme="psf"), life=random number below 2**63)
 
-    router.opened(link, now, names)     a connection is there, dialled or accepted: `link` is a new number for it
-    router.received(link, frame, now)   a frame came over it: `FrameReader`, one for each link, makes frames of bytes;
-                                        `received_all` takes several at once
-    router.held(link, now)              nothing is read from it for a while, and so it is silent
-    router.failed(link, reason, now)    `FrameReader` has raised a `WireError`, with that reason
-    router.closed(link, now)            the connection is gone
-    router.leave(now)                   it shall end soon: others are told to take other ways
-    router.tick(now)                    call it some 10 times in a second
+    router.opened(link, now, names)     a connection is open, dialled or accepted; `link` is a new number for it
+    router.received(link, frame, now)   a frame arrived; one `FrameReader` per link decodes bytes into frames;
+                                        `received_all` takes several frames at once
+    router.held(link, now)              the transport has paused reading from this link
+    router.failed(link, reason, now)    `FrameReader` raised a `WireError` with this reason
+    router.closed(link, now)            the connection is closed
+    router.leave(now)                   the router will stop soon; neighbours route around it
+    router.tick(now)                    call it about 10 times per second
 
-Each returns a list of actions, to be done in this order:
+Each call returns a list of actions, to be performed in order:
 
     Send(link, frame)       send `encode(frame)`
-    Shut(link, reason)      send `encode(Close(reason))`, then close the connection; `closed` need not be called
+    Shut(link, reason)      send `encode(Close(reason))`, then close the connection; do not call `closed`
 
-`now` is in seconds, of any clock: it may jump. All is the same for dialled and accepted connections, for neighbours and
-clients: a `Hello` says who is there. None of the calls raises, whatever the other side has sent; none may be made from
-two threads at once. `router.counters` has what happened, and what was dropped for which reason.
+`now` is in seconds, from any clock, and may jump. Dialled and accepted connections, neighbours and clients are handled
+alike: the `Hello` frame identifies the peer. No call raises, whatever the peer sends. Calls are not thread-safe.
+`router.counters` counts events, and drops by reason.
 """
 
 from importlib import import_module

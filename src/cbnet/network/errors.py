@@ -1,4 +1,4 @@
-"""Errors between a client and the network; drawn in `cbnet.errors`."""
+"""Errors of network clients; the tree is drawn in `cbnet.errors`."""
 
 from __future__ import annotations
 
@@ -14,64 +14,62 @@ if TYPE_CHECKING:
 
 
 class NetworkError(CbnetError):
-    """Something went wrong between a client and the network."""
+    """Any failure between a client and the network."""
 
 
 class NotConnected(NetworkError):  # noqa: N818
-    """There is no connection to a router."""
+    """The client has no connection to a router."""
 
 
 class NotTrusted(NetworkError):  # noqa: N818
-    """One side of a connection does not trust the other."""
+    """One side of a connection could not authenticate the other."""
 
 
 class Refused(NetworkError):  # noqa: N818
-    """The router has refused a request."""
+    """The router refused an operation."""
 
 
 class TooSlow(NetworkError):  # noqa: N818
-    """A subscription has ended because its messages were taken too slowly."""
+    """A subscription ended because its messages were read too slowly."""
 
 
 class NotConfirmed(NetworkError):  # noqa: N818
-    """The time was up before every router that can be reached had the subscription. It goes on nevertheless."""
+    """The timeout expired before every reachable router had the subscription, which stays active."""
 
     def __init__(
         self, subscription: AsyncSubscription | AsyncOffer, routers: int, missing: Sequence[str], seconds: float
     ) -> None:
-        """Take the subscription, or the offer: it is the same with that."""
         self.subscription = subscription
         self.routers = routers
         self.missing = list(missing)
-        named = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
-        super().__init__(f"after {seconds:g} s {routers} routers know of it; missing: {named or 'unknown'}")
+        names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
+        super().__init__(f"only {routers} routers confirmed within {seconds:g} s; missing: {names or 'unknown'}")
 
 
 class NoReply(NetworkError):  # noqa: N818
-    """Nobody who was asked has what was requested."""
+    """No holder has the requested item."""
 
     def __init__(self, tried: int, asked: int, steps: Sequence[Step]) -> None:
-        """Take how many routers offered it, and how many of their clients were asked."""
+        """Initialise with the number of routers that offered it and of their clients that were asked."""
         self.tried = tried
         self.asked = asked
         self.steps = list(steps)
-        super().__init__(_why_no_reply(tried, asked))
+        super().__init__(f"no reply: {_no_reply_reason(tried, asked)}")
 
 
 class Timeout(NetworkError):  # noqa: N818
-    """No reply came in time."""
+    """No reply arrived before the timeout."""
 
     def __init__(self, seconds: float, steps: Sequence[Step]) -> None:
-        """Take what the first router did: of the others nothing was heard."""
+        """Initialise with the trace steps of the first router: the others did not report."""
         self.seconds = seconds
         self.steps = list(steps)
-        super().__init__(f"no reply came in {seconds:g} s")
+        super().__init__(f"no reply within {seconds:g} s")
 
 
-def _why_no_reply(tried: int, asked: int) -> str:
+def _no_reply_reason(tried: int, asked: int) -> str:
     if not tried:
-        return "no reply: nobody offers it"
+        return "no client offers it"
     if not asked:
-        return "no reply: it was offered, and nobody could be asked"
-    who = "the holder that was asked has not" if asked == 1 else f"none of the {asked} holders that were asked has"
-    return f"no reply: {who} got it"
+        return "it is offered, but no holder could be asked"
+    return "the holder asked does not have it" if asked == 1 else f"none of the {asked} holders asked has it"

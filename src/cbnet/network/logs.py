@@ -1,11 +1,10 @@
-"""Logs: how is it told what happens at a router? One line for each event, for people or as JSON.
+"""Log lines of a router: one per event, as text or JSON.
 
     text    2026-01-31T09:00:00.123Z info    link up        name=b role=router address=127.0.0.1:4002
     json    {"time":"2026-01-31T09:00:00.123Z","level":"info","router":"a","event":"link up","name":"b",...}
 
-An event has a name, and members with their values. Names that others chose are quoted where they could be taken for
-something else, so that nobody writes lines into the log of another. Of many events with one name in a second the first
-are written, and how many were left out.
+An event has a name and members with values. Values chosen by peers are quoted where they could be misread, so that a
+peer cannot forge log lines. At most 20 events of one name are written per second; the number suppressed is logged.
 """
 
 from __future__ import annotations
@@ -17,35 +16,35 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 _log = logging.getLogger("cbnet.network")
-_log.addHandler(logging.NullHandler())  # a program that uses cbnet decides by itself what it logs
-_MOST = 20  # lines of one event in a second
+_log.addHandler(logging.NullHandler())  # a program that uses cbnet configures logging itself
+_MAX_PER_SECOND = 20  # lines of one event
 
 
 def log(level: int, event: str, **members: Any) -> None:
-    """Tell that something has happened."""
+    """Log an event."""
     _log.log(level, event, extra={"members": members})
 
 
 def configure(form: str, level: str, router: str, stream: TextIO | None = None) -> None:
-    """Write the events of this process, and what libraries log, to standard error."""
+    """Write the events of this process, and the log records of libraries, to standard error."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(router) if form == "json" else Text())
-    handler.addFilter(Limit())
+    handler.addFilter(RateLimit())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
 class Text(logging.Formatter):
-    """Events as people read them."""
+    """Formatter for people."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
-        members = " ".join(f"{name}={_shown(value)}" for name, value in _members(record).items())
+        members = " ".join(f"{name}={_quoted(value)}" for name, value in _members(record).items())
         event = _event(record)
         return f"{_time(record)} {record.levelname.lower():<7} {event:<14} {members}".rstrip()
 
 
 class JsonLines(logging.Formatter):
-    """Events as programs read them."""
+    """Formatter for programs."""
 
     def __init__(self, router: str) -> None:
         super().__init__()
@@ -58,34 +57,34 @@ class JsonLines(logging.Formatter):
         return json.dumps(row, separators=(",", ":"), default=str)
 
 
-class Limit(logging.Filter):
-    """Lets some events of one name pass in every second, and counts the others."""
+class RateLimit(logging.Filter):
+    """Pass a limited number of events of each name per second, and count the others."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._passed: dict[str, tuple[int, int]] = {}  # event -> which second, how many
+        self._counts: dict[str, tuple[int, int]] = {}  # event -> second, count in it
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether an event is written; one that is may tell of those before it that were not."""
+        """Return whether an event is written; the first of a second gets the number suppressed before."""
         second = int(record.created)
-        kind = record.msg if hasattr(record, "members") else record.name  # libraries write all sorts of texts
-        last, count = self._passed.get(kind, (second, 0))
-        left_out = 0
+        kind = record.msg if hasattr(record, "members") else record.name  # messages of libraries vary
+        last, count = self._counts.get(kind, (second, 0))
+        suppressed = 0
         if last != second:
-            left_out, count = max(0, count - _MOST), 0
-        self._passed[kind] = second, count + 1
-        if left_out and hasattr(record, "members"):
-            record.members = {**record.members, "left_out": left_out}
-        return count < _MOST
+            suppressed, count = max(0, count - _MAX_PER_SECOND), 0
+        self._counts[kind] = second, count + 1
+        if suppressed and hasattr(record, "members"):
+            record.members = {**record.members, "suppressed": suppressed}
+        return count < _MAX_PER_SECOND
 
 
 def _event(record: logging.LogRecord) -> str:
-    return record.getMessage() if hasattr(record, "members") else "remark"
+    return record.getMessage() if hasattr(record, "members") else "log"
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
     members: dict[str, Any] = dict(getattr(record, "members", None) or {})
-    if not hasattr(record, "members"):  # a text of a library, or of another part of cbnet
+    if not hasattr(record, "members"):  # logged by a library, or by another part of cbnet
         members["text"] = record.getMessage()
     if record.exc_info:
         members["error"] = logging.Formatter().formatException(record.exc_info)
@@ -96,10 +95,10 @@ def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     return _plain(value) if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _plain(text: str) -> str:
-    """Return a text as it is, or in quotes if somebody could mistake it."""
+    """Return a text unchanged, or in quotes if it could be misread."""
     return text if text and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

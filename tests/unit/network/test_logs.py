@@ -1,4 +1,4 @@
-"""Lines of a log: one for each event, which nobody can forge, and not too many."""
+"""Log lines: one per event, not forgeable, and rate-limited."""
 
 import io
 import json
@@ -6,24 +6,24 @@ import logging
 
 import pytest
 
-from cbnet.network.logs import JsonLines, Limit, Text, log
+from cbnet.network.logs import JsonLines, RateLimit, Text, log
 
 
 def record(event, created=0.0, **members):
-    made = logging.LogRecord("cbnet.network", logging.INFO, "", 0, event, (), None)
-    made.created = created
-    made.members = members
-    return made
+    result = logging.LogRecord("cbnet.network", logging.INFO, "", 0, event, (), None)
+    result.created = created
+    result.members = members
+    return result
 
 
-def test_a_line_for_people():
+def test_text_line():
     line = Text().format(record("link up", 1_700_000_000.25, name="b", count=3, is_known=True, reason="gone away"))
     # 1,700,000,000 s after 1970 is 14 November 2023, 22:13:20
     expected = '2023-11-14T22:13:20.250Z info    link up        name=b count=3 is_known=true reason="gone away"'
     assert line == expected
 
 
-def test_a_line_for_programs():
+def test_json_line():
     row = json.loads(JsonLines("a").format(record("link up", 1_700_000_000.25, name="é", count=3)))
     assert row == {
         "time": "2023-11-14T22:13:20.250Z", "level": "info", "router": "a", "event": "link up", "name": "é", "count": 3
@@ -31,7 +31,7 @@ def test_a_line_for_programs():
 
 
 @pytest.mark.parametrize("name", ["a\nforged", 'x" y="1', "a=b", "\x1b[31m", "\u2028", ""])
-def test_a_name_that_others_chose_forges_no_line_and_no_member(name):
+def test_names_chosen_by_peers_cannot_forge_lines_or_members(name):
     for formatter in (Text(), JsonLines("a")):
         line = formatter.format(record("link up", name=name, last=1))
         assert len(line.splitlines()) == 1
@@ -39,7 +39,7 @@ def test_a_name_that_others_chose_forges_no_line_and_no_member(name):
     assert Text().format(record("x", name=name)).endswith(f"name={json.dumps(name)}")
 
 
-def test_what_libraries_log_is_a_remark_with_its_error():
+def test_log_record_of_a_library_includes_its_error():
     stream = io.StringIO()
     logger = logging.Logger("library")
     handler = logging.StreamHandler(stream)
@@ -51,31 +51,31 @@ def test_what_libraries_log_is_a_remark_with_its_error():
         logger.exception("task %d failed", 7)
     (line,) = stream.getvalue().splitlines()
     row = json.loads(line)
-    assert (row["event"], row["text"]) == ("remark", "task 7 failed")
+    assert (row["event"], row["text"]) == ("log", "task 7 failed")
     assert row["error"].endswith("ValueError: no\ngood")
 
 
-def test_of_many_events_in_a_second_some_are_written_and_the_next_says_how_many_were_not():
-    limit = Limit()
+def test_events_of_one_name_are_limited_per_second_and_the_rest_counted():
+    limit = RateLimit()
     assert sum(limit.filter(record("refused", 10 + n / 1000)) for n in range(500)) == 20
-    assert limit.filter(record("link up", 10.9))  # another one
+    assert limit.filter(record("link up", 10.9))  # another name
     later = record("refused", 11.5)
     assert limit.filter(later)
-    assert later.members == {"left_out": 480}
+    assert later.members == {"suppressed": 480}
     after = record("refused", 13)
     assert limit.filter(after)
     assert after.members == {}
 
 
-def test_libraries_are_limited_whatever_they_say():
-    limit = Limit()
-    remarks = [logging.LogRecord("library", logging.ERROR, "", 0, f"text {n}", (), None) for n in range(100)]
-    for each in remarks:
+def test_log_records_of_libraries_are_limited_whatever_their_text():
+    limit = RateLimit()
+    records = [logging.LogRecord("library", logging.ERROR, "", 0, f"text {n}", (), None) for n in range(100)]
+    for each in records:
         each.created = 5.0
-    assert sum(map(limit.filter, remarks)) == 20
-    assert len(limit._passed) == 1
+    assert sum(map(limit.filter, records)) == 20
+    assert len(limit._counts) == 1
 
 
-def test_a_program_that_uses_cbnet_sees_nothing_unless_it_wants(capfd):
+def test_library_use_logs_nothing_by_default(capfd):
     log(logging.WARNING, "dropped", reason="x")
     assert capfd.readouterr() == ("", "")

@@ -110,7 +110,7 @@ def run_small_network(folder: Path, report: Report = lambda _: None, *, count: i
     used = sum(status.counters.get(Event.INITIAL_TABLE_MATCHES, 0) for status in found.values())
     filters = sum(map(len, predicates.values()))
     verdict, shown = judged(wanted, received), published[number][1]
-    return NetworkStory(plan, filters, seconds, network.remarks, published, verdict, used, shown, way)
+    return NetworkStory(plan, filters, seconds, network.warnings, published, verdict, used, shown, way)
 
 
 def written_predicates(folder: Path) -> dict[str, Predicate]:

@@ -60,7 +60,7 @@ def up(
     began = time.monotonic()
     try:
         with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
-            for remark in processes.remarks:
+            for remark in processes.warnings:
                 print_remark(remark)
             processes.wait(timeout=60 + len(plan.graph) / 4)
             try:
@@ -120,10 +120,10 @@ def _tell(processes: ProcessNetwork, plan: NetworkPlan, out: Path | None, second
 
 def _supervise(processes: ProcessNetwork) -> None:
     """Say which router ends by itself; raise an error when none is left."""
-    while len(processes.ended) < len(processes.settings):
-        name = processes.next_end(timeout=0.5)
+    while len(processes.exit_codes) < len(processes.settings):
+        name = processes.wait_exit(timeout=0.5)
         if name is not None:
-            code = processes.ended[name]
+            code = processes.exit_codes[name]
             how = f"was killed by signal {-code}" if code < 0 else f"has ended with {code}"
             print_remark(f"router {name} {how}; {counted(len(processes.pids), 'router')} left")
     raise CbnetError("all routers have ended")

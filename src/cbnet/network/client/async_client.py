@@ -1,7 +1,7 @@
-"""Async client: how does a program subscribe and publish? With asyncio; `client` is the same for plain threads.
+"""The asyncio client; `client` offers the same to threads.
 
-A client has a connection to one router. When that is gone, another is made (`client_link`), to the same router or the
-next of the list, and everything is subscribed to and offered again. What was on its way meanwhile is lost.
+A client is connected to one router. When the connection closes, it reconnects (`client_link`) to the same router or the
+next of its list, and restores its subscriptions and offers. Messages in transit meanwhile are lost.
 """
 
 from __future__ import annotations
@@ -18,9 +18,17 @@ import msgspec
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answering, AsyncOffer, Handler, Reply, pull_frame, reply_of
+from cbnet.network.client.async_pull import (
+    DEFAULT_HOLDERS,
+    AsyncOffer,
+    Handler,
+    OfferAnswers,
+    Reply,
+    pull_frame,
+    reply_of,
+)
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
-from cbnet.network.client.client_link import ClientLink, Question
+from cbnet.network.client.client_link import Call, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
 from cbnet.network.errors import NotConfirmed, Refused, TooSlow
 from cbnet.network.protocol import frames
@@ -38,10 +46,10 @@ _log = logging.getLogger("cbnet.network")
 
 
 class Traced(NamedTuple):
-    """What happened to a message on its way."""
+    """The trace of a message."""
 
     hops: list[Hop]
-    missing: list[str]  # routers that it was sent to and that have not reported
+    missing: list[str]  # routers that it was sent to and that did not report
 
 
 async def connect_async(
@@ -53,10 +61,10 @@ async def connect_async(
     tls: Tls | None = None,
     token: str | None = None,
 ) -> AsyncClient:
-    """Return a client that is connected to the first router of a list that answers.
+    """Connect to the first router of a list that answers, and return the client.
 
-    tls: whom it trusts and, if the router wants that, the certificate that it shows. token: what shows who it is.
-    `NotTrusted` or `Refused` says that no router lets it in, and why.
+    tls: trust anchors and, if routers require it, the client certificate. token: identifies the client.
+    Raises `NotConnected` after the timeout, `NotTrusted` or `Refused` if no router accepts the client.
     """
     client = AsyncClient(routers, name=name, network=network, tls=tls, token=token)
     try:
@@ -68,7 +76,7 @@ async def connect_async(
 
 
 class AsyncClient:
-    """A client of a network. All its calls are made in the event loop where it was made."""
+    """A client of a network. Use it only in the event loop in which it was created."""
 
     def __init__(
         self,
@@ -79,10 +87,10 @@ class AsyncClient:
         tls: Tls | None = None,
         token: str | None = None,
     ) -> None:
-        """Take the addresses of routers, the first that answers is used; `connect_async` also waits until one does."""
+        """Start connecting to the first router that answers; `connect_async` also waits until one does."""
         addresses = _addresses(routers)
         context = None if tls is None else client_context(tls)
-        shown = "" if token is None else _shown(token, addresses, tls)
+        sent_token = "" if token is None else _check_token(token, addresses, tls)
         hello = Hello(
             low=MIN_VERSION,
             high=MAX_VERSION,
@@ -91,24 +99,24 @@ class AsyncClient:
             network=network,
             life=0,
             scheme="",
-            token=shown,
+            token=sent_token,
         )
         check_name("client", hello.name)
         check_name("network", network)
-        self.lost = 0  # messages that a router dropped because they were read too slowly
-        self.refused = 0  # messages that were published without waiting, and the router did not take
-        self.refusal = ""  # why it did not take the last of them
-        self.is_held = False  # whether nothing is read because a queue is full
+        self.lost = 0  # messages that a router dropped because this client read too slowly
+        self.refused = 0  # messages published without `wait` that the router refused
+        self.refusal = ""  # the reason for the last of them
+        self.is_held = False  # whether reading is paused because a queue is full
         self._numbers = count(1)
         self._subscriptions: dict[int, AsyncSubscription] = {}
         self._offers: dict[int, AsyncOffer] = {}
-        self._hops: dict[int, list[Hop]] = {}  # of messages that are traced
-        self._deadlines: dict[int, float] = {}  # of subscriptions and offers that all routers shall have
+        self._hops: dict[int, list[Hop]] = {}  # of open traces
+        self._deadlines: dict[int, float] = {}  # of subscriptions and offers that wait for confirmation
         self._loop = asyncio.get_running_loop()
         self._link = ClientLink(self, hello, addresses, context)
-        self._answering = Answering(self._send_answer)
+        self._answers = OfferAnswers(self._send_answer)
 
-    # --- what a program does with it
+    # --- public API
 
     async def __aenter__(self) -> Self:
         return self
@@ -120,21 +128,21 @@ class AsyncClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection to a router now."""
+        """Whether the client is connected to a router."""
         return self._link.connection is not None
 
     @property
     def router(self) -> str:
-        """The name of the router that it is or was connected to."""
+        """The name of the current or last router."""
         return self._link.router
 
     @property
     def reconnects(self) -> int:
-        """How many connections were made after the first."""
+        """Number of connections after the first."""
         return self._link.reconnects
 
     async def connected(self, timeout: float = TIMEOUT) -> None:
-        """Wait until there is a connection to a router."""
+        """Wait until the client is connected."""
         await self._link.writable(timeout)
 
     async def subscribe(
@@ -146,18 +154,18 @@ class AsyncClient:
         queue: int = QUEUE,
         when_full: WhenFull = "block",
     ) -> AsyncSubscription:
-        """Subscribe to what a predicate matches; iterate over what is returned to take the messages.
+        """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
-        wait: return when every router that can be reached has the subscription; `NotConfirmed` if that takes longer
-        than `timeout` seconds, and then the subscription goes on nevertheless. Which routers have it, and which are
-        known and cannot be reached, is in its `confirmation`.
+        wait: return when every reachable router has the subscription; raises `NotConfirmed` after `timeout` seconds,
+        and the subscription stays active. Its `confirmation` names the routers that have not confirmed.
+        queue: number of messages. when_full: the policy when the queue is full.
         """
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         as_predicate(text)
         subscription = AsyncSubscription(self, next(self._numbers), text, queue, when_full)
-        return await self._subscribed(subscription, timeout, wait=wait)
+        return await self._add_subscription(subscription, timeout, wait=wait)
 
-    async def _subscribed(
+    async def _add_subscription(
         self, subscription: AsyncSubscription, timeout: float, *, wait: bool = False
     ) -> AsyncSubscription:
         self._subscriptions[subscription.id] = subscription
@@ -175,34 +183,34 @@ class AsyncClient:
     async def subscribe_loaded(
         self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
     ) -> AsyncSubscription:
-        """Take part in what is delivered to the loaded predicate of the router's node.
+        """Subscribe to the initial predicate of the router's node, in a network made from data.
 
-        That is what the node wants in a network that was made from data. It stays when this subscription ends.
+        The predicate stays when this subscription ends.
         """
         subscription = AsyncSubscription(self, next(self._numbers), "", queue, when_full, is_loaded=True)
-        return await self._subscribed(subscription, timeout)
+        return await self._add_subscription(subscription, timeout)
 
     async def _register(
         self,
         kind: type[Frame],
-        registered: AsyncSubscription | AsyncOffer,
+        entry: AsyncSubscription | AsyncOffer,
         send: Callable[[], None],
         timeout: float,
         *,
         wait: bool,
     ) -> None:
-        """Tell the router of a subscription or an offer, and wait for its answer."""
+        """Send a subscription or an offer to the router, and wait for its answer."""
         if wait:
-            self._deadlines[registered.id] = self._loop.time() + timeout
+            self._deadlines[entry.id] = self._loop.time() + timeout
         try:
-            answer: frames.Subscribed | frames.Offered = await self._link.answer(
-                kind, registered.id, send, timeout, is_kept=True
+            answer: frames.Subscribed | frames.Offered = await self._link.call(
+                kind, entry.id, send, timeout, is_restored=True
             )
         finally:
-            self._deadlines.pop(registered.id, None)
-        registered.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
+            self._deadlines.pop(entry.id, None)
+        entry.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
         if wait and not answer.is_confirmed:
-            raise NotConfirmed(registered, answer.routers, answer.missing, timeout)
+            raise NotConfirmed(entry, answer.routers, answer.missing, timeout)
 
     async def unsubscribe(self, subscription: AsyncSubscription) -> None:
         """End a subscription."""
@@ -212,26 +220,26 @@ class AsyncClient:
         self.release()
         if self.is_connected:
             frame = frames.Unsubscribe(subscription.id)
-            await self._link.answer(frames.Unsubscribe, subscription.id, lambda: self._link.send(frame), TIMEOUT)
+            await self._link.call(frames.Unsubscribe, subscription.id, lambda: self._link.send(frame), TIMEOUT)
 
     async def publish(
         self, message: MessageLike, payload: bytes = b"", *, wait: bool = False, timeout: float = TIMEOUT
     ) -> None:
-        """Publish a message; wait: return when the router has it.
+        """Publish a message; wait: return when the router has accepted it.
 
-        Waits while there is no connection, up to `timeout` seconds, and while the router does not read.
+        Blocks while the client is disconnected, up to `timeout` seconds, and while the router does not read.
         """
         number = next(self._numbers) if wait else 0
         data = encode_publish(number, message, payload, wants_answer=wait)
         if wait:
-            await self._link.answer(frames.Publish, number, lambda: self._link.send_bytes(data), timeout)
+            await self._link.call(frames.Publish, number, lambda: self._link.send_bytes(data), timeout)
             return
         if not self._link.is_writable:
             await self._link.writable(timeout)
         self._link.send_bytes(data)
         connection = self._link.connection
-        if connection is not None and connection.is_loaded:
-            await asyncio.sleep(0)  # what is published in a loop must leave now and then
+        if connection is not None and connection.has_backlog:
+            await asyncio.sleep(0)  # lets the event loop write while a program publishes in a loop
 
     async def trace(
         self,
@@ -243,19 +251,18 @@ class AsyncClient:
         at: str = "",
         timeout: float = TIMEOUT,
     ) -> Traced:
-        """Publish a message and return what every router did with it; is_dry: nothing is delivered.
+        """Publish a message and return the trace of every router; is_dry: nothing is delivered.
 
-        of, at: what would happen if somebody with this predicate were at this router; by default, at the router of
-        this client.
+        of, at: trace as if a client with the predicate `of` were at the router `at` (default: this client's router).
         """
         await self.connected(timeout)
         predicate = "" if of is None else str(as_predicate(of))
-        where = (at or self.router) if predicate else ""
+        at = (at or self.router) if predicate else ""
         number = next(self._numbers)
         self._hops[number] = []
-        data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=where)
+        data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=at)
         try:
-            end: frames.TraceEnd = await self._link.answer(
+            end: frames.TraceEnd = await self._link.call(
                 frames.Trace, number, lambda: self._link.send_bytes(data), timeout
             )
             return Traced(self._hops[number], end.missing)
@@ -265,7 +272,7 @@ class AsyncClient:
     async def offer(
         self, predicate: PredicateLike, handler: Handler, *, wait: bool = False, timeout: float = TIMEOUT
     ) -> AsyncOffer:
-        """Answer requests that match a predicate: `handler` returns the item, or None if this client has not got it.
+        """Answer requests that match a predicate; `handler` returns the item, or None if this client lacks it.
 
         wait: as in `subscribe`.
         """
@@ -286,7 +293,7 @@ class AsyncClient:
         """End an offer."""
         if self._offers.pop(offer.id, None) is not None and self.is_connected:
             frame = frames.Withdraw(offer.id)
-            await self._link.answer(frames.Withdraw, offer.id, lambda: self._link.send(frame), TIMEOUT)
+            await self._link.call(frames.Withdraw, offer.id, lambda: self._link.send(frame), TIMEOUT)
 
     async def request(
         self,
@@ -297,10 +304,10 @@ class AsyncClient:
         fresh: bool = False,
         trace: bool = False,
     ) -> Reply:
-        """Return the reply of one holder, or of a cache, to a request: tags, and values of attributes.
+        """Request an item by tags and attribute values; return the reply of one holder, or of a cache.
 
-        `NoReply` if nobody offers it, or none of the holders that were asked, at most so many, has it; `Timeout` if
-        nothing came in time. fresh: no cache may answer. trace: the reply, or `NoReply`, has what routers did.
+        Raises `NoReply` if no client offers it or none of at most `max_holders` holders has it, and `Timeout`.
+        fresh: caches must not answer. trace: the reply, or `NoReply`, includes the steps of routers.
         """
         number = next(self._numbers)
         frame = pull_frame(number, request, timeout, max_holders, fresh=fresh, trace=trace)
@@ -309,41 +316,41 @@ class AsyncClient:
         def send() -> None:
             self._link.send(msgspec.structs.replace(frame, timeout=max(0.001, end - self._loop.time())))
 
-        return reply_of(await self._link.answer(frames.Pull, number, send, timeout), timeout)
+        return reply_of(await self._link.call(frames.Pull, number, send, timeout), timeout)
 
     async def status(self, timeout: float = TIMEOUT) -> Status:
-        """Return how the router is."""
+        """Return the router's status."""
         number = next(self._numbers)
-        ask = frames.AskStatus(number)
-        answer: Status = await self._link.answer(frames.AskStatus, number, lambda: self._link.send(ask), timeout)
+        query = frames.AskStatus(number)
+        answer: Status = await self._link.call(frames.AskStatus, number, lambda: self._link.send(query), timeout)
         return answer
 
     async def close(self) -> None:
-        """End the connection and all subscriptions."""
+        """Close the connection and end all subscriptions and offers."""
         for subscription in list(self._subscriptions.values()):
             subscription.end()
         self._subscriptions.clear()
         self._offers.clear()
-        await self._answering.close()
+        await self._answers.close()
         await self._link.close()
 
-    # --- what is sent by others who have it as bytes
+    # --- encoded frames, for `client`
 
     @property
     def is_writable(self) -> bool:
-        """Whether there is a connection, and the router reads."""
+        """Whether the client is connected and the router reads."""
         return self._link.is_writable
 
     async def writable(self, timeout: float) -> None:
-        """Wait until there is a connection, and the router reads."""
+        """Wait until the client is connected and the router reads."""
         await self._link.writable(timeout)
 
     def send_frames(self, all: Iterable[bytes]) -> None:
-        """Send frames that are bytes already."""
+        """Send encoded frames."""
         for data in all:
             self._link.send_bytes(data)
 
-    # --- messages that come
+    # --- deliveries
 
     def _deliver(self, frame: Deliver) -> None:
         message = {**frame.attributes, "#": frame.tags} if frame.tags else frame.attributes
@@ -356,23 +363,23 @@ class AsyncClient:
                     return
                 self.is_held = subscription.is_full or self.is_held
 
-    def too_slow(self, reason: str = "messages came faster than they were taken") -> None:
-        """End everything because a queue is full, and that was to be so."""
+    def too_slow(self, reason: str = "messages arrived faster than they were read") -> None:
+        """End all subscriptions and disconnect: a queue with the policy "disconnect" is full."""
         for subscription in self._subscriptions.values():
             subscription.end(TooSlow(reason))
         self._subscriptions.clear()
-        self._link.give_up("the client is disconnected: it was too slow", "too slow", "connect again")
+        self._link.give_up("the client was too slow and is disconnected", "too slow", "connect again")
 
     def release(self) -> None:
-        """Read again if no queue is full."""
+        """Resume reading if no queue is full."""
         if self.is_held and not any(each.is_full for each in self._subscriptions.values()):
             self.is_held = False
             self._link.release()
 
-    # --- what the link tells
+    # --- callbacks of the link
 
-    def taken(self, frame: Frame) -> None:
-        """Take a frame of the router."""
+    def received(self, frame: Frame) -> None:
+        """Handle a frame from the router."""
         match frame:
             case Deliver():
                 self._deliver(frame)
@@ -385,7 +392,7 @@ class AsyncClient:
             case frames.Withdrawn():
                 self._link.answered(frames.Withdraw, frame.id, frame)
             case frames.Asked():
-                self._answering.asked(frame, self._offers.get(frame.offer))
+                self._answers.start(frame, self._offers.get(frame.offer))
             case frames.Replied() | frames.NotReplied():
                 self._link.answered(frames.Pull, frame.number, frame)
             case frames.Published():
@@ -402,7 +409,7 @@ class AsyncClient:
                 self.lost += frame.messages
 
     def admitted(self) -> None:
-        """Subscribe and offer again, as a new router has taken the Hello."""
+        """Restore subscriptions and offers at a new router."""
         if any(each.when_full == "disconnect" for each in self._subscriptions.values()):
             self._link.send(frames.IfSlow("disconnect"))
         for subscription in self._subscriptions.values():
@@ -410,13 +417,13 @@ class AsyncClient:
         for offer in self._offers.values():
             self._send_offer(offer)
 
-    def kept(self) -> set[Question]:
-        """Return what is asked again after a new connection: subscriptions and offers."""
+    def restored_calls(self) -> set[Call]:
+        """Return the calls that are repeated on a new connection: subscriptions and offers."""
         offers = {(tag_of(frames.Offer), id) for id in self._offers}
         return offers | {(tag_of(frames.Subscribe), id) for id in self._subscriptions}
 
-    def shut_out(self, error: CbnetError) -> None:
-        """End all subscriptions and offers, as no router lets this client in."""
+    def rejected(self, error: CbnetError) -> None:
+        """End all subscriptions and offers: no router accepts this client."""
         for subscription in self._subscriptions.values():
             subscription.end(error)
         for offer in self._offers.values():
@@ -432,12 +439,12 @@ class AsyncClient:
         self._link.send(frames.Offer(offer.id, offer.predicate, self._wait(offer.id)))
 
     def _wait(self, id: int) -> float:
-        """Return for how many seconds it is to be waited until all routers have a subscription or an offer."""
+        """Return the seconds left to confirm a subscription or an offer."""
         deadline = self._deadlines.get(id)
         return 0.0 if deadline is None else max(0.001, deadline - self._loop.time())
 
     def _send_answer(self, data: bytes) -> None:
-        if self.is_connected:  # else nobody waits for it any longer
+        if self.is_connected:  # otherwise the requester has given up
             self._link.send_bytes(data)
 
     def _refused(self, frame: frames.Refused) -> None:
@@ -447,25 +454,25 @@ class AsyncClient:
             self.refused += 1
             self.refusal = frame.reason
         elif frame.frame == tag_of(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
-            gone.end(Refused(frame.reason))  # taken before, and not by the router that it is connected to now
+            gone.end(Refused(frame.reason))  # accepted by an earlier router, refused by the current one
         elif frame.frame == tag_of(frames.Offer) and frame.number in self._offers:
             self._offers.pop(frame.number).failure = Refused(frame.reason)
-            _log.warning("%s refuses an offer that was taken before: %s", self.router, frame.reason)
+            _log.warning("%s refuses an offer that an earlier router accepted: %s", self.router, frame.reason)
 
 
 def _addresses(routers: str | Iterable[str]) -> Sequence[Address]:
-    said = [routers] if isinstance(routers, str) else list(routers)
-    if not said:
-        raise InputError("no router is named", hint=f"give an address such as {DEFAULT_ADDRESS}")
-    return [parse_address(each) for each in said]
+    texts = [routers] if isinstance(routers, str) else list(routers)
+    if not texts:
+        raise InputError("no router address given", hint=f"give an address such as {DEFAULT_ADDRESS}")
+    return [parse_address(text) for text in texts]
 
 
-def _shown(token: str, routers: Iterable[Address], tls: Tls | None) -> str:
-    """Return a token that may be sent to routers, or refuse to send it where others can read it."""
-    open_ones = [str(where) for where in routers if not where.is_loopback]
-    if tls is None and open_ones:
+def _check_token(token: str, routers: Iterable[Address], tls: Tls | None) -> str:
+    """Return a valid token; refuse to send it to other machines without TLS."""
+    remote = [str(address) for address in routers if not address.is_loopback]
+    if tls is None and remote:
         raise InputError(
-            f"the token would go to {open_ones[0]} without TLS, where others can read it",
-            hint="name the authority that the router is trusted by (tls=, --tls-authority)",
+            f"the token would be sent to {remote[0]} without TLS",
+            hint="name the authority that signed the router's certificate (tls=, --tls-authority)",
         )
     return parse_token(token)

@@ -1,10 +1,10 @@
-"""Async pull: how does a client answer requests, and what does it get for its own?
+"""Offers and requests of an asyncio client.
 
-    offer      a predicate, and a handler that is called with every request that this client is asked
-    request    tags and values that the reply must have; the reply of one holder, or of a cache on the way
+    offer      a predicate, and a handler that is called with every request routed to this client
+    request    tags and values that the reply must have; answered by one holder, or by a cache on the path
 
-A handler gets the request as a `Message`, and returns the item, or None if it has not got it. It may be a coroutine.
-What it raises is logged, and counts as None: another holder is asked then.
+A handler gets the request as a `Message` and returns the item, or None if it does not have it. It may be a coroutine.
+An exception is logged and counts as None: another holder is asked then.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
 
 DEFAULT_HOLDERS: Final = 8
-_LONGEST_WAIT = 3_600.0  # seconds
-_LONGEST_KEPT = 1e12  # seconds
+_MAX_TIMEOUT = 3_600.0  # seconds
+_MAX_KEEP = 1e12  # seconds
 
 _log = logging.getLogger("cbnet.network")
 
 
 class Item(NamedTuple):
-    """What a holder has for a request: a message that matches it, and a payload."""
+    """The answer of a holder: a message that matches the request, and a payload."""
 
     message: MessageLike
     payload: bytes = b""
-    keep: float | None = None  # seconds for which routers may keep it for others who ask; 0: not at all
+    keep: float | None = None  # seconds that routers may cache it; 0: not at all
 
 
 class Reply(NamedTuple):
-    """The answer to a request."""
+    """The reply to a request."""
 
-    message: dict[str, Any]  # its attributes; its tags under "#", if it has some
+    message: dict[str, Any]  # the attributes, and the tags, if any, under "#"
     payload: bytes
-    holder: str  # the router of who answered
-    cache: str  # the router whose cache it comes from; "" if it comes from the holder itself
-    age: float  # seconds that it was in caches
-    asked: int  # holders that were asked, with the one that answered
-    steps: list[Step]  # what routers did, if that was asked for
+    holder: str  # the router of the client that answered
+    cache: str  # the router whose cache it comes from; "" if it comes from the holder
+    age: float  # seconds in caches
+    asked: int  # holders asked, including the one that answered
+    steps: list[Step]  # of routers, with trace=True
 
 
 Answer: TypeAlias = Item | bytes | None  # bytes: the payload of an item whose message is the request itself
@@ -68,15 +68,15 @@ Handler: TypeAlias = Callable[[Message], Answer | Awaitable[Answer]]
 
 
 class AsyncOffer:
-    """An offer of an `AsyncClient`; as a context, it is withdrawn at the end."""
+    """An offer of an `AsyncClient`; as a context manager, it is withdrawn at the end."""
 
     def __init__(self, client: AsyncClient, id: int, predicate: str, handler: Handler) -> None:
         self.id = id
         self.predicate = predicate
         self.handler = handler
         self.confirmation = Confirmation(False, 0, [])
-        self.answered = 0  # requests, with an item
-        self.failure: CbnetError | None = None  # why it has ended, if a router that was connected to later refuses it
+        self.answered = 0  # requests answered with an item
+        self.failure: CbnetError | None = None  # set if a later router refuses the offer
         self._client = client
 
     async def __aenter__(self) -> Self:
@@ -88,26 +88,26 @@ class AsyncOffer:
         await self.withdraw()
 
     async def withdraw(self) -> None:
-        """Answer no more requests."""
+        """Stop answering requests."""
         await self._client.withdraw(self)
 
 
-class Answering:
-    """The requests that a client is asked, each answered in a task of its own."""
+class OfferAnswers:
+    """The tasks that answer requests, one per request."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
-        """Take how to send the bytes of a frame."""
+        """Initialise with a function that sends encoded frames."""
         self._send = send
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def asked(self, frame: frames.Asked, offer: AsyncOffer | None) -> None:
-        """Begin to answer a request; without an offer, because it was just withdrawn, there is no item."""
+    def start(self, frame: frames.Asked, offer: AsyncOffer | None) -> None:
+        """Start answering a request; without an offer, because it was just withdrawn, there is no item."""
         task = asyncio.get_running_loop().create_task(self._answer(frame, offer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Answer no more."""
+        """Cancel all tasks."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -125,41 +125,41 @@ class Answering:
 
 
 async def _item(handler: Handler, requested: DecodedRequest) -> frames.Item | None:
-    """Return what a handler has for a request; an `InputError` if it cannot be sent."""
+    """Return a handler's item for a request; raise an `InputError` if it cannot be sent."""
     request = Message(dict(requested.content.attributes), requested.content.tags)
     answer = handler(request)
-    found = await answer if inspect.isawaitable(answer) else answer
-    if found is None:
+    item = await answer if inspect.isawaitable(answer) else answer
+    if item is None:
         return None
-    if isinstance(found, bytes | bytearray | memoryview):
-        found = Item(request, bytes(found))
-    if not isinstance(found, Item):
-        raise InputError(f"a handler has returned {type(found).__name__}", hint="return an Item, bytes or None")
-    if not requested.filter.matches(found.message):
-        raise InputError(f"the item does not match the request {request}", hint="return None for what is not there")
-    attributes, tags = message_content(found.message)
-    return frames.Item(attributes, tags, check_payload(found.payload), _keep(found.keep))
+    if isinstance(item, bytes | bytearray | memoryview):
+        item = Item(request, bytes(item))
+    if not isinstance(item, Item):
+        raise InputError(f"the handler returned {type(item).__name__}", hint="return an Item, bytes or None")
+    if not requested.filter.matches(item.message):
+        raise InputError(f"the item does not match the request {request}", hint="return None if there is no item")
+    attributes, tags = message_content(item.message)
+    return frames.Item(attributes, tags, check_payload(item.payload), _keep(item.keep))
 
 
 def _keep(seconds: float | None) -> int | None:
-    if seconds is not None and not 0 <= seconds <= _LONGEST_KEPT:
-        raise InputError(f"an item cannot be kept for {seconds} s", hint="use 0 for no caching, None for any time")
+    if seconds is not None and not 0 <= seconds <= _MAX_KEEP:
+        raise InputError(f"invalid keep time {seconds} s", hint="use 0 for no caching, None for no limit")
     return None if seconds is None else round(seconds * 1000)
 
 
 def pull_frame(
     number: int, request: RequestLike, timeout: float, max_holders: int, *, fresh: bool, trace: bool
 ) -> frames.Pull:  # fmt: skip
-    """Return the frame that asks for a reply; an `InputError` if something cannot be asked for."""
+    """Return the frame of a request; raise an `InputError` if an argument is invalid."""
     if not 1 <= max_holders <= MAX_HOLDERS:
-        raise InputError(f"{max_holders} holders to be asked", hint=f"use a number from 1 to {MAX_HOLDERS}")
-    if not 0 < timeout <= _LONGEST_WAIT:
-        raise InputError(f"{timeout:g} s to wait for a reply", hint=f"use at most {_LONGEST_WAIT:,.0f}")
+        raise InputError(f"invalid max_holders {max_holders}", hint=f"use a number from 1 to {MAX_HOLDERS}")
+    if not 0 < timeout <= _MAX_TIMEOUT:
+        raise InputError(f"invalid timeout {timeout:g} s", hint=f"use a positive number up to {_MAX_TIMEOUT:,.0f}")
     return frames.Pull(number, request_to_bytes(as_request(request)), timeout, max_holders, fresh, trace)
 
 
 def reply_of(answer: frames.Replied | frames.NotReplied, timeout: float) -> Reply:
-    """Return the reply that came; if there is none, raise `NoReply` or `Timeout`."""
+    """Return the reply; raise `NoReply` or `Timeout` if there is none."""
     steps = answer.steps or []
     if isinstance(answer, frames.NotReplied):
         raise Timeout(timeout, steps) if answer.is_late else NoReply(answer.tried, answer.asked, steps)

@@ -1,11 +1,11 @@
-"""Async subscription: what has come for one subscription and was not taken yet? A queue with a limit.
+"""Subscriptions of an asyncio client: a bounded queue of deliveries.
 
-When the queue is full, what happens next was chosen:
+Policy when the queue is full:
 
-    block          nothing is read from the router until there is room: messages wait there, and when too many do, the
-                   router drops the oldest and says how many (`lost` of the client)
-    drop oldest    the oldest message in the queue is dropped, and counted (`dropped`)
-    disconnect     the client is closed, and who takes messages gets a `TooSlow` after the last one
+    block          stop reading from the router until there is room; messages then queue at the router, which drops the
+                   oldest beyond its limit and reports their number (`lost` of the client)
+    drop oldest    drop the oldest message in the queue, and count it (`dropped`)
+    disconnect     close the client; the subscription raises `TooSlow` after its last message
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ QUEUE = 1_000
 
 
 class Delivery(NamedTuple):
-    """A message that was delivered."""
+    """A delivered message."""
 
-    message: dict[str, Any]  # its attributes; its tags under "#", if it has some
+    message: dict[str, Any]  # the attributes, and the tags, if any, under "#"
     payload: bytes
     source: str  # the router where it was published
-    id: tuple[str, int, int]  # unlike that of any other message
+    id: tuple[str, int, int]  # unique
 
 
 class Confirmation(NamedTuple):
-    """Which routers have a subscription."""
+    """The routers that have a subscription or an offer."""
 
-    is_confirmed: bool  # whether all that can be reached have it; false also if that was not waited for
-    routers: int  # that have it
-    missing: list[str]  # routers that are known, and not known to have it
+    is_confirmed: bool  # whether all reachable routers have it; False also without `wait`
+    routers: int  # number of routers that have it
+    missing: list[str]  # known routers that have not confirmed it
 
 
 class AsyncSubscription:
-    """A subscription of an `AsyncClient`; iterate over it to take the messages."""
+    """A subscription of an `AsyncClient`; iterate over it to receive messages."""
 
     def __init__(
         self,
@@ -53,26 +53,26 @@ class AsyncSubscription:
         queue: int,
         when_full: WhenFull,
         *,
-        is_loaded: bool = False,  # to the loaded predicate of the router's node, in the place of a predicate
+        is_loaded: bool = False,  # to the initial predicate of the router's node
     ) -> None:
         if queue < 1:
-            raise InputError(f"a queue of {queue} messages", hint="use at least 1")
+            raise InputError(f"invalid queue size {queue}", hint="use at least 1")
         if when_full not in _POLICIES:
             raise InputError(f"unknown policy {when_full!r}", hint="use one of " + ", ".join(_POLICIES))
         self.predicate = predicate
         self.is_loaded = is_loaded
         self.confirmation = Confirmation(False, 0, [])
-        self.dropped = 0  # messages, because the queue was full
+        self.dropped = 0  # messages dropped because the queue was full
         self.id = id
         self.when_full = when_full
         self._client = client
-        self._most = queue
+        self._max_size = queue
         self._queue: deque[Delivery] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._end: Exception | None = None
+        self._error: Exception | None = None
         self._has_ended = False
 
-    # --- for who takes messages
+    # --- receiving
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
@@ -88,7 +88,7 @@ class AsyncSubscription:
         return delivery
 
     async def take(self, timeout: float | None = None) -> list[Delivery]:
-        """Wait for messages; return all that are there, or none if the time is up or the subscription has ended."""
+        """Wait for messages and return all queued ones; none after the timeout or the end of the subscription."""
         if not self._queue:
             try:
                 async with asyncio.timeout(timeout):
@@ -102,28 +102,28 @@ class AsyncSubscription:
         return taken
 
     async def unsubscribe(self) -> None:
-        """End the subscription; what is in the queue can still be taken."""
+        """End the subscription; queued messages can still be received."""
         await self._client.unsubscribe(self)
 
     def __len__(self) -> int:
         return len(self._queue)
 
-    # --- for the client
+    # --- called by the client
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more should be read from the router for now."""
-        return len(self._queue) >= self._most and self.when_full == "block"
+        """Whether the client must stop reading for now."""
+        return len(self._queue) >= self._max_size and self.when_full == "block"
 
     def put(self, delivery: Delivery) -> bool:
-        """Add a message; return whether the client must be closed, or nothing more be read for now."""
+        """Queue a message; return whether the client must stop reading or close."""
         queue = self._queue
         queue.append(delivery)
         if self._waiter is not None:
             self._wake()
-        if len(queue) < self._most:
+        if len(queue) < self._max_size:
             return False
-        if self.when_full == "drop oldest" and len(queue) > self._most:
+        if self.when_full == "drop oldest" and len(queue) > self._max_size:
             queue.popleft()
             self.dropped += 1
         return self.when_full != "drop oldest"
@@ -131,23 +131,23 @@ class AsyncSubscription:
     @property
     def is_too_slow(self) -> bool:
         """Whether the client must be closed."""
-        return self.when_full == "disconnect" and len(self._queue) > self._most
+        return self.when_full == "disconnect" and len(self._queue) > self._max_size
 
     def end(self, error: Exception | None = None) -> None:
-        """Let no more messages come; who takes them gets the error after the last one."""
+        """End the subscription; the error, if any, is raised after the last queued message."""
         if not self._has_ended:
-            self._has_ended, self._end = True, error
+            self._has_ended, self._error = True, error
             self._wake()
 
-    # --- inside
+    # --- internals
 
     async def _filled(self) -> None:
-        """Wait until there is a message, or no more will come."""
+        """Wait until a message is queued or the subscription has ended."""
         while not self._queue and not self._has_ended:
             self._waiter = self._waiter or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._waiter)
-        if not self._queue and self._end is not None:
-            raise self._end
+        if not self._queue and self._error is not None:
+            raise self._error
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None

@@ -1,7 +1,6 @@
-"""Client: how does a plain program, with threads or without, subscribe and publish?
+"""The blocking client, for programs with or without threads.
 
-The same client as `async_client`, which runs in a thread of its own; every call waits for it. Calls may be made from
-several threads.
+It runs an `AsyncClient` in a thread of its own; every call waits for it. It is thread-safe.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from cbnet.network.security.tls import Tls
 from cbnet.network.transport.event_loop import new_loop
 
 Result = TypeVar("Result")
-_MOST_AHEAD = 1 << 20  # bytes that `publish` takes before the thread of the client has them
+_MAX_OUTGOING = 1 << 20  # bytes that `publish` buffers for the client's thread
 
 
 def connect(
@@ -42,10 +41,10 @@ def connect(
     tls: Tls | None = None,
     token: str | None = None,
 ) -> Client:
-    """Return a client that is connected to the first router of a list that answers.
+    """Connect to the first router of a list that answers, and return the client.
 
-    tls: whom it trusts and, if the router wants that, the certificate that it shows. token: what shows who it is.
-    `NotTrusted` or `Refused` says that no router lets it in, and why.
+    tls: trust anchors and, if routers require it, the client certificate. token: identifies the client.
+    Raises `NotConnected` after the timeout, `NotTrusted` or `Refused` if no router accepts the client.
     """
     return Client(routers, name=name, network=network, timeout=timeout, tls=tls, token=token)
 
@@ -63,7 +62,7 @@ class Client:
         tls: Tls | None = None,
         token: str | None = None,
     ) -> None:
-        """Connect to the first router that answers; `NotConnected` if none does in so many seconds."""
+        """Connect to the first router that answers; raises `NotConnected` after the timeout."""
         self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="cbnet-client", daemon=True)
         self._thread.start()
@@ -72,7 +71,7 @@ class Client:
             connecting = connect_async(routers, name=name, network=network, timeout=timeout, tls=tls, token=token)
             self._client: AsyncClient = self._call(connecting)
         except BaseException:
-            self._end()
+            self._stop()
             raise
 
     def __enter__(self) -> Self:
@@ -85,32 +84,32 @@ class Client:
 
     @property
     def router(self) -> str:
-        """The name of the router that it is or was connected to."""
+        """The name of the current or last router."""
         return self._client.router
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection to a router now."""
+        """Whether the client is connected to a router."""
         return self._client.is_connected
 
     @property
     def lost(self) -> int:
-        """How many messages a router dropped because they were read too slowly."""
+        """Messages that a router dropped because this client read too slowly."""
         return self._client.lost
 
     @property
     def refused(self) -> int:
-        """How many messages that were published without waiting a router did not take: against the rights, say."""
+        """Messages published without `wait` that a router refused, for instance for lack of rights."""
         return self._client.refused
 
     @property
     def refusal(self) -> str:
-        """Why it did not take the last of them."""
+        """The reason for the last refused message."""
         return self._client.refusal
 
     @property
     def reconnects(self) -> int:
-        """How often a new connection had to be made."""
+        """Number of connections after the first."""
         return self._client.reconnects
 
     def subscribe(
@@ -122,10 +121,10 @@ class Client:
         queue: int = QUEUE,
         when_full: WhenFull = "block",
     ) -> Subscription:
-        """Subscribe to what a predicate matches; iterate over what is returned to take the messages.
+        """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
-        wait: return when every router that can be reached has the subscription; `NotConfirmed` if that takes longer
-        than `timeout` seconds, and then the subscription goes on nevertheless.
+        wait: return when every reachable router has the subscription; raises `NotConfirmed` after `timeout` seconds,
+        and the subscription stays active. queue: number of messages. when_full: the policy when the queue is full.
         """
         subscribing = self._client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
         return Subscription(self, self._call(subscribing))
@@ -133,31 +132,31 @@ class Client:
     def subscribe_loaded(
         self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
     ) -> Subscription:
-        """Take part in what is delivered to the loaded predicate of the router's node, which stays when this ends."""
+        """Subscribe to the initial predicate of the router's node, which stays when this subscription ends."""
         subscribing = self._client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
         return Subscription(self, self._call(subscribing))
 
     def publish(
         self, message: MessageLike, payload: bytes = b"", *, wait: bool = False, timeout: float = TIMEOUT
     ) -> None:
-        """Publish a message; wait: return when the router has it.
+        """Publish a message; wait: return when the router has accepted it.
 
-        Without `wait` it is handed to the thread of the client, in order; this waits while that has much to send.
+        Without `wait` it is passed to the client's thread, in order; blocks while that thread has much to send.
         """
         if wait:
-            self._call(self._flushed(timeout))
+            self._call(self._flush(timeout))
             self._call(self._client.publish(message, payload, wait=True, timeout=timeout))
             return
         data = encode_publish(0, message, payload, wants_answer=False)
         if not self._client.is_connected:
             self._call(self._client.connected(timeout))
         self._outgoing.put(data, self._client)
-        if self._outgoing.size > _MOST_AHEAD:
+        if self._outgoing.size > _MAX_OUTGOING:
             self.flush(timeout)
 
     def flush(self, timeout: float = TIMEOUT) -> None:
-        """Wait until all that was published is given to the network of this machine."""
-        self._call(self._flushed(timeout))
+        """Wait until all published messages are written to the socket."""
+        self._call(self._flush(timeout))
 
     def trace(
         self,
@@ -169,10 +168,9 @@ class Client:
         at: str = "",
         timeout: float = TIMEOUT,
     ) -> Traced:
-        """Publish a message and return what every router did with it; is_dry: nothing is delivered.
+        """Publish a message and return the trace of every router; is_dry: nothing is delivered.
 
-        of, at: what would happen if somebody with this predicate were at this router; by default, at the router of
-        this client.
+        of, at: trace as if a client with the predicate `of` were at the router `at` (default: this client's router).
         """
         return self._call(self._client.trace(message, payload, is_dry=is_dry, of=of, at=at, timeout=timeout))
 
@@ -184,9 +182,9 @@ class Client:
         wait: bool = False,
         timeout: float = TIMEOUT,
     ) -> Offer:
-        """Answer requests that match a predicate: `handler` returns the item, or None if this client has not got it.
+        """Answer requests that match a predicate; `handler` returns the item, or None if this client lacks it.
 
-        It is called in another thread, in several if requests come at once. wait: as in `subscribe`.
+        It is called in other threads, concurrently. wait: as in `subscribe`.
         """
 
         async def answer(request: Message) -> Answer:
@@ -203,32 +201,32 @@ class Client:
         fresh: bool = False,
         trace: bool = False,
     ) -> Reply:
-        """Return the reply of one holder, or of a cache, to a request: tags, and values of attributes.
+        """Request an item by tags and attribute values; return the reply of one holder, or of a cache.
 
-        `NoReply` if nobody offers it, or none of the holders that were asked, at most so many, has it; `Timeout` if
-        nothing came in time. fresh: no cache may answer. trace: the reply, or `NoReply`, has what routers did.
+        Raises `NoReply` if no client offers it or none of at most `max_holders` holders has it, and `Timeout`.
+        fresh: caches must not answer. trace: the reply, or `NoReply`, includes the steps of routers.
         """
-        asking = self._client.request(request, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
-        return self._call(asking)
+        requesting = self._client.request(request, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
+        return self._call(requesting)
 
     def status(self, timeout: float = TIMEOUT) -> Status:
-        """Return how the router is."""
+        """Return the router's status."""
         return self._call(self._client.status(timeout))
 
     def close(self) -> None:
-        """Send what was published, then end the connection and all subscriptions."""
+        """Send what was published, then close the connection and end all subscriptions."""
         if self._thread.is_alive():
             try:
                 if self.is_connected:
-                    self._call(self._flushed(TIMEOUT))
+                    self._call(self._flush(TIMEOUT))
             finally:
                 self._call(self._client.close())
-                self._end()
+                self._stop()
 
-    # --- inside
+    # --- internals
 
     def _call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run something in the thread of the client, and return what it returns."""
+        """Run a coroutine in the client's thread and return its result."""
         if not self._thread.is_alive():
             coroutine.close()
             raise NotConnected("the client is closed")
@@ -239,17 +237,17 @@ class Client:
             future.cancel()
             raise
 
-    async def _flushed(self, timeout: float) -> None:
+    async def _flush(self, timeout: float) -> None:
         await self._outgoing.send_all(self._client, timeout)
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
 class Subscription:
-    """A subscription of a `Client`; iterate over it to take the messages."""
+    """A subscription of a `Client`; iterate over it to receive messages."""
 
     def __init__(self, client: Client, subscription: AsyncSubscription) -> None:
         self._client = client
@@ -258,17 +256,17 @@ class Subscription:
 
     @property
     def predicate(self) -> str:
-        """What was subscribed to."""
+        """The predicate, as text."""
         return self._subscription.predicate
 
     @property
     def confirmation(self) -> Confirmation:
-        """Which routers have the subscription, if that was waited for."""
+        """The routers that have the subscription; complete only with `wait`."""
         return self._subscription.confirmation
 
     @property
     def dropped(self) -> int:
-        """How many messages were dropped because the queue was full."""
+        """Messages dropped because the queue was full."""
         return self._subscription.dropped
 
     def __iter__(self) -> Iterator[Delivery]:
@@ -276,18 +274,18 @@ class Subscription:
             yield delivery
 
     def get(self, timeout: float | None = None) -> Delivery | None:
-        """Wait for a message and return it; None if the time is up or the subscription has ended."""
+        """Wait for a message and return it; None after the timeout or the end of the subscription."""
         if not self._taken:
             self._taken.extend(self._client._call(self._subscription.take(timeout)))
         return self._taken.popleft() if self._taken else None
 
     def unsubscribe(self) -> None:
-        """End the subscription; messages that have come can still be taken."""
+        """End the subscription; queued messages can still be received."""
         self._client._call(self._subscription.unsubscribe())
 
 
 class Offer:
-    """An offer of a `Client`; as a context, it is withdrawn at the end."""
+    """An offer of a `Client`; as a context manager, it is withdrawn at the end."""
 
     def __init__(self, client: Client, offer: AsyncOffer) -> None:
         self._client = client
@@ -303,59 +301,59 @@ class Offer:
 
     @property
     def predicate(self) -> str:
-        """What is offered."""
+        """The predicate, as text."""
         return self._offer.predicate
 
     @property
     def confirmation(self) -> Confirmation:
-        """Which routers have the offer, if that was waited for."""
+        """The routers that have the offer; complete only with `wait`."""
         return self._offer.confirmation
 
     @property
     def answered(self) -> int:
-        """How many requests were answered with an item."""
+        """Requests answered with an item."""
         return self._offer.answered
 
     @property
     def failure(self) -> CbnetError | None:
-        """Why it has ended, if a router that was connected to later refuses it."""
+        """Set if a later router refuses the offer."""
         return self._offer.failure
 
     def withdraw(self) -> None:
-        """Answer no more requests."""
+        """Stop answering requests."""
         self._client._call(self._offer.withdraw())
 
 
 class _Outgoing:
-    """What was published and the thread of the client does not have yet."""
+    """Published frames on their way to the client's thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._lock = threading.Lock()
         self._frames: list[bytes] = []
-        self._is_called = False
-        self._waiting: asyncio.Task[None] | None = None  # for the router to read again
+        self._is_scheduled = False
+        self._waiting: asyncio.Task[None] | None = None  # until the router reads again
         self.size = 0
 
     def put(self, data: bytes, client: AsyncClient) -> None:
         with self._lock:
             self._frames.append(data)
             self.size += len(data)
-            is_first, self._is_called = not self._is_called, True
+            is_first, self._is_scheduled = not self._is_scheduled, True
         if is_first:
             self._loop.call_soon_threadsafe(self._send_some, client)
 
     def _send_some(self, client: AsyncClient) -> None:
-        """Send what is there, now or when the router reads again."""
+        """Send the buffered frames, now or when the router reads again."""
         with self._lock:
-            self._is_called = False
+            self._is_scheduled = False
             if client.is_writable:
                 client.send_frames(self._take())
             elif self._waiting is None or self._waiting.done():
                 self._waiting = self._loop.create_task(self._send_later(client))
 
     async def _send_later(self, client: AsyncClient) -> None:
-        with suppress(NetworkError):  # closed, or an hour without a connection
+        with suppress(NetworkError):  # closed, or an hour without connection
             await self.send_all(client, timeout=3_600)
 
     async def send_all(self, client: AsyncClient, timeout: float) -> None:

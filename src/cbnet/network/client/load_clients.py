@@ -1,6 +1,6 @@
-"""Load: how is a network put under load? Clients that publish as fast as they may, and clients that note what comes.
+"""Publishers and subscribers of a load test.
 
-Every payload begins with a number and the time at which it was sent, by the one clock of this machine:
+Every payload begins with a number and the time at which it was sent, by the monotonic clock of this machine:
 
     ┌───────────────┬───────────────┬─────────┐
     │ number, 8     │ ns, 8 bytes   │ zeros   │
@@ -21,55 +21,55 @@ from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import AsyncSubscription
 
 STAMP = Struct(">QQ")
-_TIMEOUT = 600.0  # seconds for a subscription to be known to all routers
-_QUEUE = 100_000  # messages that wait for their receiver
-_SILENCE = 0.01  # seconds between two looks at what is asked next
-_STEP = 0.002  # seconds, the shortest wait at a rate: to wait for each message would take a processor of its own
-_FULL = 0.001  # seconds to wait while as much is under way as may be
-_PATIENCE = 10.0  # seconds without a delivery, after which what is under way counts as lost
+_TIMEOUT = 600.0  # seconds for a subscription to be confirmed
+_QUEUE = 100_000  # messages
+_POLL = 0.01  # seconds between two polls for the next command
+_MIN_WAIT = 0.002  # seconds at a fixed rate: a wait per message would use a whole processor
+_WINDOW_WAIT = 0.001  # seconds to wait while the window is full
+_LOST_AFTER = 10.0  # seconds without a delivery, after which messages in transit count as lost
 
-Asked = Callable[[], Any]  # what is asked next; None if nothing is
+NextCommand = Callable[[], Any]  # the next command; None if there is none yet
 
 
 @dataclass(frozen=True)
 class Order:
-    """Publish these messages: those with the numbers from `first` on."""
+    """A command to publish `count` messages, numbered from `first` on."""
 
     first: int
     count: int
-    rate: float | None = None  # messages in a second; None: as fast as they go
-    window: int = 0  # deliveries that may be under way, if there is no rate
+    rate: float | None = None  # messages per second; None: as fast as possible
+    window: int = 0  # deliveries that may be in transit, if there is no rate
 
 
 class DeliveryCount:
-    """How many deliveries have come, told by those who receive to those who send, in memory that they share."""
+    """The number of deliveries, in memory that subscribers and publishers share."""
 
     def __init__(self, shared: MutableSequence[int]) -> None:
-        """Take a number for each process that receives."""
+        """Initialise with one counter per subscriber process."""
         self._shared = shared
 
     def add(self, process: int, count: int) -> None:
-        """Tell that more have come to one process."""
+        """Add deliveries of one process."""
         self._shared[process] += count
 
     def total(self) -> int:
-        """Return how many have come to all."""
+        """Return the deliveries of all processes."""
         return sum(self._shared)
 
 
 @dataclass
 class Deliveries:
-    """What has come: to whom, which message, and how long it took."""
+    """Deliveries: subscriber, message number, latency and time."""
 
     subscribers: array[int] = field(default_factory=lambda: array("I"))
     numbers: array[int] = field(default_factory=lambda: array("I"))
     nanoseconds: array[int] = field(default_factory=lambda: array("q"))
-    at: array[int] = field(default_factory=lambda: array("q"))  # when, in ns
-    lost: int = 0  # deliveries that a router dropped because they were read too slowly
-    reconnects: int = 0  # of clients: what was on its way is lost
+    at: array[int] = field(default_factory=lambda: array("q"))  # time of arrival, ns
+    lost: int = 0  # deliveries that a router dropped because a client read too slowly
+    reconnects: int = 0  # of clients: messages in transit were lost
 
     def note(self, subscriber: int, payload: bytes, now: int) -> None:
-        """Take one delivery."""
+        """Record one delivery."""
         number, sent = STAMP.unpack_from(payload)
         self.subscribers.append(subscriber)
         self.numbers.append(number)
@@ -79,19 +79,19 @@ class Deliveries:
 
 @dataclass(frozen=True)
 class PublishTiming:
-    """When an order was carried out, in ns, and how late the latest message was."""
+    """Start and end of an order, in ns, and the greatest lag of the publisher."""
 
     began: int
     ended: int
     late: float  # seconds behind the rate
-    reconnects: int = 0  # of clients since the order came: what was on its way is lost
+    reconnects: int = 0  # of clients during the order: messages in transit were lost
 
 
 class Pace:
-    """When may the next message be sent?"""
+    """The pace of a publisher: a fixed rate, or a window of deliveries in transit."""
 
     def __init__(self, order: Order, deliveries_of: Sequence[int], tally: DeliveryCount) -> None:
-        """Take how many deliveries each message causes, in turn."""
+        """Initialise; deliveries_of: number of deliveries of each message, in turn."""
         self._order = order
         self._deliveries_of = deliveries_of
         self._tally = tally
@@ -102,17 +102,17 @@ class Pace:
         self.late = 0.0
 
     def wait(self, number: int) -> float:
-        """Return the seconds to wait before a message; 0 if it may be sent now."""
+        """Return the seconds to wait before sending a message; 0 to send it now."""
         if self._order.rate is not None:
             ahead = self._began + (number - self._order.first) / self._order.rate - time.perf_counter()
             self.late = max(self.late, -ahead)
-            return max(_STEP, ahead) if ahead > 0 else 0.0
-        came = self._tally.total() - self._before
-        if came != self._seen:
-            self._seen, self._seen_at = came, time.perf_counter()
-        is_full = self._caused - came >= self._order.window
-        if is_full and time.perf_counter() - self._seen_at < _PATIENCE:
-            return _FULL
+            return max(_MIN_WAIT, ahead) if ahead > 0 else 0.0
+        arrived = self._tally.total() - self._before
+        if arrived != self._seen:
+            self._seen, self._seen_at = arrived, time.perf_counter()
+        is_full = self._caused - arrived >= self._order.window
+        if is_full and time.perf_counter() - self._seen_at < _LOST_AFTER:
+            return _WINDOW_WAIT
         self._caused += self._deliveries_of[number % len(self._deliveries_of)]
         return 0.0
 
@@ -123,14 +123,14 @@ async def publish(
     deliveries_of: Sequence[int],
     payload: int,
     tally: DeliveryCount,
-    asked: Asked,
+    next_command: NextCommand,
     answer: Callable[[Any], None],
 ) -> None:
-    """Publish what is ordered, in turn at each router; until None is ordered as the last."""
+    """Carry out orders until the command "end", publishing at each router in turn."""
     clients = [await connect_async(router, name=f"publisher-{n}", timeout=_TIMEOUT) for n, router in enumerate(routers)]
     answer("ready")
     try:
-        while isinstance(order := await _next(asked), Order):
+        while isinstance(order := await _next(next_command), Order):
             answer(await _carry_out(order, clients, contents, payload, Pace(order, deliveries_of, tally)))
     finally:
         for client in clients:
@@ -157,11 +157,11 @@ async def receive(
     subscribers: Sequence[tuple[int, str, Sequence[str]]],
     process: int,
     tally: DeliveryCount,
-    asked: Asked,
+    next_command: NextCommand,
     answer: Callable[[Any], None],
 ) -> None:
-    """Let subscribers receive, each known by a number, at a router, with some predicates; tell what came when asked."""
-    came = Deliveries()
+    """Run subscribers (number, router, predicates); answer each command with the deliveries since the last one."""
+    deliveries = Deliveries()
     lost = reconnects = 0
     clients: list[AsyncClient] = []
     tasks: list[asyncio.Task[None]] = []
@@ -171,26 +171,26 @@ async def receive(
             taken = await subscription.take()
             now = time.monotonic_ns()
             for delivery in taken:
-                came.note(subscriber, delivery.payload, now)
+                deliveries.note(subscriber, delivery.payload, now)
             tally.add(process, len(taken))
 
     async def begin(number: int, router: str, predicates: Sequence[str]) -> None:
         client = await connect_async(router, name=f"subscriber-{number}", timeout=_TIMEOUT)
         clients.append(client)
-        for place, predicate in enumerate(predicates, 1):  # who has the last has all
+        for index, predicate in enumerate(predicates, 1):  # the last one confirmed confirms all
             subscription = await client.subscribe(
-                predicate, wait=place == len(predicates), timeout=_TIMEOUT, queue=_QUEUE
+                predicate, wait=index == len(predicates), timeout=_TIMEOUT, queue=_QUEUE
             )
             tasks.append(asyncio.create_task(take(number, subscription)))
 
     try:
         await asyncio.gather(*(begin(*subscriber) for subscriber in subscribers))
         answer("ready")
-        while await _next(asked) is not None:
-            came.lost = sum(client.lost for client in clients) - lost
-            came.reconnects = _reconnects(clients) - reconnects
-            answer(came)
-            lost, reconnects, came = lost + came.lost, reconnects + came.reconnects, Deliveries()
+        while await _next(next_command) is not None:
+            deliveries.lost = sum(client.lost for client in clients) - lost
+            deliveries.reconnects = _reconnects(clients) - reconnects
+            answer(deliveries)
+            lost, reconnects, deliveries = lost + deliveries.lost, reconnects + deliveries.reconnects, Deliveries()
     finally:
         for task in tasks:
             task.cancel()
@@ -202,8 +202,8 @@ def _reconnects(clients: Sequence[AsyncClient]) -> int:
     return sum(client.reconnects for client in clients)
 
 
-async def _next(asked: Asked) -> Any:
+async def _next(next_command: NextCommand) -> Any:
     """Return what is asked next; the clients go on meanwhile."""
-    while (said := asked()) is None:
-        await asyncio.sleep(_SILENCE)
-    return said if said != "end" else None
+    while (command := next_command()) is None:
+        await asyncio.sleep(_POLL)
+    return command if command != "end" else None

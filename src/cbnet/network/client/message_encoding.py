@@ -1,4 +1,4 @@
-"""Publishing: how is a message that a client was given said in a frame? Checked here, where its mistakes are made."""
+"""Encoding and validation of the messages that a client sends."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _NO_TAGS: list[str] = []
 
 
 def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
-    """Return the attributes and tags of a message; an `InputError` if it is none."""
+    """Return the attributes and tags of a message; raise an `InputError` if it is invalid."""
     if type(message) is dict and RESERVED_NAME not in message:
         try:
-            return msgspec.convert(message, Attributes), _NO_TAGS  # 10 times as fast as what follows
+            return msgspec.convert(message, Attributes), _NO_TAGS  # 10 times as fast as the general case
         except msgspec.ValidationError:
-            pass  # what is wrong is said below
+            pass  # `Message.of` names the problem
     whole = Message.of(message)
-    for what, count, most in (
+    for name, count, maximum in (
         ("attributes", len(whole.attributes), MAX_ATTRIBUTES),
         ("tags", len(whole.tags), MAX_TAGS),
     ):
-        if count > most:
-            raise LimitError(f"the {what} of a message", count, most)
+        if count > maximum:
+            raise LimitError(f"the {name} of a message", count, maximum)
     tags: Tags = sorted(whole.tags)
     return dict(whole.attributes), tags
 
 
 def encode_publish(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:
-    """Return the bytes of the frame that publishes a message."""
+    """Encode a `Publish` frame."""
     attributes, tags = message_content(message)
     return encode_checked(Publish(number, attributes, tags, check_payload(payload), wants_answer), message)
 
@@ -45,13 +45,13 @@ def encode_publish(number: int, message: MessageLike, payload: bytes, *, wants_a
 def encode_trace(
     number: int, message: MessageLike, payload: bytes, *, is_dry: bool, predicate: str, at: str
 ) -> bytes:  # fmt: skip
-    """Return the bytes of the frame that asks what happens to a message."""
+    """Encode a `Trace` frame."""
     attributes, tags = message_content(message)
     return encode_checked(Trace(number, attributes, tags, check_payload(payload), is_dry, predicate, at), message)
 
 
 def check_payload(payload: object) -> bytes:
-    """Return the payload of a message, or say why it cannot be one."""
+    """Return a payload as bytes; raise an error if it is invalid."""
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise ValueDomainError("the payload must be bytes", hint="encode it, such as text.encode()")
     plain = bytes(payload)
@@ -61,12 +61,12 @@ def check_payload(payload: object) -> bytes:
 
 
 def encode_checked(frame: Frame, message: MessageLike) -> bytes:
-    """Return the bytes of a frame with a message, or say why it cannot be sent."""
+    """Encode a frame that carries a message; raise an error if it is too long."""
     try:
         data = encode(frame)
     except UnicodeEncodeError:  # half of a surrogate pair
         Message.of(message)
-        raise InputError("the message cannot be written") from None
+        raise InputError("the message is not valid UTF-8") from None
     if len(data) - LENGTH_BYTES > MAX_CLIENT_FRAME_BYTES:
         raise LimitError("bytes of a message", len(data), MAX_CLIENT_FRAME_BYTES)
     return data

@@ -1,4 +1,4 @@
-"""Statuses: how are many routers, asked at once?"""
+"""Status of many routers, queried in parallel."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def statuses(
     tls: Tls | None = None,
     token: str | None = None,
 ) -> dict[str, Status]:
-    """Return the status of each router that answers in time."""
+    """Return the status of each router that answers before the timeout."""
     return run(_all(routers, network, timeout, tls, token))
 
 
 async def _all(
     routers: Mapping[str, Address], network: str, timeout: float, tls: Tls | None, token: str | None
 ) -> dict[str, Status]:
-    answers = await asyncio.gather(*(_one(where, network, timeout, tls, token) for where in routers.values()))
+    answers = await asyncio.gather(*(_one(address, network, timeout, tls, token) for address in routers.values()))
     return {name: answer for name, answer in zip(routers, answers, strict=True) if answer is not None}
 
 
 async def _one(
-    where: Address, network: str, timeout: float, tls: Tls | None, token: str | None
+    address: Address, network: str, timeout: float, tls: Tls | None, token: str | None
 ) -> Status | None:  # fmt: skip
     try:
-        async with await connect_async(str(where), network=network, timeout=timeout, tls=tls, token=token) as client:
+        async with await connect_async(str(address), network=network, timeout=timeout, tls=tls, token=token) as client:
             return await client.status(timeout)
     except NetworkError:
         return None

@@ -1,4 +1,4 @@
-"""Rates: what does a router do in a second? Told by what it says of itself at two times."""
+"""Message rates of a router, from two of its statuses."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _OUT = (Event.DELIVERED, Event.PACKETS_SENT)
 
 @dataclass(frozen=True)
 class RouterRates:
-    """How one router is, and what it did between two looks."""
+    """The state of one router, and its rates between two statuses."""
 
     router: str
     address: str
     answers: bool
-    is_detailed: bool = True  # whether it tells of links and counters too: not to clients that may not watch
+    is_detailed: bool = True  # whether links and counters are included: only for clients with the right to watch
     uptime: float = 0.0  # seconds
     neighbours: tuple[str, ...] = ()
-    reachable: int = 0  # routers, with this one
-    clients: int = 0  # without the one that asks
+    reachable: int = 0  # routers, including this one
+    clients: int = 0  # without the one that queries
     subscriptions: int = 0
     announced: int = 0  # filters of its own predicate
     records: int = 0
-    filters: int = 0  # in all records: those of its table
-    in_per_s: float | None = None  # messages from clients and neighbours; None: it was not looked at before
+    filters: int = 0  # of its table, over all records
+    in_per_s: float | None = None  # messages from clients and neighbours; None: no earlier status
     out_per_s: float | None = None  # messages to clients and neighbours
-    published: int = 0  # this and all that follow: since it was started
-    matched: int = 0  # messages that somebody here wanted
+    published: int = 0  # this and the following: since the router started
+    matched: int = 0  # messages that matched a local client
     delivered: int = 0
-    loaded: int = 0  # filters of the predicate that its node began with
+    loaded: int = 0  # filters of the initial predicate of its node
     delivered_to_loaded: int = 0  # messages that this predicate matched
-    waiting: int = 0  # bytes that others have not taken yet
-    dropped: Mapping[str, int] | None = None  # by reason; None: it does not answer
+    waiting: int = 0  # bytes queued for peers
+    dropped: Mapping[str, int] | None = None  # by reason; None: no answer
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
@@ -46,7 +46,7 @@ class RouterRates:
 
 
 def router_rates(name: str, address: Address, before: Status | None, now: Status | None) -> RouterRates:
-    """Return how a router is, by what it said before and says now; None if it did not answer."""
+    """Return the state and rates of a router from its previous and its current status; None: no answer."""
     if now is None:
         return RouterRates(name, str(address), answers=False)
     counters = now.counters
@@ -54,7 +54,7 @@ def router_rates(name: str, address: Address, before: Status | None, now: Status
         now.router,
         str(address),
         answers=True,
-        is_detailed=bool(now.peers),  # who asks is one of them
+        is_detailed=bool(now.peers),  # the querying client is one of them
         uptime=round(now.uptime, 1),
         neighbours=tuple(now.neighbours),
         reachable=now.reachable,
@@ -76,8 +76,8 @@ def router_rates(name: str, address: Address, before: Status | None, now: Status
 
 
 def _per_second(before: Status | None, now: Status, names: tuple[str, ...]) -> float | None:
-    """Return how fast some counters grow together, by the clock of the router itself."""
+    """Return the growth per second of the sum of some counters, by the router's own clock."""
     if before is None or before.life != now.life or now.uptime <= before.uptime:
         return None
-    grown = sum(now.counters.get(name, 0) - before.counters.get(name, 0) for name in names)
-    return round(grown / (now.uptime - before.uptime), 1)
+    growth = sum(now.counters.get(name, 0) - before.counters.get(name, 0) for name in names)
+    return round(growth / (now.uptime - before.uptime), 1)

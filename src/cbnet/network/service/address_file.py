@@ -21,16 +21,16 @@ NAME = "running.toml"
 
 @dataclass(frozen=True)
 class NetworkAddresses:
-    """A network that runs."""
+    """The name of a running network, and the addresses of its routers."""
 
     network: str
     routers: Mapping[str, Address]
 
     def write(self, folder: Path) -> Path:
-        """Write the file into a folder, which is made if it is not there; return its path."""
+        """Write the file into a folder, which is created if necessary; return its path."""
         folder.mkdir(parents=True, exist_ok=True)
         lines = [f"network = {toml(self.network)}", "", "[routers]"]
-        lines += [f"{toml_key(name)} = {toml(str(where))}" for name, where in self.routers.items()]
+        lines += [f"{toml_key(name)} = {toml(str(address))}" for name, address in self.routers.items()]
         path = folder / NAME
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
@@ -41,18 +41,18 @@ class NetworkAddresses:
         path = folder / NAME
         if not path.exists():
             raise InputError(
-                "no network runs from this folder", hint="start one with `cbnet up --out`", file=str(folder)
+                "no running network in this folder", hint="start one with `cbnet up --out`", file=str(folder)
             )
-        said = read_toml(path)
-        routers = said.get("routers")
-        if not isinstance(routers, dict) or not isinstance(said.get("network"), str):
-            raise InputError("this is not what `cbnet up` writes", file=str(path))
-        return cls(said["network"], {name: parse_address(str(where)) for name, where in routers.items()})
+        table = read_toml(path)
+        routers = table.get("routers")
+        if not isinstance(routers, dict) or not isinstance(table.get("network"), str):
+            raise InputError("this file was not written by `cbnet up`", file=str(path))
+        return cls(table["network"], {name: parse_address(str(text)) for name, text in routers.items()})
 
     def select(self, router: str | None) -> dict[str, Address]:
-        """Return where one router is, or all are."""
+        """Return the address of one router, or of all."""
         if router is None:
             return dict(self.routers)
         if router not in self.routers:
-            raise InputError(f"there is no router {router!r}", hint="use one of " + ", ".join(self.routers))
+            raise InputError(f"no router {router!r} in this network", hint="use one of " + ", ".join(self.routers))
         return {router: self.routers[router]}

@@ -1,12 +1,12 @@
-"""Configuration: what is a router told, and where was each of it said?
+"""Configuration of a router from options, environment and a file.
 
-    flags           --listen 127.0.0.1:4001         before all others
-    environment     CBNET_LISTEN=127.0.0.1:4001     before the file
+    options         --listen 127.0.0.1:4001         highest precedence
+    environment     CBNET_LISTEN=127.0.0.1:4001
     file            listen = "127.0.0.1:4001"       TOML
-    default                                         if nobody says anything
+    default                                         lowest precedence
 
-The keys are those of `Settings`, `security` and `operation`, and where to listen and whom to dial. What is said of
-clients stands in the file.
+The keys are those of `Settings`, `security` and `process_settings`, and `listen` and `neighbours`. Clients are
+configured in the file only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cbnet.network.service import process_settings
 from cbnet.network.service.process_settings import ProcessSettings, process_settings_from
 
 PREFIX = "CBNET_"
-_OF_CLIENTS = ("CBNET_ROUTER", "CBNET_TOKEN")  # which may stand in the same environment
+_CLIENT_VARIABLES = ("CBNET_ROUTER", "CBNET_TOKEN")  # allowed in the same environment
 _FIELDS = {field.name: field for field in fields(Settings)}
 _TYPES: dict[str, type] = {
     "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple, "is_limited": bool,
@@ -41,14 +41,14 @@ KEYS = (
     "name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")),
     *security.TYPES, *process_settings.TYPES,
 )  # fmt: skip
-_SAID = {
+_TYPE_NAMES = {
     str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
     tuple: "a list of names",
 }  # fmt: skip
 
 
-class Value(NamedTuple):
-    """A value, and where it was said."""
+class ConfigValue(NamedTuple):
+    """A value and its source."""
 
     value: Any
     source: str
@@ -56,17 +56,17 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Configuration:
-    """All that a router is told, checked."""
+    """The validated configuration of a router."""
 
     settings: Settings
     listen: Address
     neighbours: dict[str, Address]
     security: SecurityPolicy
     process: ProcessSettings
-    values: dict[str, Value]
+    values: dict[str, ConfigValue]
 
     def lines(self) -> Iterator[str]:
-        """Yield the configuration as TOML, each value with where it was said."""
+        """Yield the configuration as TOML, each value with its source."""
         ordered = sorted(self.values.items(), key=lambda item: isinstance(item[1].value, dict))
         for key, (value, source) in ordered:
             if key == "clients" and value is not None:
@@ -75,7 +75,7 @@ class Configuration:
             elif isinstance(value, dict):
                 yield from _table(key, value, source)
             elif value is None:
-                yield f"# {key}: nothing is said, and so all may link"
+                yield f"# {key}: not set, so all may connect"
             else:
                 yield f"{key} = {toml(value)}  # {source}"
 
@@ -87,84 +87,86 @@ def _table(name: str, members: Mapping[str, Any], source: str) -> Iterator[str]:
 
 
 def configuration(
-    file: Path | None, environment: Mapping[str, str], flags: Mapping[str, str | None]
+    file: Path | None, environment: Mapping[str, str], options: Mapping[str, str | None]
 ) -> Configuration:  # fmt: skip
-    """Return what a router is told by a file, the environment and flags; an `InputError` says what is wrong."""
-    values = {key: Value(_default(key), "default") for key in KEYS}
+    """Read the configuration of a router from a file, the environment and options."""
+    values = {key: ConfigValue(_default(key), "default") for key in KEYS}
     if file is not None:
         values.update(_from_table(read_toml(file), file))
     values.update(_from_environment(environment))
-    values.update(_from_flags(flags))
+    values.update(_from_options(options))
     return _configured(values)
 
 
 def configuration_of(table: Mapping[str, Any], file: Path) -> Configuration:
-    """Return what a router is told by one table of a file, and by nothing else."""
-    return _configured({key: Value(_default(key), "default") for key in KEYS} | _from_table(table, file))
+    """Return the configuration of a router from one table of a file alone."""
+    return _configured({key: ConfigValue(_default(key), "default") for key in KEYS} | _from_table(table, file))
 
 
-def _configured(values: dict[str, Value]) -> Configuration:
+def _configured(values: dict[str, ConfigValue]) -> Configuration:
     if values["name"].value is MISSING:
-        raise InputError("the router has no name", hint="write name = ... in the file, or --name")
+        raise InputError("the router has no name", hint="set name = ... in the file, or use --name")
     listen, neighbours = parse_address(values["listen"].value), _neighbours(values["neighbours"])
-    protected = read_policy({key: values[key].value for key in security.TYPES}, listen, neighbours)
-    operated = process_settings_from({key: values[key].value for key in process_settings.TYPES})
-    return Configuration(_settings(values), listen, neighbours, protected, operated, values)
+    secured = read_policy({key: values[key].value for key in security.TYPES}, listen, neighbours)
+    process = process_settings_from({key: values[key].value for key in process_settings.TYPES})
+    return Configuration(_settings(values), listen, neighbours, secured, process, values)
 
 
 def _default(key: str) -> Any:
     if key == "listen":
         return DEFAULT_ADDRESS
-    for others in (security.DEFAULTS, process_settings.DEFAULTS):
-        if key in others:
-            return others[key]
+    for defaults in (security.DEFAULTS, process_settings.DEFAULTS):
+        if key in defaults:
+            return defaults[key]
     return {} if _TYPES[key] is dict else _FIELDS[key].default
 
 
-# --- where it is said
+# --- sources
 
 
-def _from_table(said: Mapping[str, Any], path: Path) -> dict[str, Value]:
+def _from_table(table: Mapping[str, Any], path: Path) -> dict[str, ConfigValue]:
     try:
-        check_keys(said, KEYS, "")
-        return {key: Value(_beside(path, key, _typed(key, value, key)), str(path)) for key, value in said.items()}
+        check_keys(table, KEYS, "")
+        return {
+            key: ConfigValue(_beside(path, key, _typed(key, value, key)), str(path)) for key, value in table.items()
+        }
     except InputError as error:
         raise error.at(file=str(path)) from None
 
 
 def _beside(path: Path, key: str, value: Any) -> Any:
-    """Return a value of a file; the files that it names stand beside it."""
+    """Return a value of a file; paths are relative to that file."""
     return str(path.parent / value) if key in security.FILES and value else value
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Value]:
+def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:
     known = {PREFIX + key.upper(): key for key in KEYS}
-    found: dict[str, Value] = {}
+    values: dict[str, ConfigValue] = {}
     for variable, text in sorted(environment.items()):
         if variable in known:
-            found[known[variable]] = Value(_read(known[variable], text, variable), f"environment {variable}")
-        elif variable in _OF_CLIENTS:
+            values[known[variable]] = ConfigValue(_read(known[variable], text, variable), f"environment {variable}")
+        elif variable in _CLIENT_VARIABLES:
             continue
         elif variable.startswith(PREFIX) and (near := get_close_matches(variable, known, n=1, cutoff=0.8)):
-            raise InputError(f"the environment has {variable}, which means nothing", hint=f"write {near[0]}")
-    return found
+            raise InputError(f"unknown environment variable {variable}", hint=f"did you mean {near[0]}?")
+    return values
 
 
-def _from_flags(flags: Mapping[str, str | None]) -> dict[str, Value]:
-    said = {key: text for key, text in flags.items() if text is not None}
-    check_keys(said, KEYS, " in --set")
-    return {key: Value(_read(key, text, f"--{key}"), "flag") for key, text in said.items()}
+def _from_options(options: Mapping[str, str | None]) -> dict[str, ConfigValue]:
+    texts = {key: text for key, text in options.items() if text is not None}
+    check_keys(texts, KEYS, " in --set")
+    return {key: ConfigValue(_read(key, text, f"--{key}"), "option") for key, text in texts.items()}
 
 
-def _read(key: str, text: str, where: str) -> Any:
-    """Return the value that a text says, as it would stand in the file."""
+def _read(key: str, text: str, source: str) -> Any:
+    """Parse the text of a value."""
     kind = _TYPES[key]
     if kind is str:
         return text
     if key == "clients":
-        raise InputError(f"{where}: clients are told of in the file only", hint="write a table [clients.NAME] there")
+        raise InputError(f"{source}: clients can only be set in the file", hint="write a table [clients.NAME] there")
     if kind is dict:
-        return {name: _typed_in(key, each, where) for name, each in _pairs(text, where)}
+        return {name: _typed_in(key, each, source) for name, each in _pairs(text, source)}
     if kind is tuple:
         return tuple(name.strip() for name in text.split(",") if name.strip())
     try:
@@ -172,19 +174,19 @@ def _read(key: str, text: str, where: str) -> Any:
             return {"true": True, "false": False}[text]
         return kind(text)
     except (KeyError, ValueError):
-        raise InputError(f"{where}: {text!r} is not {_SAID[kind]}") from None
+        raise InputError(f"{source}: {text!r} is not {_TYPE_NAMES[kind]}") from None
 
 
-def _pairs(text: str, where: str) -> Iterator[tuple[str, str]]:
+def _pairs(text: str, source: str) -> Iterator[tuple[str, str]]:
     for pair in filter(None, text.split(",")):
         name, equals, value = pair.partition("=")
         if not equals:
-            raise InputError(f"{where}: {pair!r} says no name", hint="write name=value, and commas between several")
+            raise InputError(f"{source}: {pair!r} has no name", hint="write name=value, separated by commas")
         yield name.strip(), value.strip()
 
 
 def _typed(key: str, value: Any, where: str) -> Any:
-    """Return a value of the file if it is of the right type."""
+    """Return a value of the file; raise an `InputError` if its type is wrong."""
     kind = _TYPES[key]
     if key == "clients" and isinstance(value, dict):
         return value
@@ -195,7 +197,7 @@ def _typed(key: str, value: Any, where: str) -> Any:
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
-        raise InputError(f"{where} must be {_SAID[kind]}, not {value!r}")
+        raise InputError(f"{where} must be {_TYPE_NAMES[kind]}, not {value!r}")
     return value
 
 
@@ -208,12 +210,12 @@ def _typed_in(key: str, value: Any, where: str) -> Any:
         raise InputError(f"{where}: {value!r} is not a whole number") from None
 
 
-# --- what it says
+# --- values
 
 
-def _settings(values: Mapping[str, Value]) -> Settings:
+def _settings(values: Mapping[str, ConfigValue]) -> Settings:
     return Settings(**{name: values[name].value for name in _FIELDS})
 
 
-def _neighbours(said: Value) -> dict[str, Address]:
-    return {name: parse_address(where) for name, where in said.value.items()}
+def _neighbours(neighbours: ConfigValue) -> dict[str, Address]:
+    return {name: parse_address(text) for name, text in neighbours.value.items()}

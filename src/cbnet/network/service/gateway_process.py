@@ -1,4 +1,4 @@
-"""Gateway serving: how does a process become a gateway? Its routers run in one event loop, and end together."""
+"""A process that runs a gateway: its routers share one event loop and stop together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.gateway import Gateway
 from cbnet.network.service.gateway_file import GatewayPlan
-from cbnet.network.service.router_process import first, pages, tell_systemd, told
+from cbnet.network.service.router_process import http_server, notify_systemd, shutdown_events, wait_first
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _TICK = 0.1  # seconds
@@ -18,28 +18,28 @@ _TICK = 0.1  # seconds
 async def serve_gateway(
     plan: GatewayPlan, *, on_start: Callable[[Mapping[str, Address]], None] = lambda _: None
 ) -> None:  # fmt: skip
-    """Run a gateway until SIGTERM or SIGINT comes; on_start: called with its addresses, by network."""
-    leaving, ended = told(None)
+    """Run a gateway until SIGTERM or SIGINT; on_start: called with its addresses, by network."""
+    drain, stop = shutdown_events(None)
     async with AsyncExitStack() as stack:
         routers: dict[str, TcpRouter] = {}
         for each in plan.sides:
             router = TcpRouter(each.settings, each.listen, each.neighbours, each.security)
-            router.event_log.about = {"network": each.settings.network}
+            router.event_log.context = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)
-            await stack.enter_async_context(pages(router, each.process.http))
+            await stack.enter_async_context(http_server(router, each.process.http))
             routers[each.settings.network] = router
         gateway = Gateway(plan.name, list(routers.values()), plan.outside)
         ticking = asyncio.ensure_future(_tick(gateway))
         stack.callback(ticking.cancel)
         on_start({network: router.address for network, router in routers.items()})
-        tell_systemd("READY=1")
-        await leaving.wait()
-        tell_systemd("STOPPING=1")
+        notify_systemd("READY=1")
+        await drain.wait()
+        notify_systemd("STOPPING=1")
         seconds = plan.sides[0].process.drain
-        if seconds and not ended.is_set():
+        if seconds and not stop.is_set():
             gateway.leave()
-            await first(_drained(list(routers.values()), seconds), ended.wait())
+            await wait_first(_drain(list(routers.values()), seconds), stop.wait())
 
 
 async def _tick(gateway: Gateway) -> None:
@@ -48,5 +48,5 @@ async def _tick(gateway: Gateway) -> None:
         await asyncio.sleep(_TICK)
 
 
-async def _drained(routers: list[TcpRouter], seconds: float) -> None:
+async def _drain(routers: list[TcpRouter], seconds: float) -> None:
     await asyncio.gather(*(router.drain(seconds) for router in routers))

@@ -1,11 +1,11 @@
-"""HTTP server: who may look at a router from outside? Three paths that can be read, and nothing that can be done.
+"""A read-only HTTP server for the health and metrics of a router.
 
-    GET /healthz    200 if the process lives and its loop turns, else 503
-    GET /readyz     200 if work may be given to it, else 503; both as JSON, with the reasons
-    GET /metrics    what it counts, in the text format of Prometheus
+    GET /healthz    200 if the event loop runs, else 503
+    GET /readyz     200 if the router is ready for traffic, else 503; both as JSON, with the reasons
+    GET /metrics    the metrics, in the text format of Prometheus
 
-A request is one head of a few lines; each connection has one request and a few seconds, and there are few connections
-at a time. So who sends slowly, much or nonsense, or does not read, costs the router next to nothing.
+A connection carries one small request and lives a few seconds, and the number of connections is limited. So clients
+that send slowly, too much or nonsense, or do not read, cost the router almost nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from cbnet.network.service.health import health_problems, readiness_problems
 from cbnet.network.service.metrics import CONTENT_TYPE, exposition
 from cbnet.network.transport.tcp_router import TcpRouter
 
-_MOST_HEAD = 1 << 13  # bytes of a request
-_MOST_CONNECTIONS = 16
-_PATIENCE = 5.0  # seconds for a request and its response
-_FRESH = 0.2  # seconds for which the metrics are not collected again
+_MAX_HEAD = 1 << 13  # bytes of a request
+_MAX_CONNECTIONS = 16
+_TIMEOUT = 5.0  # seconds for a request and its response
+_CACHE_TIME = 0.2  # seconds for which the metrics are not collected again
 _REASONS = {
     200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
     431: "Request Header Fields Too Large", 503: "Service Unavailable",
@@ -32,22 +32,22 @@ _REASONS = {
 
 
 class HttpResponse(NamedTuple):
-    """What is answered to a request."""
+    """A response."""
 
     status: int
     body: bytes
-    kind: str = "application/json"
+    content_type: str = "application/json"
 
 
 class HttpServer:
-    """The pages of one router."""
+    """The HTTP server of one router."""
 
-    def __init__(self, router: TcpRouter, where: Address) -> None:
-        self.address = where
+    def __init__(self, router: TcpRouter, address: Address) -> None:
+        self.address = address
         self._router = router
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
-        self._metrics = (float("-inf"), b"")  # when they were collected
+        self._metrics = (float("-inf"), b"")  # time of collection, text
         self._pages: dict[str, Callable[[], HttpResponse]] = {
             "/healthz": lambda: _state("healthy", health_problems(router)),
             "/readyz": lambda: _state("ready", readiness_problems(router)),
@@ -57,7 +57,7 @@ class HttpServer:
     async def start(self) -> None:
         """Listen."""
         try:
-            self._server = await asyncio.start_server(self._serve, *self.address, limit=_MOST_HEAD)
+            self._server = await asyncio.start_server(self._serve, *self.address, limit=_MAX_HEAD)
         except OSError as error:
             problem = f"cannot listen at {self.address} for HTTP: {error.strerror}"
             raise InputError(problem, hint="choose another port") from None
@@ -65,7 +65,7 @@ class HttpServer:
         self.address = Address(host, port)
 
     async def stop(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         if self._server is not None:
             self._server.close()
         for task in list(self._open):
@@ -76,17 +76,17 @@ class HttpServer:
         task = asyncio.current_task()
         assert task is not None
         try:
-            if len(self._open) < _MOST_CONNECTIONS:  # else it is closed without a word
+            if len(self._open) < _MAX_CONNECTIONS:  # otherwise it is closed at once
                 self._open.add(task)
-                async with asyncio.timeout(_PATIENCE):
-                    await self._converse(reader, writer)
+                async with asyncio.timeout(_TIMEOUT):
+                    await self._respond(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # whoever it was is gone, or too slow, or the router ends
+            pass  # the client is gone or too slow, or the router stops
         finally:
             self._open.discard(task)
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
@@ -95,7 +95,7 @@ class HttpServer:
             response = self.response(head)
         lines = [
             f"HTTP/1.1 {response.status} {_REASONS[response.status]}",
-            f"Content-Type: {response.kind}",
+            f"Content-Type: {response.content_type}",
             f"Content-Length: {len(response.body)}",
             *(["Allow: GET, HEAD"] if response.status == 405 else []),
             "Cache-Control: no-store",
@@ -106,34 +106,34 @@ class HttpServer:
             writer.write(response.body)
         await writer.drain()
         writer.write_eof()
-        while await reader.read(_MOST_HEAD):  # until the other side has it all, and closes
+        while await reader.read(_MAX_HEAD):  # until the client has read everything and closes
             pass
 
     def response(self, head: bytes) -> HttpResponse:
         """Return the response to the head of a request."""
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-            return _problem(400, "this is no request of HTTP/1")
+            return _problem(400, "not an HTTP/1 request")
         method, target, _ = words
         page = self._pages.get(target.split(b"?", 1)[0].decode("latin-1"))
         if page is None:
-            return _problem(404, "there are " + ", ".join(self._pages))
+            return _problem(404, "unknown path; use one of " + ", ".join(self._pages))
         if method not in (b"GET", b"HEAD"):
-            return _problem(405, "only GET")
+            return _problem(405, "use GET or HEAD")
         return page()
 
     def _exposition(self) -> HttpResponse:
-        made, text = self._metrics
-        if self._router.now - made > _FRESH:
+        collected, text = self._metrics
+        if self._router.now - collected > _CACHE_TIME:
             text = exposition(self._router)
             self._metrics = self._router.now, text
         return HttpResponse(200, text, CONTENT_TYPE)
 
 
-def _state(what: str, reasons: list[str]) -> HttpResponse:
-    body = {what: not reasons, **({"reasons": reasons} if reasons else {})}
+def _state(name: str, reasons: list[str]) -> HttpResponse:
+    body = {name: not reasons, **({"reasons": reasons} if reasons else {})}
     return HttpResponse(503 if reasons else 200, json.dumps(body).encode() + b"\n")
 
 
-def _problem(status: int, why: str) -> HttpResponse:
-    return HttpResponse(status, json.dumps({"error": why}).encode() + b"\n")
+def _problem(status: int, text: str) -> HttpResponse:
+    return HttpResponse(status, json.dumps({"error": text}).encode() + b"\n")

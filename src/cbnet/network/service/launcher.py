@@ -1,20 +1,20 @@
-"""Launcher: a process that starts routers as processes: `python -m cbnet.network.service.launcher`, see `processes`.
+"""A process that forks router processes: `python -m cbnet.network.service.launcher`, used by `process_network`.
 
-It imports everything once and forks: a router is there in milliseconds, and shares the memory of the code. Commands
-come as JSON Lines on standard input, and what happens is told on standard output:
+It imports everything once and forks: a router starts in milliseconds and shares the memory of the code. Commands
+arrive as JSON Lines on standard input; events are written to standard output:
 
     {"load": path of predicates, "nodes": [name], "lives": {name: number}, "edges": [[name, name, length]]}
     {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "life": number, "table": path}
-    {"gate": "shut"} … {"gate": "open"}    routers that are started between these wait for the second: else the first
-                                           ones would be busy with each new neighbour while others are started
+    {"gate": "shut"} … {"gate": "open"}    routers started between these wait for the second: otherwise the first
+                                           ones would handle each new neighbour while others are started
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
-    {"remark": text}                    what the one who started it should know
+    {"warning": text}
 
-What is loaded is read and compiled once, here, and shared by all routers. `life` and `table` may be left out.
+Initial predicates are read and compiled once, here, and shared by all routers. `life` and `table` are optional.
 
-When standard input ends, so do all routers; when the launcher is killed, they end too.
+When standard input ends, or the launcher is killed, all routers stop.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ from cbnet.network.router.initial_state import InitialState, open_initial_table
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import new_loop, run
 
-_GRACE = 2.0  # seconds for routers to end by themselves
+_GRACE = 2.0  # seconds for routers to stop by themselves
 
 
 def main() -> None:
-    """Do what is said on standard input until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process decides when it ends
-    new_loop().close()  # imports what loops need
-    live_table()  # compiles what every router begins with
+    """Carry out the commands on standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when this process ends
+    new_loop().close()  # imports the modules of the event loop
+    live_table()  # compiles the table that every router starts with
     Launcher().run()
 
 
 class Launcher:
-    """The routers that were started and have not ended."""
+    """The running routers."""
 
     def __init__(self) -> None:
         self._pids: dict[int, str] = {}
         self._loaded: InitialPredicates | None = None
-        self._gate: tuple[int, int] | None = None  # routers wait at the first end for the other to close
-        self._lifeline, self._own_end = os.pipe()  # routers wait at the first end for the other to close
-        self._woken, self._waking = os.pipe()
-        os.set_blocking(self._waking, False)
-        signal.set_wakeup_fd(self._waking)
+        self._gate: tuple[int, int] | None = None  # a pipe: routers wait until its write end closes
+        self._lifeline, self._lifeline_end = os.pipe()  # routers stop when its write end closes
+        self._wakeup, self._wakeup_end = os.pipe()
+        os.set_blocking(self._wakeup_end, False)
+        signal.set_wakeup_fd(self._wakeup_end)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
 
     def run(self) -> None:
-        """Do what is said until nothing more can be said."""
+        """Carry out commands until standard input ends."""
         with selectors.DefaultSelector() as selector:
-            for fd in (0, self._woken):
+            for fd in (0, self._wakeup):
                 selector.register(fd, selectors.EVENT_READ)
             rest = b""
             while True:
                 ready = {key.fd for key, _ in selector.select()}
-                if self._woken in ready:
-                    os.read(self._woken, 4096)
+                if self._wakeup in ready:
+                    os.read(self._wakeup, 4096)
                     self._reap()
                 if 0 in ready:
                     data = os.read(0, 1 << 16)
@@ -82,10 +82,10 @@ class Launcher:
                         break
                     *lines, rest = (rest + data).split(b"\n")
                     for line in lines:
-                        self._do(msgspec.json.decode(line))
-        self._end_all()
+                        self._execute(msgspec.json.decode(line))
+        self._stop_all()
 
-    def _do(self, command: dict[str, Any]) -> None:
+    def _execute(self, command: dict[str, Any]) -> None:
         if "load" in command:
             self._load(command)
             return
@@ -93,43 +93,43 @@ class Launcher:
             self._start(command)
             return
         if "gate" in command:
-            self._turn_gate(command["gate"])
+            self._move_gate(command["gate"])
             return
         for pid, name in self._pids.items():
             if name == command["to"]:
                 os.kill(pid, command["signal"])
 
-    def _turn_gate(self, position: str) -> None:
+    def _move_gate(self, position: str) -> None:
         if self._gate is not None:
             for end in self._gate:
                 os.close(end)
         self._gate = os.pipe() if position == "shut" else None
 
     def _pass_gate(self) -> None:
-        """Wait until all that are started together are there."""
+        """Wait until all routers of a group are started."""
         if self._gate is not None:
-            waiting, own = self._gate
-            os.close(own)
-            os.read(waiting, 1)
-            os.close(waiting)
+            read_end, write_end = self._gate
+            os.close(write_end)
+            os.read(read_end, 1)
+            os.close(read_end)
 
     def _load(self, command: dict[str, Any]) -> None:
         edges = {(min(a, b), max(a, b)): length for a, b, length in command["edges"]}
         try:
             self._loaded = read_initial_predicates(Path(command["load"]), command["nodes"], command["lives"], edges)
         except CbnetError as error:
-            tell({"failed": "", "why": str(error)})
+            emit({"failed": "", "why": str(error)})
 
     def _start(self, command: dict[str, Any]) -> None:
         settings = msgspec.convert(command["start"], Settings)
-        gc.freeze()  # what is there is shared with the new process, and not touched by its collector
+        gc.freeze()  # memory stays shared with the new process: its garbage collector does not touch it
         pid = os.fork()
         if pid:
             self._pids[pid] = settings.name
             return
         code = 1
         try:
-            os.close(self._own_end)
+            os.close(self._lifeline_end)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._pass_gate()
@@ -142,11 +142,11 @@ class Launcher:
 
     def _reap(self) -> None:
         for pid in list(self._pids):
-            found, status = os.waitpid(pid, os.WNOHANG)
-            if found:
-                tell({"ended": self._pids.pop(pid), "code": os.waitstatus_to_exitcode(status)})
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                emit({"ended": self._pids.pop(pid), "code": os.waitstatus_to_exitcode(status)})
 
-    def _end_all(self) -> None:
+    def _stop_all(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             for pid in self._pids:
                 os.kill(pid, number)
@@ -159,34 +159,34 @@ class Launcher:
 
 def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: InitialPredicates | None) -> int:
     """Run a router in this process; return its exit code."""
-    neighbours = {name: parse_address(where) for name, where in command["neighbours"].items()}
+    neighbours = {name: parse_address(text) for name, text in command["neighbours"].items()}
 
     def started(_: object) -> None:
-        tell({"listening": settings.name, "pid": os.getpid()})
+        emit({"listening": settings.name, "pid": os.getpid()})
 
     try:
         beginning = InitialState(loaded, _first_table(settings, command, loaded), command.get("life"))
         listen = parse_address(command["listen"])
         run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, beginning=beginning))
     except CbnetError as error:
-        tell({"failed": settings.name, "why": str(error)})
+        emit({"failed": settings.name, "why": str(error)})
         return 1
     return 0
 
 
 def _first_table(settings: Settings, command: dict[str, Any], loaded: InitialPredicates | None) -> InitialTable | None:
-    """Return the table that a router begins with; if it cannot, say why."""
+    """Return the initial table of a router; None, with a warning, if it does not fit."""
     if "table" not in command or loaded is None:
         return None
     try:
         return open_initial_table(Path(command["table"]), settings, loaded)
     except InputError as error:
-        tell({"remark": f"router {settings.name}: {error}"})
+        emit({"warning": f"router {settings.name}: {error}"})
         return None
 
 
-def tell(event: dict[str, Any]) -> None:
-    """Write an event in one piece, so that those of several processes do not mix."""
+def emit(event: dict[str, Any]) -> None:
+    """Write an event in one system call, so that events of several processes do not mix."""
     os.write(1, msgspec.json.encode(event) + b"\n")
 
 

@@ -1,7 +1,7 @@
-"""Metrics: what does a router count, for Prometheus?
+"""Prometheus metrics of a router.
 
-Nothing is counted here: the metrics are read, when somebody asks, from what the router keeps anyway. Their names,
-labels and units stay as they are; `docs/how-to/run-a-router.md` lists them.
+Nothing is counted here: a scrape reads what the router keeps anyway. Names, labels and units are stable;
+`docs/how-to/run-a-router.md` lists them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _IN_OTHER_METRICS = {*_CACHE, *(event for pair in _CONFIRMATIONS.values() for ev
 
 
 def exposition(router: TcpRouter) -> bytes:
-    """Return all metrics of a router as Prometheus reads them."""
+    """Return all metrics of a router in the Prometheus text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(RouterCollector(router))
     ProcessCollector(registry=registry)
@@ -67,30 +67,30 @@ class RouterCollector(Collector):
         settings = self._router.settings
         about = {"version": __version__, "python": platform.python_version(), "router": settings.name,
                  "network": settings.network, "scheme": settings.routing}  # fmt: skip
-        yield InfoMetricFamily("cbnet_build", "The program, and which router it is.", about)
-        yield GaugeMetricFamily("cbnet_uptime_seconds", "Seconds since the router was started.", self._tcp.uptime)
-        yield GaugeMetricFamily("cbnet_draining", "1 if the router is about to end.", float(self._tcp.is_draining))
+        yield InfoMetricFamily("cbnet_build", "Version of the program, and name of the router.", about)
+        yield GaugeMetricFamily("cbnet_uptime_seconds", "Seconds since the router started.", self._tcp.uptime)
+        yield GaugeMetricFamily(
+            "cbnet_draining", "1 while the router drains before it stops.", float(self._tcp.is_draining)
+        )
 
     def _interfaces(self) -> Iterator[Metric]:
         labels = ["role", "interface"]
-        sums = self._tcp.interfaces()
-        for name, what, attribute in (
-            ("cbnet_messages_received", "Messages that came over an interface.", "messages_received"),
-            ("cbnet_messages_sent", "Messages that were given to an interface.", "messages_sent"),
-            ("cbnet_received_bytes", "Bytes that came over an interface.", "received"),
-            ("cbnet_sent_bytes", "Bytes that were sent over an interface.", "sent"),
+        totals = self._tcp.interfaces()
+        for name, text, attribute in (
+            ("cbnet_messages_received", "Messages received, by interface.", "messages_received"),
+            ("cbnet_messages_sent", "Messages sent or queued, by interface.", "messages_sent"),
+            ("cbnet_received_bytes", "Bytes received, by interface.", "received"),
+            ("cbnet_sent_bytes", "Bytes sent, by interface.", "sent"),
         ):
-            counter = CounterMetricFamily(name, what, labels=labels)
-            for interface, traffic in sums.items():
+            counter = CounterMetricFamily(name, text, labels=labels)
+            for interface, traffic in totals.items():
                 counter.add_metric(list(interface), getattr(traffic, attribute))
             yield counter
-        waiting = GaugeMetricFamily(
-            "cbnet_waiting_bytes", "Bytes that wait because the other side does not read.", labels=labels
-        )
-        for interface, traffic in sums.items():
-            waiting.add_metric(list(interface), traffic.waiting)
-        yield waiting
-        links = GaugeMetricFamily("cbnet_links", "Links that are open, by who is at the other end.", labels=["role"])
+        queued = GaugeMetricFamily("cbnet_send_queue_bytes", "Bytes queued for peers that do not read.", labels=labels)
+        for interface, traffic in totals.items():
+            queued.add_metric(list(interface), traffic.waiting)
+        yield queued
+        links = GaugeMetricFamily("cbnet_links", "Open links, by role of the peer.", labels=["role"])
         roles = [link.hello.role for link in self._router.links.all() if link.hello is not None]
         for role in ("router", "client"):
             links.add_metric([role], roles.count(role))
@@ -98,18 +98,18 @@ class RouterCollector(Collector):
 
     def _matching(self) -> Iterator[Metric]:
         tables = self._tables()
-        asked = CounterMetricFamily("cbnet_matches", "How often a table was asked.", labels=["table"])
-        took = HistogramMetricFamily(
+        matches = CounterMetricFamily("cbnet_matches", "Messages matched against a table.", labels=["table"])
+        seconds = HistogramMetricFamily(
             "cbnet_match_seconds", "Processor time of a match; one in 64 is timed.", labels=["table"]
         )
         for name, table in tables.items():
             times, within = table.times(), table.within
-            asked.add_metric([name], times[Event.MATCHES])
+            matches.add_metric([name], times[Event.MATCHES])
             bounds = [f"{bound / 1e9:g}" for bound in BOUNDS_NS] + ["+Inf"]
-            buckets = [(bound, float(sum(within[: place + 1]))) for place, bound in enumerate(bounds)]
-            took.add_metric([name], buckets, sum_value=times[Event.MATCHES_TIMED_NS] / 1e9)
-        yield asked
-        yield took
+            buckets = [(bound, float(sum(within[: index + 1]))) for index, bound in enumerate(bounds)]
+            seconds.add_metric([name], buckets, sum_value=times[Event.MATCHES_TIMED_NS] / 1e9)
+        yield matches
+        yield seconds
 
     def _sizes(self) -> Iterator[Metric]:
         router = self._router
@@ -122,14 +122,16 @@ class RouterCollector(Collector):
                                 len(router.subscriptions))  # fmt: skip
         yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
         yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.cache.size)
-        yield GaugeMetricFamily("cbnet_records", "Records of all routers that are known.", len(router.database))
-        yield GaugeMetricFamily("cbnet_reachable_routers", "Routers that can be reached, with this one.",
+        yield GaugeMetricFamily("cbnet_records", "Link-state records of all known routers.", len(router.database))
+        yield GaugeMetricFamily("cbnet_reachable_routers", "Reachable routers, including this one.",
                                 len(router.view))  # fmt: skip
 
     def _counted(self) -> Iterator[Metric]:
         dropped = CounterMetricFamily("cbnet_dropped", "Messages and packets dropped, by reason.", labels=["reason"])
         denied = CounterMetricFamily("cbnet_denied", "Operations denied, by operation.", labels=["reason"])
-        cache = CounterMetricFamily("cbnet_cache_requests", "Requests at the cache of replies.", labels=["result"])
+        cache = CounterMetricFamily(
+            "cbnet_cache_requests", "Requests that looked up the reply cache, by result.", labels=["result"]
+        )
         others = CounterMetricFamily("cbnet_events", "Other events.", labels=["event"])
         counters = self._router.counters
         other = {name: count for name, count in events(counters).items() if name not in _IN_OTHER_METRICS}
@@ -142,19 +144,19 @@ class RouterCollector(Collector):
 
     def _convergence(self) -> Iterator[Metric]:
         router, counters = self._router, self._router.counters
-        yield CounterMetricFamily("cbnet_view_changes", "How often the network that can be reached has changed.",
+        yield CounterMetricFamily("cbnet_view_changes", "Changes of the reachable network.",
                                   router.view_changes)  # fmt: skip
-        yield GaugeMetricFamily("cbnet_view_changed_timestamp_seconds", "When it last did, in Unix time.",
+        yield GaugeMetricFamily("cbnet_view_changed_timestamp_seconds", "Unix time of the last change.",
                                 time.time() - self._tcp.view_age)  # fmt: skip
-        yield GaugeMetricFamily("cbnet_view_seconds", "Time that the present view took to compute.",
+        yield GaugeMetricFamily("cbnet_view_seconds", "Seconds to compute the current view of the network.",
                                 router.view.seconds)  # fmt: skip
-        known = SummaryMetricFamily(
-            "cbnet_confirmation_seconds", "Time from a subscription to its being known, or to giving up.",
+        confirmations = SummaryMetricFamily(
+            "cbnet_confirmation_seconds", "Seconds from a subscription to its confirmation or timeout.",
             labels=["result"],
         )  # fmt: skip
         for result, (count, total_ms) in _CONFIRMATIONS.items():
-            known.add_metric([result], count_value=counters[count], sum_value=counters[total_ms] / 1000)
-        yield known
+            confirmations.add_metric([result], count_value=counters[count], sum_value=counters[total_ms] / 1000)
+        yield confirmations
 
     def _tables(self) -> dict[str, TimedTable]:
         return {"subscriptions": self._router.subscriptions.table, "records": self._router.database.predicates.table}

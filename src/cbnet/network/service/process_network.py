@@ -1,10 +1,10 @@
 """A network on one machine: each router a process, over TCP on loopback.
 
     with ProcessNetwork.of(topology("powerlaw:20"), scheme="psf") as network:
-        network.wait()                                  # until every router knows of all others
+        network.wait()                                  # until every router knows all others
         client = connect(str(network.addresses["0"]))
 
-The processes end with this one, whatever ends it.
+The processes end with this one, however it ends.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.topology import Graph
 
-_PORTS = range(10_000, 32_000)  # below those that the system takes for connections of its own
-_PATIENCE = 60.0  # seconds for a router to start
-MOST_HERE = 500  # routers; each takes some 20 MB
+_PORTS = range(10_000, 32_000)  # below the ephemeral ports
+_TIMEOUT = 60.0  # seconds for a router to start or stop
+MAX_ROUTERS = 500  # on one machine; each uses about 20 MB
 
 
 class InitialFiles(NamedTuple):
-    """What a network that was made from data begins with."""
+    """The files with which a network made from data starts."""
 
     predicates: Path  # of the nodes: a file, or a folder of Parquet files
     tables: Mapping[str, Path]  # of some routers, by name
 
 
 class ProcessNetwork:
-    """Routers in processes on this machine."""
+    """Routers in processes on this machine; a context manager."""
 
     def __init__(
         self,
@@ -54,19 +54,19 @@ class ProcessNetwork:
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
     ) -> None:
-        """Take the routers, the pairs that are neighbours, and where to listen; any free port for all others.
+        """Initialise with the routers, the pairs of neighbours, and their ports; by default any free port.
 
-        data: what the nodes want from the start.
+        data: initial predicates and tables.
         """
         self.settings = {each.name: each for each in settings}
-        if len(self.settings) > MOST_HERE:
+        if len(self.settings) > MAX_ROUTERS:
             hint = "take a smaller graph, simulate it with `cbnet simulate`, or run `cbnet router` on several machines"
-            raise LimitError("routers on one machine", len(self.settings), MOST_HERE, hint=hint)
+            raise LimitError("routers on one machine", len(self.settings), MAX_ROUTERS, hint=hint)
         self.links = list(links)
-        self.remarks: list[str] = []  # what routers had to say when they started
+        self.warnings: list[str] = []  # of routers at their start
         self._data = data
         self._lives = {name: secrets.randbits(62) for name in self.settings} if data is not None else {}
-        self.ended: dict[str, int] = {}  # exit codes of routers that do not run
+        self.exit_codes: dict[str, int] = {}  # of routers that do not run
         self.pids: dict[str, int] = {}
         chosen = _free_ports(len(self.settings), taken=(ports or {}).values())
         self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or chosen.pop()) for name in self.settings}
@@ -75,7 +75,7 @@ class ProcessNetwork:
             [sys.executable, "-m", "cbnet.network.service.launcher"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for this process: it ends the others
+            start_new_session=True,  # Ctrl-C is for this process, which stops the others
         )
         threading.Thread(target=self._listen, daemon=True, name="cbnet-processes").start()
         if data is not None:
@@ -91,7 +91,7 @@ class ProcessNetwork:
         network: str = "cbnet",
         **settings: Any,
     ) -> ProcessNetwork:
-        """Return the network of a graph; `settings` are the same for all routers."""
+        """Create the network of a graph; `settings` apply to all routers."""
         weights: dict[str, dict[str, int]] = {str(name): {} for name in graph.names}
         for u, v, weight in graph.edges():
             a, b = str(graph.name(u)), str(graph.name(v))
@@ -99,7 +99,7 @@ class ProcessNetwork:
         routers = [Settings(name, network=network, weights=each, **settings) for name, each in weights.items()]
         return cls(routers, [(a, b) for a, each in weights.items() for b in each if a < b], ports, data)
 
-    # --- all of it
+    # --- the network
 
     def __enter__(self) -> Self:
         try:
@@ -115,14 +115,14 @@ class ProcessNetwork:
         self.close()
 
     def close(self) -> None:
-        """End all routers."""
+        """Stop all routers."""
         assert self._launcher.stdin is not None
         assert self._launcher.stdout is not None
         self._launcher.stdin.close()
         self._launcher.wait()
 
     def wait(self, timeout: float = 30.0, report: Callable[[int], None] = lambda _: None) -> None:
-        """Wait until every router that runs has its neighbours and knows of all that it can reach.
+        """Wait until every running router has its neighbours and knows all routers that it can reach.
 
         report: called with the number of routers that do.
         """
@@ -131,82 +131,82 @@ class ProcessNetwork:
         network = next(iter(self.settings.values())).network
         while True:
             began = time.monotonic()
-            found = statuses({name: self.addresses[name] for name in expected}, network=network)
-            ready = [name for name, status in found.items() if expected[name] == _seen(status)]
+            answers = statuses({name: self.addresses[name] for name in expected}, network=network)
+            ready = [name for name, status in answers.items() if expected[name] == _reported(status)]
             report(len(ready))
             if len(ready) == len(expected):
                 return
             if time.monotonic() > end:
                 missing = ", ".join(sorted(expected.keys() - set(ready))[:5])
-                raise CbnetError(f"after {timeout:g} s these routers do not know all others: {missing}")
-            time.sleep(max(0.1, time.monotonic() - began))  # to ask very many takes them some time
+                raise CbnetError(f"routers that do not know all others after {timeout:g} s: {missing}")
+            time.sleep(max(0.1, time.monotonic() - began))  # querying many routers costs them time
 
     # --- one router
 
     def start(self, *names: str) -> None:
-        """Start routers that do not run, and wait until they listen."""
-        self._say({"gate": "shut"})
+        """Start routers, and wait until they listen."""
+        self._send({"gate": "shut"})
         for name in names:
             dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
-            where = str(self.addresses[name])
-            start = {"start": msgspec.to_builtins(self.settings[name]), "listen": where, "neighbours": dialled}
-            self._say(start | self._given(name))
-            self.ended.pop(name, None)
-        self._say({"gate": "open"})
+            listen = str(self.addresses[name])
+            start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
+            self._send(start | self._initial_state(name))
+            self.exit_codes.pop(name, None)
+        self._send({"gate": "open"})
         waiting = set(names)
         while waiting:
-            event = self._next(_PATIENCE)
+            event = self._next(_TIMEOUT)
             if event is None or "failed" in event or event.get("ended") in waiting:
-                raise InputError((event or {}).get("why", "a router does not start"))
+                raise InputError((event or {}).get("why", "a router did not start"))
             waiting.discard(event.get("listening", ""))
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to a router, such as SIGSTOP or SIGCONT."""
-        self._say({"signal": int(number), "to": name})
+        self._send({"signal": int(number), "to": name})
 
     def kill(self, name: str) -> int:
-        """End a router at once, without a chance to say goodbye; return its exit code."""
+        """Kill a router (SIGKILL); return its exit code."""
         return self._end(name, signal.SIGKILL)
 
     def stop(self, name: str) -> int:
-        """Let a router end; return its exit code."""
+        """Stop a router gracefully (SIGTERM); return its exit code."""
         return self._end(name, signal.SIGTERM)
 
-    def next_end(self, timeout: float | None = None) -> str | None:
-        """Wait for a router to end; return its name, or None if the time is up."""
-        before = set(self.ended)
+    def wait_exit(self, timeout: float | None = None) -> str | None:
+        """Wait for a router to end; return its name, or None after the timeout."""
+        before = set(self.exit_codes)
         while (event := self._next(timeout)) is not None:
             if "ended" in event and event["ended"] not in before:
                 return str(event["ended"])
         return None
 
-    # --- inside
+    # --- internals
 
     def _load(self, data: InitialFiles) -> None:
         edges = [(a, b, self.settings[a].weights.get(b, 1)) for a, b in self.links]
-        self._say({"load": str(data.predicates), "nodes": list(self.settings), "lives": self._lives, "edges": edges})
+        self._send({"load": str(data.predicates), "nodes": list(self.settings), "lives": self._lives, "edges": edges})
 
-    def _given(self, name: str) -> dict[str, Any]:
-        """Return what else a router is told at its start; a life is for once."""
-        given: dict[str, Any] = {"life": self._lives.pop(name)} if name in self._lives else {}
+    def _initial_state(self, name: str) -> dict[str, Any]:
+        """Return the life and table of a router; a life is used once."""
+        state: dict[str, Any] = {"life": self._lives.pop(name)} if name in self._lives else {}
         if self._data is not None and name in self._data.tables:
-            given["table"] = str(self._data.tables[name])
-        return given
+            state["table"] = str(self._data.tables[name])
+        return state
 
     def _end(self, name: str, number: int) -> int:
         self.signal(name, number)
-        while name not in self.ended:
-            if self._next(_PATIENCE) is None:
-                raise CbnetError(f"the router {name} does not end")
-        return self.ended[name]
+        while name not in self.exit_codes:
+            if self._next(_TIMEOUT) is None:
+                raise CbnetError(f"the router {name} did not stop")
+        return self.exit_codes[name]
 
-    def _say(self, command: dict[str, Any]) -> None:
+    def _send(self, command: dict[str, Any]) -> None:
         assert self._launcher.stdin is not None
         try:
             self._launcher.stdin.write(msgspec.json.encode(command) + b"\n")
             self._launcher.stdin.flush()
         except OSError:
-            raise CbnetError("the process that starts routers has ended") from None
+            raise CbnetError("the launcher process has ended") from None
 
     def _listen(self) -> None:
         assert self._launcher.stdout is not None
@@ -221,31 +221,31 @@ class ProcessNetwork:
             return None
         if "listening" in event:
             self.pids[event["listening"]] = event["pid"]
-        elif "remark" in event:
-            self.remarks.append(event["remark"])
+        elif "warning" in event:
+            self.warnings.append(event["warning"])
         elif "ended" in event:
-            self.ended[event["ended"]] = event["code"]
+            self.exit_codes[event["ended"]] = event["code"]
             self.pids.pop(event["ended"], None)
         return event
 
     def _expected(self) -> dict[str, tuple[set[str], int]]:
-        """Return the neighbours of each router that runs, and how many it can reach."""
-        running = self.settings.keys() - self.ended.keys()
+        """Return the neighbours of each running router, and the number of routers that it can reach."""
+        running = self.settings.keys() - self.exit_codes.keys()
         neighbours: dict[str, set[str]] = {name: set() for name in sorted(running)}
         for a, b in self.links:
             if a in running and b in running:
                 neighbours[a].add(b)
                 neighbours[b].add(a)
-        return {name: (each, len(_reached(name, neighbours))) for name, each in neighbours.items()}
+        return {name: (each, len(_reachable(name, neighbours))) for name, each in neighbours.items()}
 
 
-def _seen(status: Any) -> tuple[set[str], int]:
+def _reported(status: Any) -> tuple[set[str], int]:
     return set(status.neighbours), status.reachable
 
 
-def _reached(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:
+def _reachable(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:
     reached = {start: None}
-    for name in (waiting := [start]):  # grows meanwhile
+    for name in (waiting := [start]):  # grows during the loop
         for other in sorted(neighbours[name] - reached.keys()):
             reached[other] = None
             waiting.append(other)
@@ -253,15 +253,15 @@ def _reached(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:
 
 
 def _free_ports(count: int, taken: Iterable[int]) -> list[int]:
-    """Return ports at which nobody listens."""
-    found: set[int] = set()
+    """Return ports that are free now."""
+    ports: set[int] = set()
     unusable = set(taken)
     generator = random.Random(os.urandom(8))
-    while len(found) < count:
+    while len(ports) < count:
         port = generator.choice(_PORTS)
-        if port not in found | unusable and _is_free(port):
-            found.add(port)
-    return list(found)
+        if port not in ports | unusable and _is_free(port):
+            ports.add(port)
+    return list(ports)
 
 
 def _is_free(port: int) -> bool:

@@ -1,9 +1,9 @@
-"""ProcessSettings: what is a router told that does not concern the others? Its logs, its health, and how it ends.
+"""Settings of a router's process: HTTP, logs, shutdown. They do not concern other routers.
 
-http             where its health and its metrics are told; nowhere if nothing is said
-http_insecure    the words by which that may be an address that other machines can reach
-log, log_level   in which form, and from which level on
-drain            seconds in which it may end gracefully
+http             address of the health and metrics pages; none by default
+http_insecure    consent, in fixed words, to an address that other machines can reach
+log, log_level   format, and lowest level
+drain            maximum seconds of a graceful shutdown
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Final
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address, parse_address
 
-FORMS: Final = ("text", "json")
-LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 TYPES: Final[Mapping[str, type]] = {
     "http": str, "http_insecure": str, "log": str, "log_level": str, "drain": float,
 }  # fmt: skip
@@ -24,35 +24,35 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "http": "", "http_insecure": "", "log": "text", "log_level": "info", "drain": 5.0,
 }  # fmt: skip
 HTTP_INSECURE: Final = "anybody may read the metrics"
-_LONGEST_DRAIN: Final = 3_600.0
+_MAX_DRAIN: Final = 3_600.0
 
 
 @dataclass(frozen=True)
 class ProcessSettings:
-    """How a router is run."""
+    """How a router's process logs, serves HTTP and stops."""
 
     http: Address | None = None
     log: str = "text"
     log_level: str = "info"
-    drain: float = 0.0  # it ends at once
+    drain: float = 0.0  # 0: stop at once
 
     def __post_init__(self) -> None:
-        for key, said, known in (("log", self.log, FORMS), ("log_level", self.log_level, LEVELS)):
-            if said not in known:
-                raise InputError(f"unknown {key} {said!r}", hint="use one of " + ", ".join(known))
-        if not 0 <= self.drain <= _LONGEST_DRAIN:
-            raise InputError(f"{self.drain:g} s of drain", hint=f"use 0 to {_LONGEST_DRAIN:,.0f}")
+        for key, value, known in (("log", self.log, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
+            if value not in known:
+                raise InputError(f"unknown {key} {value!r}", hint="use one of " + ", ".join(known))
+        if not 0 <= self.drain <= _MAX_DRAIN:
+            raise InputError(f"invalid drain time {self.drain:g} s", hint=f"use 0 to {_MAX_DRAIN:,.0f}")
 
 
-QUIET: Final = ProcessSettings()
+DEFAULT_PROCESS: Final = ProcessSettings()
 
 
-def process_settings_from(said: Mapping[str, Any]) -> ProcessSettings:
-    """Return what the values of all keys say."""
-    where = parse_address(said["http"]) if said["http"] else None
-    if where is not None and not where.is_loopback and said["http_insecure"] != HTTP_INSECURE:
+def process_settings_from(values: Mapping[str, Any]) -> ProcessSettings:
+    """Return the settings for the values of all keys."""
+    http = parse_address(values["http"]) if values["http"] else None
+    if http is not None and not http.is_loopback and values["http_insecure"] != HTTP_INSECURE:
         raise InputError(
-            f"http: {where} can be reached from other machines, and whoever reaches it may read",
-            hint=f'use 127.0.0.1, or say http_insecure = "{HTTP_INSECURE}"',
+            f"http: other machines can reach {http} and read the metrics without authentication",
+            hint=f'use 127.0.0.1, or set http_insecure = "{HTTP_INSECURE}"',
         )
-    return ProcessSettings(where, said["log"], said["log_level"], said["drain"])
+    return ProcessSettings(http, values["log"], values["log_level"], values["drain"])

@@ -1,7 +1,7 @@
-"""Serving: how does a process become one router? It runs until it is told to end, by a signal or by who started it.
+"""A process that runs one router until a signal stops it.
 
-SIGTERM, SIGINT    it drains, then it ends; a second signal ends it at once
-lifeline           it ends at once, as who started it has ended
+SIGTERM, SIGINT    drain, then stop; a second signal stops at once
+lifeline           stop at once: the parent process has ended
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
-from cbnet.network.service.process_settings import QUIET, ProcessSettings
+from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
 
 
@@ -31,69 +31,69 @@ async def serve(
     lifeline: int | None = None,
     security: SecurityPolicy = OPEN_POLICY,
     beginning: InitialState = EMPTY_STATE,
-    process: ProcessSettings = QUIET,
+    process: ProcessSettings = DEFAULT_PROCESS,
 ) -> None:
-    """Run a router until SIGTERM or SIGINT comes.
+    """Run a router until SIGTERM or SIGINT.
 
-    on_start: called with the address when it listens. lifeline: a pipe; when its other end is closed, the router ends.
+    on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
     """
-    leaving, ended = told(lifeline)
+    drain, stop = shutdown_events(lifeline)
     router = TcpRouter(settings, listen, neighbours, security, beginning)
     await router.start()
     try:
-        async with pages(router, process.http):
+        async with http_server(router, process.http):
             on_start(router.address)
-            tell_systemd("READY=1")
-            await leaving.wait()
-            tell_systemd("STOPPING=1")
-            if process.drain and not ended.is_set():
-                await first(router.drain(process.drain), ended.wait())
+            notify_systemd("READY=1")
+            await drain.wait()
+            notify_systemd("STOPPING=1")
+            if process.drain and not stop.is_set():
+                await wait_first(router.drain(process.drain), stop.wait())
     finally:
         await router.stop()
 
 
-def told(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
-    """Return what is set when the router is to leave, and when it is to end at once."""
+def shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
+    """Return an event that requests a drain, and one that requests an immediate stop."""
     loop = asyncio.get_running_loop()
-    leaving, ended = asyncio.Event(), asyncio.Event()
+    drain, stop = asyncio.Event(), asyncio.Event()
 
-    def signalled() -> None:
-        (ended if leaving.is_set() else leaving).set()
+    def on_signal() -> None:
+        (stop if drain.is_set() else drain).set()
 
-    def cut() -> None:
+    def on_lifeline() -> None:
         assert lifeline is not None
         loop.remove_reader(lifeline)
-        ended.set()
-        leaving.set()
+        stop.set()
+        drain.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, signalled)
+        loop.add_signal_handler(number, on_signal)
     if lifeline is not None:
         os.set_blocking(lifeline, False)
-        loop.add_reader(lifeline, cut)
-    return leaving, ended
+        loop.add_reader(lifeline, on_lifeline)
+    return drain, stop
 
 
 @asynccontextmanager
-async def pages(router: TcpRouter, where: Address | None) -> AsyncIterator[None]:
-    """Tell over HTTP how a router is, if that is wanted, until it has drained."""
-    if where is None:
+async def http_server(router: TcpRouter, address: Address | None) -> AsyncIterator[None]:
+    """Serve health and metrics over HTTP, if an address is configured."""
+    if address is None:
         yield
         return
-    from cbnet.network.service.http_server import HttpServer  # what metrics need is not everywhere
+    from cbnet.network.service.http_server import HttpServer  # imports prometheus_client, which is optional
 
-    pages = HttpServer(router, where)
-    await pages.start()
-    router.event_log.pages(pages.address)
+    server = HttpServer(router, address)
+    await server.start()
+    router.event_log.http_started(server.address)
     try:
         yield
     finally:
-        await pages.stop()
+        await server.stop()
 
 
-async def first(*ways: Coroutine[Any, Any, object]) -> None:
-    """Wait for the first of some, and give up the others."""
-    tasks = [asyncio.ensure_future(way) for way in ways]
+async def wait_first(*coroutines: Coroutine[Any, Any, object]) -> None:
+    """Wait for the first of several coroutines, and cancel the others."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -104,12 +104,12 @@ async def first(*ways: Coroutine[Any, Any, object]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def tell_systemd(state: str) -> None:
-    """Tell the service manager how this process is, if there is one that wants to know."""
-    where = os.environ.get("NOTIFY_SOCKET", "")
-    if where:
+def notify_systemd(state: str) -> None:
+    """Send the state of this process to systemd, if it runs as a service."""
+    path = os.environ.get("NOTIFY_SOCKET", "")
+    if path:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notice:
             try:
-                notice.sendto(state.encode(), "\0" + where[1:] if where.startswith("@") else where)
-            except OSError:  # it is gone; that does not concern the network
+                notice.sendto(state.encode(), "\0" + path[1:] if path.startswith("@") else path)
+            except OSError:  # the socket is gone; the router keeps running
                 return

@@ -1,6 +1,6 @@
-"""Backoff: how long to wait before the next attempt? Twice as long as before, up to a limit, and never exactly.
+"""Exponential backoff with jitter.
 
-Many clients that lose one router at the same moment would else all come back at the same moment.
+Without jitter, all clients of a failed router would reconnect at the same moment.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from random import Random
 
 
 class Backoff:
-    """The times to wait between attempts that fail."""
+    """Delays between failed attempts."""
 
-    def __init__(self, first: float = 0.1, most: float = 5.0, random: Random | None = None) -> None:
+    def __init__(self, first: float = 0.1, maximum: float = 5.0, random: Random | None = None) -> None:
         self._first = first
-        self._most = most
+        self._maximum = maximum
         self._random = random or Random()
         self._next = first
 
     def next(self) -> float:
-        """Return how long to wait now, in seconds: between half and all of a time that doubles."""
-        wait = self._next
-        self._next = min(2 * wait, self._most)
-        return wait * self._random.uniform(0.5, 1.0)
+        """Return the next delay in seconds: 50 to 100 % of a time that doubles."""
+        delay = self._next
+        self._next = min(2 * delay, self._maximum)
+        return delay * self._random.uniform(0.5, 1.0)
 
     def reset(self) -> None:
-        """Begin again with the shortest time: an attempt has succeeded."""
+        """Restart with the shortest delay, after a success."""
         self._next = self._first

@@ -1,7 +1,7 @@
-"""Connection: how do frames go over TCP? Many in one write, and no more wait than there is room for.
+"""A TCP connection that carries frames: batched writes, and a bounded send queue.
 
-What is sent in one turn of the event loop is written at once. When the other side does not read, and the
-socket is full, frames wait (`waiting`); those that may be lost are dropped then, oldest first, and counted.
+Frames sent in one iteration of the event loop are written together. When the peer does not read and the socket buffer
+is full, frames go to the send queue; lossy ones are then dropped, oldest first, and counted.
 """
 
 from __future__ import annotations
@@ -34,68 +34,68 @@ from cbnet.network.security.tls import certificate_names
 from cbnet.network.transport.send_queue import SendQueue
 
 _LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report, Request, Reply, NoItem})
-_MESSAGES = frozenset({Packet, Publish, Deliver, Request, Reply, Pull, Answer, Asked, Replied})  # what is counted
-_NEEDLESS = frozenset({Ping, Pong})  # where something waits: that shows as well that this side is there
-_HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket's buffer, above which frames wait, and below which they go on
-_AT_ONCE = 1 << 20  # bytes that are written before the turn of the event loop ends
-_LINGER = 2.0  # seconds for the last frames to leave
-_WITHOUT_A_WORD = "it hung up without a word; perhaps it speaks TLS only"
+_COUNTED = frozenset({Packet, Publish, Deliver, Request, Reply, Pull, Answer, Asked, Replied})  # frames with a message
+_KEEPALIVES = frozenset({Ping, Pong})  # not needed while frames are queued: these show as well that this side is alive
+_HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket buffer: above _HIGH frames are queued, below _LOW sent again
+_MAX_BATCH = 1 << 20  # bytes that are collected before the event-loop iteration ends
+_LINGER = 2.0  # seconds to send the last frames
+_CLOSED_SILENTLY = "the peer closed the connection without sending anything; it may require TLS"
 
 
 class ConnectionOwner(Protocol):
-    """Who has an end of a connection."""
+    """The callbacks of a connection."""
 
     def opened(self, connection: Connection) -> None:
-        """Take a new connection."""
+        """Handle a new connection."""
 
     def received(self, connection: Connection, frames: list[Frame]) -> None:
-        """Take frames."""
+        """Handle frames."""
 
     def failed(self, connection: Connection, reason: str) -> None:
-        """Take note that bytes came that are no frame."""
+        """Handle bytes that are not a valid frame."""
 
     def closed(self, connection: Connection) -> None:
-        """Take note that the connection is gone."""
+        """Handle the end of a connection."""
 
     def dropped(self, connection: Connection, count: int) -> None:
-        """Take note that frames were dropped because the other side reads too slowly."""
+        """Handle frames dropped because the peer reads too slowly."""
 
     def overflowed(self, connection: Connection) -> None:
-        """Take note that more waits than may: the connection must be closed."""
+        """Handle an overfull send queue: the connection must be closed."""
 
     def relieved(self, connection: Connection) -> None:
-        """Take note that the other side reads again, and nothing waits."""
+        """Handle an empty send queue: the peer reads again."""
 
 
 class Connection(asyncio.Protocol):
     """One end of a TCP connection."""
 
-    def __init__(self, owner: ConnectionOwner, waiting: SendQueue) -> None:
+    def __init__(self, owner: ConnectionOwner, queue: SendQueue) -> None:
         self.traffic = LinkTraffic()
-        self.waiting = waiting
-        self.is_paused = False  # whether the other side does not read
+        self.queue = queue
+        self.is_paused = False  # whether the peer does not read
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader()
         self._ready = bytearray()
-        self._is_due = False  # whether a write comes at the end of this turn
+        self._is_due = False  # whether a write is scheduled for the end of this iteration
         self._is_closing = False
         self._transport: asyncio.Transport
-        self.names: frozenset[str] | None = None  # in the certificate of the other side; None: this is not TLS
-        self.error: Exception | None = None  # by which it has ended
+        self.names: frozenset[str] | None = None  # in the peer's certificate; None: no TLS
+        self.error: Exception | None = None  # that ended it
 
-    # --- what happens to it
+    # --- asyncio callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Initialise the transport."""
         self._transport = cast(asyncio.Transport, transport)
         self.names = certificate_names(transport)
         self._transport.set_write_buffer_limits(_HIGH, _LOW)
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Give the frames that have come to the owner."""
+        """Decode frames and pass them to the owner."""
         if self._is_closing:
             return
         self.traffic.received += len(data)
@@ -107,12 +107,12 @@ class Connection(asyncio.Protocol):
             self._owner.received(self, frames)
             self._owner.failed(self, error.reason)
         else:
-            self.traffic.messages_received += sum(map(_MESSAGES.__contains__, map(type, frames)))
+            self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, frames)))
             if frames or self._reader.skipped:
                 self._owner.received(self, frames)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End."""
+        """Notify the owner, unless this side closed the connection."""
         self.error = error
         was_closing, self._is_closing = self._is_closing, True
         if not self.ended.done():
@@ -121,109 +121,109 @@ class Connection(asyncio.Protocol):
             self._owner.closed(self)
 
     def pause_writing(self) -> None:
-        """Let frames wait from now on."""
+        """Queue frames from now on."""
         self.is_paused = True
 
     def resume_writing(self) -> None:
-        """Write what has waited."""
+        """Write the queued frames."""
         self.is_paused = False
-        self._flush()  # what is ready is older than what waits
-        if self.waiting.size:
-            self._write(self.waiting.take())
+        self._flush()  # older than the queued frames
+        if self.queue.size:
+            self._write(self.queue.take())
             self.traffic.waiting = 0
         if not self.is_paused:
             self._owner.relieved(self)
 
-    # --- what it does
+    # --- operations
 
     def send(self, frame: Frame) -> None:
-        """Send a frame, at the end of this turn of the event loop."""
-        if type(frame) in _MESSAGES:
+        """Send a frame at the end of this event-loop iteration."""
+        if type(frame) in _COUNTED:
             self.traffic.messages_sent += 1
         if self.is_paused:
-            self._wait(frame)
+            self._enqueue(frame)
         elif not self._is_closing:
             encode_onto(frame, self._ready)
             self._schedule()
 
     def send_bytes(self, data: bytes) -> None:
-        """Send a frame that is bytes already, and never dropped."""
+        """Send an encoded frame, which is never dropped."""
         if self.is_paused:
-            self.waiting.add(data, is_lossy=False)
+            self.queue.add(data, is_lossy=False)
         elif not self._is_closing:
             self._ready += data
             self._schedule()
 
     def close(self, reason: str) -> None:
-        """Send a `Close` with a reason, then end the connection; `closed` is not called."""
+        """Send a `Close` with a reason, then close the connection; `closed` is not called."""
         if self._is_closing:
             return
-        encode_onto(Close(reason), self._ready)  # what waits is given up
+        encode_onto(Close(reason), self._ready)  # queued frames are discarded
         self._flush()
         self._is_closing = True
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
 
     def finish(self) -> None:
-        """End the connection when all that was sent has left; `closed` is not called."""
+        """Close the connection when all queued frames have been sent; `closed` is not called."""
         self._flush()
-        self._write(self.waiting.take())
+        self._write(self.queue.take())
         self._is_closing = True
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
 
     @property
-    def unread(self) -> int:
-        """How many bytes of what was sent the other side has not taken, as far as is known here."""
-        return len(self._ready) + self.waiting.size + self.unsent
+    def pending(self) -> int:
+        """Bytes that were sent or queued and that the peer has not read, as far as is known here."""
+        return len(self._ready) + self.queue.size + self.unsent
 
     def abort(self) -> None:
-        """End the connection at once, without a word; `closed` is not called."""
+        """Close the connection at once, without a `Close` frame; `closed` is not called."""
         self._is_closing = True
         self._transport.abort()
 
-    async def gone(self, timeout: float) -> None:
-        """Wait until a connection that was closed is gone; after so many seconds, end it without its last frames."""
+    async def wait_closed(self, timeout: float) -> None:
+        """Wait until a closing connection is closed; after `timeout` seconds, abort it."""
         await asyncio.wait([self.ended], timeout=timeout)
         if not self.ended.done():
             self._transport.abort()
             await asyncio.wait([self.ended], timeout=timeout)
 
-    def hold(self) -> None:
-        """Read nothing for a while."""
+    def pause_reading(self) -> None:
+        """Stop reading until `resume_reading`."""
         if not self._is_closing and not self._transport.is_closing():
             self._transport.pause_reading()
 
-    def release(self) -> None:
+    def resume_reading(self) -> None:
         """Read again."""
         if not self._is_closing and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def taken_skipped(self) -> int:
-        """Return how many packets were skipped since this was last asked for."""
+    def take_skipped(self) -> int:
+        """Return the number of packets skipped since the last call."""
         skipped, self._reader.skipped = self._reader.skipped, 0
         return skipped
 
     @property
     def unsent(self) -> int:
-        """How many bytes were written and the other side has not taken."""
+        """Bytes in the write buffer."""
         return self._transport.get_write_buffer_size()
 
     @property
-    def is_loaded(self) -> bool:
-        """Whether much is to be written at the end of this turn."""
+    def has_backlog(self) -> bool:
+        """Whether much is to be written at the end of this iteration."""
         return len(self._ready) > _LOW
 
     @property
-    def ending(self) -> str:
-        """How it has ended, in words."""
+    def end_reason(self) -> str:
+        """Why the connection ended."""
         if not self.traffic.received:
-            return _WITHOUT_A_WORD
-        return str(self.error or "the connection has ended")
+            return _CLOSED_SILENTLY
+        return str(self.error or "connection closed")
 
     @property
-    def other_side(self) -> str:
-        """The address of the other side."""
+    def peer_address(self) -> str:
+        """The address of the peer."""
         host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
         return f"{host}:{port}"
 
@@ -231,7 +231,7 @@ class Connection(asyncio.Protocol):
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._flush)
-        elif len(self._ready) > _AT_ONCE:
+        elif len(self._ready) > _MAX_BATCH:
             self._flush()
 
     def _flush(self) -> None:
@@ -246,16 +246,16 @@ class Connection(asyncio.Protocol):
         self.traffic.sent += len(data)
         try:
             self._transport.write(data)
-        except RuntimeError:  # dialling was given up when it had succeeded, and nobody was told
+        except RuntimeError:  # dialling was cancelled at the moment it succeeded, without a callback
             self.connection_lost(None)
 
-    def _wait(self, frame: Frame) -> None:
-        if type(frame) in _NEEDLESS:
+    def _enqueue(self, frame: Frame) -> None:
+        if type(frame) in _KEEPALIVES:
             return
-        dropped = self.waiting.add(encode(frame), is_lossy=type(frame) in _LOSSY)
-        self.traffic.waiting = self.waiting.size
+        dropped = self.queue.add(encode(frame), is_lossy=type(frame) in _LOSSY)
+        self.traffic.waiting = self.queue.size
         if dropped:
             self.traffic.dropped += dropped
             self._owner.dropped(self, dropped)
-        if self.waiting.is_too_much:
+        if self.queue.is_overfull:
             self._owner.overflowed(self)

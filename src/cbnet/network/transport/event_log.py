@@ -1,11 +1,11 @@
-"""EventLog: which of all that happens at a router is worth a line in its log?
+"""The log events of a router.
 
-    started  link up  link down  refused  unreachable      as they happen
-    network                                                what can be reached has changed
-    dropped  denied  records                               in sums, every ten seconds, if there is something to tell
-    draining  drained  ended
+    started  http  link up  link down  refused  unreachable     as they happen
+    network                                                     when the set of reachable routers changes
+    dropped  denied  records                                    totals every ten seconds, if not zero
+    draining  drained  stopped
 
-No line for a message, and nothing of what is in one; no token or key.
+Messages are never logged, nor their content, tokens or keys.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.router import Router
 from cbnet.network.transport.connection import Connection
 
-_BETWEEN = 10.0  # seconds between two sums
-_LOOK = 1.0  # seconds between two looks at the network: while it starts, each finds another one
+_TOTALS_INTERVAL = 10.0  # seconds
+_NETWORK_INTERVAL = 1.0  # seconds: while a network starts, its view changes all the time
 
 
 @dataclass
-class _Known:
+class _Peer:
     role: str
     name: str
     address: str
@@ -35,92 +35,92 @@ class _Known:
 
 
 class EventLog:
-    """What the log of one router says."""
+    """The log of one router."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
-        self._up: dict[int, _Known] = {}
-        self._said: dict[int, str] = {}  # why the other side closes a link
+        self._up: dict[int, _Peer] = {}
+        self._close_reasons: dict[int, str] = {}  # sent by peers
         self._view = router.view
-        self._told: Counter[str] = Counter()
-        self._due = 0.0
-        self._looked = float("-inf")
-        self.about: dict[str, str] = {}  # members of all lines: which router it is, in a process that has several
+        self._logged: Counter[str] = Counter()
+        self._totals_due = 0.0
+        self._network_due = float("-inf")
+        self.context: dict[str, str] = {}  # members of all lines: identifies the router in a process with several
 
-    # --- as it happens
+    # --- single events
 
-    def started(self, where: Address) -> None:
-        """Tell that the router listens."""
+    def started(self, address: Address) -> None:
+        """Log that the router listens."""
         settings = self._router.settings
         self._log(logging.INFO, "started", name=settings.name, network=settings.network, scheme=settings.routing,
-                  address=str(where))  # fmt: skip
+                  address=str(address))  # fmt: skip
 
-    def pages(self, where: Address) -> None:
-        """Tell that HTTP is answered."""
-        self._log(logging.INFO, "pages", address=str(where))
+    def http_started(self, address: Address) -> None:
+        """Log that the HTTP server listens."""
+        self._log(logging.INFO, "http", address=str(address))
 
     def refused(self, address: str, reason: str) -> None:
-        """Tell that somebody was not let in."""
+        """Log that a peer was refused."""
         self._log(logging.WARNING, "refused", address=address, reason=reason)
 
-    def met(self, number: int, link: Link, connection: Connection, now: float) -> None:
-        """Tell of a link whose other side is known, once."""
+    def link_up(self, number: int, link: Link, connection: Connection, now: float) -> None:
+        """Log a link whose peer has sent its Hello, once."""
         if number in self._up or link.hello is None:
             return
-        known = self._up[number] = _Known(link.hello.role, link.hello.name, connection.other_side, now)
-        self._log(logging.INFO, "link up", name=known.name, role=known.role, address=known.address)
+        peer = self._up[number] = _Peer(link.hello.role, link.hello.name, connection.peer_address, now)
+        self._log(logging.INFO, "link up", name=peer.name, role=peer.role, address=peer.address)
 
-    def said(self, number: int, reason: str) -> None:
-        """Take note why the other side closes a link."""
-        self._said[number] = reason
+    def close_received(self, number: int, reason: str) -> None:
+        """Store why the peer closes a link, for `link_down`."""
+        self._close_reasons[number] = reason
 
-    def down(self, number: int, address: str, reason: str, now: float) -> None:
-        """Tell that a link is gone, or that somebody came and was refused."""
-        known, said = self._up.pop(number, None), self._said.pop(number, None)
-        why = reason if said is None else f"it says: {said}"
-        if known is not None:
-            self._log(logging.INFO, "link down", name=known.name, role=known.role, address=known.address, reason=why,
-                      seconds=round(now - known.since, 1))  # fmt: skip
+    def link_down(self, number: int, address: str, reason: str, now: float) -> None:
+        """Log that a link was closed, or that a new connection was refused."""
+        peer, peer_reason = self._up.pop(number, None), self._close_reasons.pop(number, None)
+        if peer_reason is not None:
+            reason = f"closed by the peer: {peer_reason}"
+        if peer is not None:
+            self._log(logging.INFO, "link down", name=peer.name, role=peer.role, address=peer.address, reason=reason,
+                      seconds=round(now - peer.since, 1))  # fmt: skip
         elif reason:
-            self.refused(address, why)
+            self.refused(address, reason)
 
-    def unreachable(self, name: str, where: Address, error: Exception, *, is_first: bool) -> None:
-        """Tell that a neighbour cannot be dialled; loudly only once."""
+    def unreachable(self, name: str, address: Address, error: Exception, *, is_first: bool) -> None:
+        """Log that a neighbour cannot be dialled; as a warning only the first time."""
         level = logging.WARNING if is_first else logging.DEBUG
-        self._log(level, "unreachable", name=name, address=str(where), reason=str(error) or type(error).__name__)
+        self._log(level, "unreachable", name=name, address=str(address), reason=str(error) or type(error).__name__)
 
     def draining(self, seconds: float) -> None:
-        """Tell that the router is about to end."""
-        self._log(logging.INFO, "draining", at_most_seconds=seconds)
+        """Log that the router begins to drain."""
+        self._log(logging.INFO, "draining", max_seconds=seconds)
 
-    def drained(self, seconds: float, *, is_known: bool, waiting: int) -> None:
-        """Tell how that went: whether all routers know, and how many bytes were not taken in time."""
-        is_good = is_known and not waiting
-        self._log(logging.INFO if is_good else logging.WARNING, "drained", seconds=round(seconds, 2), is_known=is_known,
-                  bytes_left=waiting)  # fmt: skip
+    def drained(self, seconds: float, *, is_acknowledged: bool, pending: int) -> None:
+        """Log the result: whether all routers have acknowledged, and how many bytes were not read in time."""
+        level = logging.INFO if is_acknowledged and not pending else logging.WARNING
+        self._log(level, "drained", seconds=round(seconds, 2), is_acknowledged=is_acknowledged, bytes_left=pending)
 
-    def ended(self, seconds: float) -> None:
-        """Tell that the router has ended."""
-        self._sum_up()
-        self._log(logging.INFO, "ended", uptime=round(seconds, 1))
+    def stopped(self, uptime: float) -> None:
+        """Log that the router has stopped."""
+        self._log_totals()
+        self._log(logging.INFO, "stopped", uptime=round(uptime, 1))
 
-    # --- now and then
+    # --- periodic events
 
     def check(self, now: float) -> None:
-        """Tell what has changed since this was last asked for."""
-        if now >= self._looked + _LOOK:
-            self._looked = now
+        """Log changes of the network, and the totals, when due."""
+        if now >= self._network_due:
+            self._network_due = now + _NETWORK_INTERVAL
             view = self._router.view
             if view is not self._view:
                 self._view = view
                 self._log(logging.INFO, "network", reachable=len(view), links=len(view.edges))
-        if now >= self._due:
-            self._due = now + _BETWEEN
-            self._sum_up()
+        if now >= self._totals_due:
+            self._totals_due = now + _TOTALS_INTERVAL
+            self._log_totals()
 
-    def _sum_up(self) -> None:
+    def _log_totals(self) -> None:
         counters = Counter(self._router.counters)
-        new, self._told = counters - self._told, counters
+        new, self._logged = counters - self._logged, counters
         for reason, count in sorted(denials(new).items()):
             self._log(logging.WARNING, "denied", reason=reason, count=count)
         for reason, count in sorted(drops(new).items()):
@@ -132,4 +132,4 @@ class EventLog:
                       known=len(self._router.database), filters=self._router.database.predicates.count)  # fmt: skip
 
     def _log(self, level: int, event: str, **members: Any) -> None:
-        log(level, event, **self.about | members)
+        log(level, event, **self.context | members)

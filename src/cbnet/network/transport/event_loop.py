@@ -1,4 +1,4 @@
-"""Loops: in which event loop does the network run? In that of uvloop where it is installed, else in asyncio's own."""
+"""The event loop of the network: uvloop's where it is installed, else asyncio's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Result = TypeVar("Result")
 def new_loop() -> asyncio.AbstractEventLoop:
     """Return a new event loop."""
     try:
-        made: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
+        loop: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
     except ImportError:
         return asyncio.new_event_loop()
-    return made
+    return loop
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in a loop of its own, and return what it returns."""
+    """Run a coroutine in a new event loop and return its result."""
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(main)

@@ -1,11 +1,12 @@
-"""FairScheduler: how much does a router do for one client or neighbour before others are served?
+"""Fair scheduling of frames between the clients and neighbours of a router.
 
-Frames come in any number at once, and a message takes microseconds or, if it is long and much is asked for, some
-hundredths of a second. So frames are done in parts; what has taken longer than `TURN` goes on when others were served.
+Frames arrive in batches of any size. A message takes microseconds or, if it is long and the table large, some
+hundredths of a second. So frames are processed in small batches; after `TIME_SLICE` seconds the rest waits until the
+other connections have been served.
 
-What changes or shows the state of the router may take long, a subscription up to some tenths of a second, and very
-many of them come in one piece. So these are done one by one; when a client has taken `TURN`, nothing more is done for
-it, nor read from it, for as long as it took: it has at most half of the time, over however many links.
+Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
+arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
+from it, for as long as its frames took: a client gets at most half of the processor time, over all its links.
 """
 
 from __future__ import annotations
@@ -17,106 +18,107 @@ from time import thread_time
 from cbnet.network.protocol.frames import AskStatus, Frame, Offer, Subscribe, Trace, Unsubscribe, Withdraw
 from cbnet.network.transport.connection import Connection
 
-TURN = 0.02  # seconds
-PART = 16  # frames that are done before it is looked how long they took: with 10 µs for each, looking costs a hundredth
-_LONG = frozenset({Subscribe, Unsubscribe, Offer, Withdraw, Trace, AskStatus})  # frames that may take long
+TIME_SLICE = 0.02  # seconds
+BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
+_SLOW = frozenset({Subscribe, Unsubscribe, Offer, Withdraw, Trace, AskStatus})
 
 
 class FairScheduler:
-    """The frames that must wait for those of others."""
+    """Processes frames, and queues those of connections that have used up their time."""
 
     def __init__(
         self,
-        give: Callable[[Connection, list[Frame]], bool],
-        end: Callable[[Connection], None],
-        who: Callable[[Connection], Hashable],
+        process: Callable[[Connection, list[Frame]], bool],
+        close: Callable[[Connection], None],
+        client_of: Callable[[Connection], Hashable],
     ) -> None:
-        """Take what gives frames to the router, and says whether the connection is still there; and what ends one.
+        """Initialise with the callbacks.
 
-        who: returns the same for all connections of one client.
+        process: passes frames to the router; returns whether the connection is still open.
+        close: called when a closed connection has no frames left. client_of: the same for all connections of a client.
         """
-        self._give = give
-        self._end = end
-        self._who = who
+        self._process = process
+        self._close = close
+        self._client_of = client_of
         self._waiting: dict[Connection, list[Frame]] = {}
-        self._ended: set[Connection] = set()  # by the other side, before all that it sent was done
-        self._paused: dict[Hashable, float] = {}  # until when nothing that may take long is done for a client
+        self._closed: set[Connection] = set()  # by the peer, with frames left to process
+        self._paused: dict[Hashable, float] = {}  # client -> time until which its slow frames wait
         self._loop = asyncio.get_running_loop()
 
     @property
-    def late(self) -> Collection[Connection]:
-        """The connections from which nothing is taken now."""
+    def waiting(self) -> Collection[Connection]:
+        """The connections whose frames wait."""
         return self._waiting.keys()
 
-    def take(self, connection: Connection, frames: list[Frame]) -> None:
-        """Give frames to the router, in their order; some of them now."""
+    def add(self, connection: Connection, frames: list[Frame]) -> None:
+        """Process frames in order, some of them now."""
         waiting = self._waiting.get(connection)
         if waiting is not None:
             waiting.extend(frames)
         else:
             self._serve(connection, frames)
 
-    def ended(self, connection: Connection) -> bool:
-        """Take note that the other side has ended a connection; return whether something of it must still be done."""
+    def defer_close(self, connection: Connection) -> bool:
+        """Return whether a connection that the peer closed has frames left; if so, `close` is called after them."""
         if connection in self._waiting:
-            self._ended.add(connection)
+            self._closed.add(connection)
             return True
         return False
 
     def forget(self, connection: Connection) -> None:
-        """Drop what a connection has waiting."""
+        """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
-        self._ended.discard(connection)
+        self._closed.discard(connection)
         self._paused.pop(connection, None)
 
     def _serve(self, connection: Connection, frames: list[Frame]) -> None:
-        if not _LONG.isdisjoint(map(type, frames)):
-            self._serve_slowly(connection, frames)
-        elif len(frames) <= PART:
-            self._give(connection, frames)
+        if not _SLOW.isdisjoint(map(type, frames)):
+            self._serve_slow(connection, frames)
+        elif len(frames) <= BATCH:
+            self._process(connection, frames)
         else:
-            self._serve_quickly(connection, frames)
+            self._serve_fast(connection, frames)
 
-    def _serve_quickly(self, connection: Connection, frames: list[Frame]) -> None:
-        """Give frames in parts; when a turn is over, the rest follows as soon as others were served."""
+    def _serve_fast(self, connection: Connection, frames: list[Frame]) -> None:
+        """Process frames in batches; when the time slice is over, the rest waits for other connections."""
         began = thread_time()
-        for first in range(0, len(frames), PART):
-            if not self._give(connection, frames[first : first + PART]):
+        for first in range(0, len(frames), BATCH):
+            if not self._process(connection, frames[first : first + BATCH]):
                 return
-            rest = frames[first + PART :] if thread_time() - began > TURN else None
+            rest = frames[first + BATCH :] if thread_time() - began > TIME_SLICE else None
             if rest:
                 self._wait(connection, rest, 0.0)
                 return
 
-    def _serve_slowly(self, connection: Connection, frames: list[Frame]) -> None:
-        """Give frames one by one; when a turn is over, the client waits for as long as that took."""
-        who = self._who(connection)
-        pause = self._paused.pop(who, 0.0) - self._loop.time()
+    def _serve_slow(self, connection: Connection, frames: list[Frame]) -> None:
+        """Process frames one by one; when the time slice is over, pause the client for as long as they took."""
+        client = self._client_of(connection)
+        pause = self._paused.pop(client, 0.0) - self._loop.time()
         if pause > 0:
-            self._paused[who] = self._loop.time() + pause
+            self._paused[client] = self._loop.time() + pause
             self._wait(connection, list(frames), pause)
             return
         began = thread_time()
         for done, frame in enumerate(frames, 1):
-            if not self._give(connection, [frame]):
+            if not self._process(connection, [frame]):
                 return
             took = thread_time() - began
-            if took > TURN:
-                self._paused[who] = self._loop.time() + took
+            if took > TIME_SLICE:
+                self._paused[client] = self._loop.time() + took
                 self._wait(connection, frames[done:], took)
                 return
 
     def _wait(self, connection: Connection, frames: list[Frame], seconds: float) -> None:
         self._waiting[connection] = frames
-        connection.hold()
-        self._loop.call_later(seconds, self._go_on, connection)
+        connection.pause_reading()
+        self._loop.call_later(seconds, self._resume, connection)
 
-    def _go_on(self, connection: Connection) -> None:
+    def _resume(self, connection: Connection) -> None:
         frames = self._waiting.pop(connection, None)
         if frames is None:
             return
-        connection.release()
+        connection.resume_reading()
         self._serve(connection, frames)
-        if connection in self._ended and connection not in self._waiting:
-            self._ended.discard(connection)
-            self._end(connection)
+        if connection in self._closed and connection not in self._waiting:
+            self._closed.discard(connection)
+            self._close(connection)

@@ -1,7 +1,7 @@
-"""InterfaceTraffic: what went over the interfaces of a router, by links that are open and by links that are gone?
+"""Traffic totals of a router's interfaces, over open and closed links.
 
-An interface is a neighbour, by its name; all clients together are one, and so are those who have not said who they are.
-So there are not many, however many links come and go.
+An interface is a neighbour, by name. All clients share one interface, and so do peers without a Hello. So the number of
+interfaces stays small, however many links open and close.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from cbnet.network.link.links import Link
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 
-OTHERS = "others"  # neighbours beyond the first so many names
+OTHERS = "others"  # neighbours beyond the first MAX_NEIGHBOURS names
 
 
 class Interface(NamedTuple):
-    """Whom a router speaks to."""
+    """The peer, or group of peers, behind a link."""
 
     role: str
     name: str
 
 
 class InterfaceTraffic:
-    """Sums over all links that a router ever had."""
+    """Totals over all links of a router, open and closed."""
 
     def __init__(self) -> None:
-        self._gone: dict[Interface, LinkTraffic] = {}
+        self._closed: dict[Interface, LinkTraffic] = {}
 
-    def gone(self, link: Link) -> None:
-        """Take a link that is gone into the sums."""
-        _add(self._gone, link)
+    def add_closed(self, link: Link) -> None:
+        """Add a closed link to the totals."""
+        _add(self._closed, link)
 
-    def all(self, links: Iterable[Link]) -> dict[Interface, LinkTraffic]:
-        """Return the sums, with the links that are open; what waits is of these alone."""
-        sums = {interface: _sum(LinkTraffic(), traffic) for interface, traffic in self._gone.items()}
+    def totals(self, links: Iterable[Link]) -> dict[Interface, LinkTraffic]:
+        """Return the totals, open links included; `waiting` counts open links only."""
+        totals = {interface: _sum(LinkTraffic(), traffic) for interface, traffic in self._closed.items()}
         for link in links:
-            _add(sums, link).waiting += link.traffic.waiting
-        return sums
+            _add(totals, link).waiting += link.traffic.waiting
+        return totals
 
 
-def _add(sums: dict[Interface, LinkTraffic], link: Link) -> LinkTraffic:
+def _add(totals: dict[Interface, LinkTraffic], link: Link) -> LinkTraffic:
     interface = _interface(link)
-    if interface not in sums and len(sums) > MAX_NEIGHBOURS:
+    if interface not in totals and len(totals) > MAX_NEIGHBOURS:
         interface = Interface(interface.role, OTHERS)
-    return _sum(sums.setdefault(interface, LinkTraffic()), link.traffic)
+    return _sum(totals.setdefault(interface, LinkTraffic()), link.traffic)
 
 
 def _interface(link: Link) -> Interface:

@@ -1,10 +1,10 @@
-"""SendQueue: what is to be sent to a side that does not read fast enough, and what is given up?
+"""Bounded send queues for slow peers.
 
-Frames wait in their order. Of those that may be lost the oldest are dropped when all together are too many bytes, so
-that what waits is what is newest. The others are never dropped: if they are too many, the link must be closed.
+Frames are queued in order. When the queue exceeds its byte limit, the oldest lossy frames are dropped, so the newest
+remain. Other frames are never dropped: if they exceed their own limit, the link must be closed.
 
-    spared     others that stood before frames which were dropped
-    frames     all after that: (bytes, whether it may be lost)
+    kept       lossless frames that stood before dropped ones
+    frames     all later frames: (bytes, whether it is lossy)
 """
 
 from __future__ import annotations
@@ -13,40 +13,40 @@ from collections import deque
 
 
 class SendQueue:
-    """The frames that wait to be sent over one link."""
+    """The frames queued for one link."""
 
-    def __init__(self, most_lossy: int, most: int) -> None:
-        """Take how many bytes may wait before some are dropped, and before the link must be closed."""
-        self.most_lossy = most_lossy
-        self.most = most
-        self.drops = True  # if not, the link must be closed where something would be dropped
+    def __init__(self, max_lossy: int, max_size: int) -> None:
+        """Initialise with the number of bytes above which frames are dropped, and above which the link is closed."""
+        self.max_lossy = max_lossy
+        self.max_size = max_size
+        self.drops = True  # if False, the link is closed where a frame would be dropped
         self.size = 0  # bytes
-        self._spared: list[bytes] = []
+        self._kept: list[bytes] = []
         self._frames: deque[tuple[bytes, bool]] = deque()
 
     @property
-    def is_too_much(self) -> bool:
-        """Whether more waits than the link may be kept open for."""
-        return self.size > (self.most if self.drops else self.most_lossy)
+    def is_overfull(self) -> bool:
+        """Whether the link must be closed."""
+        return self.size > (self.max_size if self.drops else self.max_lossy)
 
     def add(self, data: bytes, *, is_lossy: bool) -> int:
-        """Add a frame; return how many were dropped for it."""
+        """Add a frame; return the number of frames dropped."""
         self._frames.append((data, is_lossy))
         self.size += len(data)
         dropped = 0
-        while self.size > self.most_lossy and self._frames and self.drops:
+        while self.size > self.max_lossy and self._frames and self.drops:
             oldest, is_oldest_lossy = self._frames.popleft()
             if is_oldest_lossy:
                 self.size -= len(oldest)
                 dropped += 1
             else:
-                self._spared.append(oldest)
+                self._kept.append(oldest)
         return dropped
 
     def take(self) -> bytes:
-        """Return all that waits, to be sent now."""
-        taken = b"".join([*self._spared, *(data for data, _ in self._frames)])
-        self._spared.clear()
+        """Remove and return all queued bytes."""
+        taken = b"".join([*self._kept, *(data for data, _ in self._frames)])
+        self._kept.clear()
         self._frames.clear()
         self.size = 0
         return taken

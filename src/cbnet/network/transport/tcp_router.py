@@ -1,15 +1,16 @@
-"""TCP: how does a router run in a process? Its state machine, a listening socket, and connections to neighbours.
+"""A router over TCP: the state machine, a listening socket, and connections to neighbours.
 
     neighbours and clients ─► connections ─► frames ─► `router` ─► actions ─► connections
 
-Who does not read can not make this process grow: frames for it wait, up to a limit. Then
+A slow consumer cannot exhaust the memory of the process: frames are queued for it up to a limit. Beyond it
 
-    a neighbour     packets are dropped, oldest first; records are not: when too many wait, the link is closed, and
-                    what is lacking is told anew when it is there again
-    a client        messages are dropped, oldest first, and it is told how many; or it is disconnected, if it wants that
+    a neighbour     packets are dropped, oldest first; records are not: if too many are queued, the link is closed,
+                    and its content is synchronised again when it is back
+    a client        messages are dropped, oldest first, and the client receives their number; or it is disconnected,
+                    if it chose that policy
 
-While packets for a neighbour wait, nothing is read from clients that send: they wait too, and nothing is dropped for
-what this router alone takes in too fast.
+While many packets are queued for a neighbour, clients are not read (back-pressure), so that nothing is dropped because
+this router alone accepts messages too fast.
 """
 
 from __future__ import annotations
@@ -45,24 +46,24 @@ from cbnet.network.transport.interface_traffic import Interface, InterfaceTraffi
 from cbnet.network.transport.send_queue import SendQueue
 
 _TICK = 0.1  # seconds
-_RETRY = 0.5  # seconds before it is looked again whether a neighbour must be dialled
-_PATIENCE = 3.0  # seconds for a neighbour to answer
-PRESSURE = 1 << 20  # bytes that wait for a neighbour before clients must wait
-MOST_STRANGERS = 1_000  # connections over which nothing has come yet
-MOST_WAITING = 1 << 24  # bytes of messages that wait for one neighbour or client
-MOST_ANSWERS = 2 * MOST_WAITING  # bytes of all that waits for one client
-MOST_RECORDS = MAX_NODE_BYTES + (1 << 26)  # bytes of all that waits for one neighbour: more than one predicate
+_RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
+_DIAL_TIMEOUT = 3.0  # seconds
+PRESSURE = 1 << 20  # bytes queued for a neighbour above which clients are not read
+MAX_UNIDENTIFIED = 1_000  # connections without a Hello
+MAX_QUEUED_MESSAGES = 1 << 24  # bytes of messages queued for one neighbour or client
+MAX_QUEUED_FOR_CLIENT = 2 * MAX_QUEUED_MESSAGES  # bytes of all frames
+MAX_QUEUED_FOR_NEIGHBOUR = MAX_NODE_BYTES + (1 << 26)  # bytes of all frames: more than one predicate
 
 
 class _Stall(NamedTuple):
-    """How much of what was written a neighbour had not taken, and since when."""
+    """A neighbour that does not read: the bytes in its write buffer, and since when."""
 
     unsent: int  # bytes
     since: float
 
 
 class TcpRouter:
-    """A router over TCP, in the event loop that runs."""
+    """A router over TCP, in the running event loop."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class TcpRouter:
         security: SecurityPolicy = OPEN_POLICY,
         beginning: InitialState = EMPTY_STATE,
     ) -> None:
-        """Take where to listen, 0 for any port that is free, and where the neighbours are that are to be dialled."""
+        """Initialise with the address to listen at (port 0: any free port) and the neighbours to dial."""
         life = secrets.randbits(62) if beginning.life is None else beginning.life
         self.router = Router(settings, life, security.access, beginning)
         self._security = security
@@ -84,41 +85,41 @@ class TcpRouter:
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
-        self._pressing: dict[Connection, _Stall] = {}  # neighbours for which much waits
-        self._held: set[Connection] = set()  # clients from which nothing is read meanwhile
-        self._turns = FairScheduler(self._give, self.closed, self._who)
-        self._strangers: dict[Connection, None] = {}  # that have not said who they are, oldest first
-        self._kept_alive = 0.0  # when all were last shown that this side is there
+        self._stalls: dict[Connection, _Stall] = {}  # neighbours with more than PRESSURE bytes queued
+        self._held: set[Connection] = set()  # clients that are not read meanwhile
+        self._scheduler = FairScheduler(self._process, self.closed, self._client_of)
+        self._unidentified: dict[Connection, None] = {}  # no Hello received yet; oldest first
+        self._kept_alive = 0.0  # time of the last keepalive
         self._sent: dict[Connection, int] = {}  # bytes until then
-        self._untold: dict[Connection, int] = {}  # messages that were dropped, and the client does not know
+        self._unreported: dict[Connection, int] = {}  # messages dropped that the client has not been notified of
         self._links: dict[Connection, Link] = {}
-        self._interfaces = InterfaceTraffic()
+        self._traffic = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.view_changes
         self._tasks: list[asyncio.Task[None]] = []
         self._server: asyncio.Server | None = None
 
-    # --- start and end
+    # --- start and stop
 
     async def start(self) -> None:
-        """Listen, and dial the neighbours from now on."""
+        """Listen, and keep dialling the neighbours."""
         try:
             self._server = await self._loop.create_server(
-                self._connection, self.address.host, self.address.port, **self._accepting()
+                self._connection, self.address.host, self.address.port, **self._server_options()
             )
         except OSError as error:
             raise InputError(f"cannot listen at {self.address}: {error.strerror}", hint="choose another port") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         self.address = Address(host, port)
-        tasks = [self._tick(), *(self._dial(name, where) for name, where in self.neighbours.items())]
+        tasks = [self._tick(), *(self._dial(name, address) for name, address in self.neighbours.items())]
         self._tasks = [self._loop.create_task(task) for task in tasks]
         self.event_log.started(self.address)
 
     async def drain(self, seconds: float) -> None:
-        """Prepare to end so that nothing is lost: let messages take other ways, and what is here leave.
+        """Prepare a stop that loses nothing: divert new messages, and send the queued ones, in at most `seconds`.
 
-        It takes no new connections. When all know that it leaves, and what they sent before that has come, its clients
-        are told, then its neighbours; they end their links, after what they have sent. All in so many seconds at most.
+        No new connections are accepted. When all routers know that this one leaves, and what they sent before has
+        arrived, the clients get a `Close`, then the neighbours; they close their links after their last frames.
         """
         began, self.is_draining = self.now, True
         end = began + seconds
@@ -127,109 +128,109 @@ class TcpRouter:
             self._server.close()
         self.perform(self.router.leave(began))
         await self._until(lambda: self.router.is_departure_known, end)
-        is_known = self.router.is_departure_known
+        is_acknowledged = self.router.is_departure_known
         if self.router.links.routers():
             await asyncio.sleep(max(0.0, min(self.router.settings.overlap, end - self.now)))
-        await self._part([each for each, link in self._links.items() if not link.is_router], end)
-        await self._until(lambda: not self._unread(), end)
+        await self._close_links([each for each, link in self._links.items() if not link.is_router], end)
+        await self._until(lambda: not self._pending(), end)
         for dialling in self._tasks[1:]:
             dialling.cancel()
-        unread = self._unread()
-        await self._part(list(self._links), end)
-        self.event_log.drained(self.now - began, is_known=is_known, waiting=unread)
+        pending = self._pending()
+        await self._close_links(list(self._links), end)
+        self.event_log.drained(self.now - began, is_acknowledged=is_acknowledged, pending=pending)
 
-    async def stop(self, reason: str = "the router ends") -> None:
-        """Say goodbye to all, and end."""
+    async def stop(self, reason: str = "the router stops") -> None:
+        """Close all connections and stop."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._server is not None:
             self._server.close()
-        open_ones = list(self._connections.values())
+        connections = list(self._connections.values())
         self._connections.clear()
-        for connection in open_ones:
+        for connection in connections:
             connection.close(reason)
-        await asyncio.gather(*(connection.gone(_TICK) for connection in open_ones))
-        self.event_log.ended(self.uptime)
+        await asyncio.gather(*(connection.wait_closed(_TICK) for connection in connections))
+        self.event_log.stopped(self.uptime)
 
-    # --- what happens to connections
+    # --- connection callbacks
 
     def opened(self, connection: Connection) -> None:
-        """Take a new connection."""
+        """Register a new connection."""
         number = next(self._numbers)
         self._connections[number] = connection
         self._ids[connection] = number
         self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
         link.traffic = connection.traffic
-        self._strangers[connection] = None
-        if len(self._strangers) > MOST_STRANGERS:
-            self.failed(next(iter(self._strangers)), "too many others have come, and you have not said who you are")
+        self._unidentified[connection] = None
+        if len(self._unidentified) > MAX_UNIDENTIFIED:
+            self.failed(next(iter(self._unidentified)), "too many connections without a Hello")
 
     def received(self, connection: Connection, frames: list[Frame]) -> None:
-        """Give frames to the router, now or when others had their turn."""
-        self._turns.take(connection, frames)
+        """Schedule frames for the router."""
+        self._scheduler.add(connection, frames)
 
-    def _give(self, connection: Connection, frames: list[Frame]) -> bool:
-        """Give frames to the router; return whether the connection is still there."""
+    def _process(self, connection: Connection, frames: list[Frame]) -> bool:
+        """Pass frames to the router; return whether the connection is still open."""
         number = self._ids[connection]
         if frames and isinstance(frames[-1], Close):
-            self.event_log.said(number, frames[-1].reason)
+            self.event_log.close_received(number, frames[-1].reason)
         self.perform(self.router.received_all(number, frames, self._now))
-        self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.taken_skipped()
+        self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.take_skipped()
         link = self.router.links.get(number)
         if link is None:
             return False
-        self.event_log.met(number, link, connection, self._now)
-        self._strangers.pop(connection, None)
-        connection.waiting.drops = link.is_dropped_for
+        self.event_log.link_up(number, link, connection, self._now)
+        self._unidentified.pop(connection, None)
+        connection.queue.drops = link.is_dropped_for
         if link.is_router:
-            connection.waiting.most = MOST_RECORDS
-        elif self._pressing:
+            connection.queue.max_size = MAX_QUEUED_FOR_NEIGHBOUR
+        elif self._stalls:
             self._held.add(connection)
-            connection.hold()
+            connection.pause_reading()
         return True
 
     def failed(self, connection: Connection, reason: str) -> None:
-        """Tell the router that bytes came that are no frame."""
+        """Report invalid bytes to the router."""
         number = self._ids.get(connection)
-        if number is not None:  # else a frame before has closed it
+        if number is not None:  # otherwise an earlier frame has closed it
             self.perform(self.router.failed(number, reason, self._now))
 
     def closed(self, connection: Connection) -> None:
-        """Tell the router that a connection is gone, after all that came over it."""
-        if self._turns.ended(connection):
+        """Report the end of a connection to the router, after its last frames."""
+        if self._scheduler.defer_close(connection):
             return
-        number = self._forget(connection, connection.ending)
+        number = self._forget(connection, connection.end_reason)
         if number is not None:
             self.perform(self.router.closed(number, self._now))
 
     def dropped(self, connection: Connection, count: int) -> None:
-        """Count what was dropped, to tell a client of it later."""
+        """Count dropped frames; a client is notified later."""
         if self._link(connection).is_router:
             self.router.counters[DropReason.NEIGHBOUR_QUEUE_FULL.key] += count
         else:
             self.router.counters[DropReason.CLIENT_QUEUE_FULL.key] += count
-            self._untold[connection] = self._untold.get(connection, 0) + count
+            self._unreported[connection] = self._unreported.get(connection, 0) + count
 
     def overflowed(self, connection: Connection) -> None:
-        """Close a connection for which too much waits."""
+        """Close a connection whose send queue is overfull."""
         self.router.counters[Event.LINKS_TOO_SLOW] += 1
         self.perform(self.router.failed(self._ids[connection], "you read too slowly", self._now))
 
     def relieved(self, connection: Connection) -> None:
-        """Tell a client what was dropped; let clients go on that waited for a neighbour."""
-        lost = self._untold.pop(connection, 0)
+        """Notify a client of dropped messages; read clients again that waited for a neighbour."""
+        lost = self._unreported.pop(connection, 0)
         if lost:
             connection.send(Lost(lost))
-        self._pressing.pop(connection, None)
-        if not self._pressing:
+        self._stalls.pop(connection, None)
+        if not self._stalls:
             self._release()
 
-    # --- what is to be done
+    # --- actions
 
     def perform(self, actions: Iterable[Action]) -> None:
-        """Do what the router says."""
+        """Perform the actions of the router."""
         connections = self._connections
         for action in actions:
             connection = connections.get(action.link)
@@ -237,113 +238,113 @@ class TcpRouter:
                 continue
             if type(action) is Send:
                 connection.send(action.frame)
-                if connection.waiting.size > PRESSURE:
-                    self._press(connection)
+                if connection.queue.size > PRESSURE:
+                    self._apply_pressure(connection)
             else:
                 assert not isinstance(action, Send)
                 self._forget(connection, action.reason)
                 connection.close(action.reason)
 
-    # --- how it is
+    # --- state
 
     @property
     def now(self) -> float:
-        """The time of its event loop, in seconds."""
+        """The time of the event loop, in seconds."""
         return self._loop.time()
 
     @property
     def uptime(self) -> float:
-        """Seconds since it was made."""
+        """Seconds since the router was created."""
         return self.now - self._began
 
     @property
     def view_age(self) -> float:
-        """Seconds since the network that can be reached has changed."""
+        """Seconds since the set of reachable routers and links changed."""
         return self.now - self._view_changed
 
     @property
     def is_listening(self) -> bool:
-        """Whether it takes connections."""
+        """Whether the router accepts connections."""
         return self._server is not None and self._server.is_serving()
 
     def interfaces(self) -> dict[Interface, LinkTraffic]:
-        """Return what went over each interface since the start."""
-        return self._interfaces.all(self._links.values())
+        """Return the traffic of each interface since the start."""
+        return self._traffic.totals(self._links.values())
 
-    # --- inside
+    # --- internals
 
-    async def _until(self, is_so: Callable[[], bool], end: float) -> None:
-        """Wait for something, but not beyond a time."""
-        while not is_so() and self.now < end:
+    async def _until(self, condition: Callable[[], bool], end: float) -> None:
+        """Wait for a condition, at most until the time `end`."""
+        while not condition() and self.now < end:
             await asyncio.sleep(_TICK / 5)
 
-    async def _part(self, connections: Collection[Connection], end: float) -> None:
-        """Tell others that this router leaves, and wait until they have ended their links."""
+    async def _close_links(self, connections: Collection[Connection], end: float) -> None:
+        """Send a `Close` to peers, and wait until they have closed their links."""
         for connection in connections:
             connection.send(Close("the router leaves"))
-        await self._until(lambda: self._links.keys().isdisjoint(connections), end)  # and all that came is taken
+        await self._until(lambda: self._links.keys().isdisjoint(connections), end)  # and their frames are processed
 
-    def _unread(self) -> int:
-        return sum(connection.unread for connection in self._links)
+    def _pending(self) -> int:
+        return sum(connection.pending for connection in self._links)
 
     @property
     def _now(self) -> float:
         return self._loop.time()
 
-    def _accepting(self) -> dict[str, Any]:
-        """Return how connections are protected that others make."""
+    def _server_options(self) -> dict[str, Any]:
+        """Return the TLS options of the listening socket."""
         if self._security.tls is None:
             return {}
         context = server_context(self._security.tls, needs_certificate=self._security.needs_client_certificates)
         context.on_failure = self._not_trusted
         return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_TIMEOUT}
 
-    def _not_trusted(self, why: str) -> None:
+    def _not_trusted(self, reason: str) -> None:
         self.router.counters[Denial.TLS.key] += 1
-        log(logging.WARNING, "not trusted", reason=why)
+        log(logging.WARNING, "not trusted", reason=reason)
 
     def _connection(self) -> Connection:
-        return Connection(self, SendQueue(MOST_WAITING, MOST_ANSWERS))
+        return Connection(self, SendQueue(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT))
 
     def _link(self, connection: Connection) -> Link:
-        found = self.router.links.get(self._ids[connection])
-        assert found is not None
-        return found
+        link = self.router.links.get(self._ids[connection])
+        assert link is not None
+        return link
 
-    def _who(self, connection: Connection) -> Hashable:
-        """Return what all links of a client that is known have in common."""
+    def _client_of(self, connection: Connection) -> Hashable:
+        """Return the account of a client, which all its links share, or the connection itself."""
         return self._link(connection).account or connection
 
-    def _press(self, connection: Connection) -> None:
+    def _apply_pressure(self, connection: Connection) -> None:
         link = self.router.links.get(self._ids.get(connection, 0))
-        if link is not None and link.is_router and connection not in self._pressing:
-            self._pressing[connection] = _Stall(connection.unsent, self._now)
+        if link is not None and link.is_router and connection not in self._stalls:
+            self._stalls[connection] = _Stall(connection.unsent, self._now)
 
     def _forget(self, connection: Connection, reason: str) -> int | None:
         number = self._ids.pop(connection, None)
         if number is not None:
             self._connections.pop(number, None)
-            self._interfaces.gone(self._links.pop(connection))
-            self.event_log.down(number, connection.other_side, reason, self._now)
-        self._untold.pop(connection, None)
+            self._traffic.add_closed(self._links.pop(connection))
+            self.event_log.link_down(number, connection.peer_address, reason, self._now)
+        self._unreported.pop(connection, None)
         self._held.discard(connection)
-        self._turns.forget(connection)
-        self._strangers.pop(connection, None)
-        self._pressing.pop(connection, None)
-        if not self._pressing:
+        self._scheduler.forget(connection)
+        self._unidentified.pop(connection, None)
+        self._stalls.pop(connection, None)
+        if not self._stalls:
             self._release()
         return number
 
     def _release(self) -> None:
         for connection in self._held:
-            connection.release()
+            connection.resume_reading()
         self._held.clear()
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
             now = self._now
-            for connection in (*self._held, *self._turns.late):
+            for connection in (*self._held, *self._scheduler.waiting):
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
@@ -354,7 +355,7 @@ class TcpRouter:
             self.ticked = now
 
     def _keep_alive(self, now: float) -> None:
-        """Show all that this side is there, unasked: what they ask may stand behind much that is to be read before."""
+        """Send a Ping to idle peers, unasked: their own Pings may be queued behind many frames."""
         if now - self._kept_alive < self.router.settings.heartbeat:
             return
         self._kept_alive = now
@@ -364,35 +365,35 @@ class TcpRouter:
         self._sent = {connection: connection.traffic.sent for connection in self._connections.values()}
 
     def _end_stalls(self, now: float) -> None:
-        """Close the links to neighbours that read nothing at all: clients must not wait for them."""
-        for connection, stall in list(self._pressing.items()):
+        """Close the links to neighbours that read nothing at all: clients must not be blocked by them."""
+        for connection, stall in list(self._stalls.items()):
             if connection.unsent < stall.unsent:
-                self._pressing[connection] = _Stall(connection.unsent, now)
+                self._stalls[connection] = _Stall(connection.unsent, now)
             elif now - stall.since > self.router.settings.dead:
                 self.overflowed(connection)
 
-    async def _dial(self, name: str, where: Address) -> None:
-        """Keep a connection to a neighbour, unless it has dialled us."""
+    async def _dial(self, name: str, address: Address) -> None:
+        """Keep a connection to a neighbour, unless it has dialled this router."""
         backoff, is_first = Backoff(), True
         tls = self._security.tls
-        context = None if tls is None else client_context(tls, checks_host=False)  # its name is checked by the Hello
+        context = None if tls is None else client_context(tls, checks_host=False)  # the Hello checks its name
         while True:
             if self.router.links.to(name) is not None:
                 await asyncio.sleep(_RETRY)
                 continue
             try:
-                async with asyncio.timeout(_PATIENCE):
-                    connection = await dial(self._connection, where, context)
+                async with asyncio.timeout(_DIAL_TIMEOUT):
+                    connection = await dial(self._connection, address, context)
                 began = self._now
                 await connection.ended
                 if isinstance(connection.error, SSLError):
-                    self._not_trusted(f"to {name}: {tls_error_text(connection.error, str(where))}")
-                if self._now - began > _PATIENCE:
+                    self._not_trusted(f"to {name}: {tls_error_text(connection.error, str(address))}")
+                if self._now - began > _DIAL_TIMEOUT:
                     backoff.reset()
             except NotTrusted as error:
                 self._not_trusted(f"to {name}: {error}")
                 is_first = True
             except OSError as error:
-                self.event_log.unreachable(name, where, error, is_first=is_first)
+                self.event_log.unreachable(name, address, error, is_first=is_first)
                 is_first = False
             await asyncio.sleep(backoff.next())

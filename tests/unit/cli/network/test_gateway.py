@@ -18,4 +18,4 @@ def test_gateway_says_what_is_wrong(cbnet, tmp_path):
     file.write_text(GOOD.replace('"y"', '"x"'))
     outcome = cbnet("gateway", file)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"error: {file}: two domains say network = 'x'; say another for each\n"
+    assert outcome.err == f"error: {file}: two domains have network = 'x'; use a different value in each\n"

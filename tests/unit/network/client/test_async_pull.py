@@ -1,4 +1,4 @@
-"""What a handler returns becomes an item, or is told; what comes for a request becomes a reply, or an error."""
+"""Results of handlers become items or log lines; answers to requests become replies or errors."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ import pytest
 
 from cbnet import InputError, Message
 from cbnet.network import Item, NoReply, Timeout
-from cbnet.network.client.async_pull import Answering, AsyncOffer, pull_frame, reply_of
+from cbnet.network.client.async_pull import AsyncOffer, OfferAnswers, pull_frame, reply_of
 from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES
 from cbnet.network.protocol.frames import Answer, Asked, NotReplied, Replied, Step
 from cbnet.network.protocol.frames import Item as WireItem
@@ -18,16 +18,16 @@ ASKED = Asked(7, 1, request_to_bytes(as_request('s = "A" and #t')))
 
 
 def answered(handler):
-    """Return the frame with which a handler's result is answered, and how many the offer has answered."""
+    """Return the frames that answer a request, and the number of requests the offer has answered."""
 
     async def story():
         sent = []
-        answering = Answering(sent.append)
+        answers = OfferAnswers(sent.append)
         offer = None if handler is None else AsyncOffer(None, 1, "true", handler)
-        answering.asked(ASKED, offer)
+        answers.start(ASKED, offer)
         while not sent:
             await asyncio.sleep(0)
-        await answering.close()
+        await answers.close()
         return sent, 0 if offer is None else offer.answered
 
     return asyncio.run(story())
@@ -49,7 +49,7 @@ async def later(_):
         (None, None),  # the offer was just withdrawn
     ],
 )
-def test_an_item_is_sent_as_it_was_returned(handler, item):
+def test_item_is_sent_as_the_handler_returned_it(handler, item):
     assert answered(handler) == ([encode(Answer(7, item))], int(item is not None))
 
 
@@ -62,17 +62,17 @@ def test_an_item_is_sent_as_it_was_returned(handler, item):
         (lambda _: b"x" * (MAX_PAYLOAD_BYTES + 1), "bytes of a payload"),
         (lambda r: Item(Message({**r.attributes, "x": "x" * (1 << 20)}, r.tags)), "bytes of a message"),
         (lambda _: Item({"s": "A"}), "the item does not match the request"),
-        (lambda r: Item(r, keep=-1), "cannot be kept for -1 s"),
-        (lambda r: Item(r, keep=float("nan")), "cannot be kept for nan s"),
+        (lambda r: Item(r, keep=-1), "invalid keep time -1 s"),
+        (lambda r: Item(r, keep=float("nan")), "invalid keep time nan s"),
     ],
 )
-def test_what_cannot_be_sent_is_logged_and_counts_as_none(handler, problem, caplog):
+def test_invalid_item_is_logged_and_counts_as_none(handler, problem, caplog):
     with caplog.at_level(logging.ERROR, logger="cbnet.network"):
         assert answered(handler) == ([encode(Answer(7, None))], 0)
     assert problem in caplog.text
 
 
-def test_a_handler_gets_the_request_as_a_message():
+def test_handler_receives_the_request_as_a_message():
     asked = []
     answered(asked.append)
     assert asked == [Message({"s": "A"}, ["t"])]
@@ -80,16 +80,16 @@ def test_a_handler_gets_the_request_as_a_message():
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
-    [({"max_holders": 0}, "from 1 to 64"), ({"max_holders": 65}, "from 1 to 64"), ({"timeout": 0}, "at most 3,600"),
-     ({"timeout": 1e9}, "at most 3,600"), ({"timeout": float("nan")}, "at most 3,600"), ({"request": "a < 1"}, "only")],
+    [({"max_holders": 0}, "from 1 to 64"), ({"max_holders": 65}, "from 1 to 64"), ({"timeout": 0}, "up to 3,600"),
+     ({"timeout": 1e9}, "up to 3,600"), ({"timeout": float("nan")}, "up to 3,600"), ({"request": "a < 1"}, "only")],
 )  # fmt: skip
-def test_what_cannot_be_asked_for_is_told(changes, problem):
-    said = {"request": "a = 1", "timeout": 5.0, "max_holders": 8, **changes}
+def test_invalid_request_is_an_input_error(changes, problem):
+    arguments = {"request": "a = 1", "timeout": 5.0, "max_holders": 8, **changes}
     with pytest.raises(InputError, match=problem):
-        pull_frame(1, said["request"], said["timeout"], said["max_holders"], fresh=False, trace=False)
+        pull_frame(1, **arguments, fresh=False, trace=False)
 
 
-def test_a_reply_has_its_tags_under_their_key():
+def test_reply_has_its_tags_under_the_reserved_key():
     reply = reply_of(Replied(1, {"a": 1}, ["t"], b"p", "h", "c", 1_500, 2, [Step("c", "what")]), 5.0)
     assert reply == ({"a": 1, "#": ["t"]}, b"p", "h", "c", 1.5, 2, [Step("c", "what")])
     assert reply_of(Replied(1, {"a": 1}, [], b"", "h", "", 0, 1, None), 5.0).message == {"a": 1}
@@ -98,18 +98,18 @@ def test_a_reply_has_its_tags_under_their_key():
 @pytest.mark.parametrize(
     ("tried", "asked", "text"),
     [
-        (0, 0, "no reply: nobody offers it"),
-        (2, 0, "no reply: it was offered, and nobody could be asked"),
-        (1, 1, "no reply: the holder that was asked has not got it"),
-        (2, 3, "no reply: none of the 3 holders that were asked has got it"),
+        (0, 0, "no reply: no client offers it"),
+        (2, 0, "no reply: it is offered, but no holder could be asked"),
+        (1, 1, "no reply: the holder asked does not have it"),
+        (2, 3, "no reply: none of the 3 holders asked has it"),
     ],
 )
-def test_no_reply_says_why(tried, asked, text):
+def test_no_reply_gives_the_reason(tried, asked, text):
     with pytest.raises(NoReply) as raised:
         reply_of(NotReplied(1, False, tried, asked, None), 5.0)
     assert (str(raised.value), raised.value.tried, raised.value.asked, raised.value.steps) == (text, tried, asked, [])
 
 
-def test_a_reply_that_did_not_come_in_time_says_so():
-    with pytest.raises(Timeout, match=r"no reply came in 0\.5 s"):
+def test_late_reply_is_a_timeout():
+    with pytest.raises(Timeout, match=r"no reply within 0\.5 s"):
         reply_of(NotReplied(1, True, 0, 0, None), 0.5)

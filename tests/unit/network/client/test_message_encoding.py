@@ -1,4 +1,4 @@
-"""What a client publishes is checked where the mistake is made."""
+"""Messages are validated by the client that publishes them."""
 
 import math
 
@@ -30,11 +30,11 @@ def frame(message, payload=b""):
         (Message({"x": 1}, ["t"]), {"x": 1}, ["t"]),
     ],
 )
-def test_a_message_is_said_in_a_frame(message, attributes, tags):
+def test_message_is_encoded_in_a_frame(message, attributes, tags):
     assert frame(message, b"p") == Publish(7, attributes, tags, b"p", True)
 
 
-def test_a_bool_stays_a_bool_and_a_float_a_float():
+def test_encoding_keeps_the_types_of_values():
     assert [type(value) for value in frame({"b": True, "f": 1.0, "i": 1}).attributes.values()] == [bool, float, int]
 
 
@@ -45,7 +45,7 @@ def test_a_bool_stays_a_bool_and_a_float_a_float():
         {"x": b"bytes"}, {"#": "tag"}, {"#": [1]}, {"#": ["\ud800"]}, "text", None, [("x", 1)],
     ],
 )  # fmt: skip
-def test_what_is_no_message_is_refused_here(message):
+def test_invalid_message_is_an_input_error(message):
     with pytest.raises(InputError):
         encode_publish(1, message, b"", wants_answer=False)
 
@@ -59,12 +59,12 @@ def test_what_is_no_message_is_refused_here(message):
         ({"x": "x" * (1 << 20)}, b""),
     ],
 )
-def test_what_is_too_large_for_a_frame_is_refused_here(message, payload):
+def test_message_too_large_for_a_frame_is_a_limit_error(message, payload):
     with pytest.raises(LimitError):
         encode_publish(1, message, payload, wants_answer=False)
 
 
-def test_a_payload_is_bytes():
+def test_payload_must_be_bytes():
     assert frame({}, bytearray(b"p")).payload == b"p"
     with pytest.raises(InputError, match="must be bytes"):
         encode_publish(1, {}, "text", wants_answer=False)

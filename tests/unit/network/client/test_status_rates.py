@@ -4,7 +4,7 @@ from cbnet.network.client.status_rates import router_rates
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Peer, Status
 
-WHERE = Address("127.0.0.1", 4001)
+ADDRESS = Address("127.0.0.1", 4001)
 
 
 def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
@@ -13,48 +13,48 @@ def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
     )
 
 
-def test_rates_are_what_grew_over_the_routers_own_time():
+def test_rates_are_the_growth_of_counters_over_the_routers_own_time():
     before = status(10.0, published=100, packets_received=50, delivered=10, packets_sent=5)
     now = status(12.0, published=160, packets_received=70, delivered=14, packets_sent=9)
-    row = router_rates("a", WHERE, before, now)
+    row = router_rates("a", ADDRESS, before, now)
     assert row.in_per_s == (60 + 20) / 2
     assert row.out_per_s == (4 + 4) / 2
 
 
-def test_without_an_earlier_look_there_is_no_rate():
-    row = router_rates("a", WHERE, None, status())
+def test_first_status_has_no_rate():
+    row = router_rates("a", ADDRESS, None, status())
     assert (row.answers, row.in_per_s, row.out_per_s) == (True, None, None)
 
 
-def test_a_router_that_was_started_again_has_no_rate():
-    assert router_rates("a", WHERE, status(10.0, life=7), status(12.0, life=8)).in_per_s is None
+def test_restarted_router_has_no_rate():
+    assert router_rates("a", ADDRESS, status(10.0, life=7), status(12.0, life=8)).in_per_s is None
 
 
-def test_who_asks_does_not_count_as_a_client():
-    assert router_rates("a", WHERE, None, status(clients=3)).clients == 2
+def test_querying_client_is_not_counted():
+    assert router_rates("a", ADDRESS, None, status(clients=3)).clients == 2
 
 
-def test_what_was_dropped_is_told_by_reason():
+def test_drops_are_listed_by_reason():
     now = status(published=3, **{"dropped.duplicate": 2, "dropped.too_many_hops": 0})
-    assert router_rates("a", WHERE, None, now).dropped == {"duplicate": 2}
+    assert router_rates("a", ADDRESS, None, now).dropped == {"duplicate": 2}
 
 
-def test_who_may_not_watch_is_told_no_links_and_no_counters():
-    assert not router_rates("a", WHERE, None, status()).is_detailed
-    assert router_rates("a", WHERE, None, status(peers=[Peer("x", "client", 1, 2, 0, 0)])).is_detailed
+def test_status_without_peers_is_not_detailed():
+    assert not router_rates("a", ADDRESS, None, status()).is_detailed
+    assert router_rates("a", ADDRESS, None, status(peers=[Peer("x", "client", 1, 2, 0, 0)])).is_detailed
 
 
-def test_what_waits_is_the_sum_over_all_links():
+def test_waiting_is_the_sum_over_all_links():
     peers = [Peer("b", "router", 1, 2, 30, 0), Peer("x", "client", 1, 2, 12, 0)]
-    assert router_rates("a", WHERE, None, status(peers=peers)).waiting == 42
+    assert router_rates("a", ADDRESS, None, status(peers=peers)).waiting == 42
 
 
-def test_a_router_that_does_not_answer_is_called_what_it_was_called():
-    row = router_rates("r9", WHERE, status(), None)
+def test_router_that_does_not_answer_keeps_its_name():
+    row = router_rates("r9", ADDRESS, status(), None)
     assert (row.router, row.address, row.answers, row.dropped) == ("r9", "127.0.0.1:4001", False, None)
 
 
-def test_what_was_loaded_and_what_came_for_it():
-    now = msgspec.structs.replace(status(delivered_loaded=9), loaded=40)
-    row = router_rates("a", WHERE, None, now)
+def test_initial_filters_and_their_deliveries_are_reported():
+    now = msgspec.structs.replace(status(**{"delivered_loaded": 9}), loaded=40)
+    row = router_rates("a", ADDRESS, None, now)
     assert (row.loaded, row.delivered_to_loaded, row.delivered) == (40, 9, 0)

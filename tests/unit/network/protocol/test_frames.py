@@ -51,7 +51,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         clients.PREDICATE_LIMITS.filters, clients.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
         round(settings.Settings("a").refresh), frame_parts.MAX_PEERS, frame_parts.MAX_COUNTERS,
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_TRIED_ROUTERS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
-        requesters.MAX_ROUTER_REQUESTS, tcp.MOST_WAITING, tcp.MOST_ANSWERS, tcp.MOST_RECORDS, tcp.PRESSURE,
+        requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.PRESSURE,
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
     assert {f"{limit:,}" for limit in limits} <= numbers

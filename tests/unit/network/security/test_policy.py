@@ -84,14 +84,14 @@ def test_what_is_printed_says_the_same_when_it_is_read(file):
     again = configuration(file(printed), {}, {})
     assert again.security == found.security
     without = "\n".join(configuration(None, {}, {"name": "a"}).lines())
-    assert "# routers: nothing is said, and so all may link" in without
+    assert "# routers: not set, so all may connect" in without
     assert "clients" not in tomllib.loads(without)
 
 
 def test_lists_may_be_said_in_the_environment_and_clients_may_not():
     found = configuration(None, {"CBNET_ROUTERS": "b, c", "CBNET_ROUTER": "x", "CBNET_TOKEN": "x.y"}, {"name": "a"})
     assert found.security.access.routers == {"b", "c"}
-    with pytest.raises(InputError, match="clients are told of in the file only"):
+    with pytest.raises(InputError, match="clients can only be set in the file"):
         configuration(None, {}, {"name": "a", "clients": "x=1"})
 
 

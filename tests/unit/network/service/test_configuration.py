@@ -1,4 +1,4 @@
-"""What a router is told: flags before the environment before the file, and what is wrong is said."""
+"""Configuration: options override the environment, which overrides the file; mistakes are reported."""
 
 import tomllib
 
@@ -19,36 +19,44 @@ def file(tmp_path):
     return write
 
 
-def test_flags_stand_before_the_environment_and_that_before_the_file(file):
+def test_options_override_the_environment_and_that_the_file(file):
     path = file('name = "file"\nnetwork = "file"\nscheme = "drp"\ntrees = 2\nheartbeat = 2\ndead = 9.5')
     environment = {"CBNET_NAME": "environment", "CBNET_NETWORK": "environment", "HOME": "/"}
-    found = configuration(path, environment, {"name": "flag", "listen": None})
-    assert (found.settings.name, found.settings.network, found.settings.scheme) == ("flag", "environment", "drp")
+    found = configuration(path, environment, {"name": "option", "listen": None})
+    assert (found.settings.name, found.settings.network, found.settings.scheme) == ("option", "environment", "drp")
     assert (found.settings.trees, found.settings.heartbeat, found.settings.dead) == (2, 2.0, 9.5)
     assert found.listen == Address("127.0.0.1", 4001)
     sources = {key: value.source for key, value in found.values.items()}
-    assert (sources["name"], sources["network"], sources["listen"]) == ("flag", "environment CBNET_NETWORK", "default")
+    assert (sources["name"], sources["network"], sources["listen"]) == (
+        "option",
+        "environment CBNET_NETWORK",
+        "default",
+    )
     assert sources["scheme"] == str(path)
 
 
-def test_tables_are_pairs_elsewhere(file):
+def test_tables_are_pairs_outside_the_file(file):
     path = file('name = "a"\n[neighbours]\nb = "127.0.0.1:2"\n[weights]\nb = 7')
     found = configuration(path, {}, {})
     assert (found.neighbours, found.settings.weights) == ({"b": Address("127.0.0.1", 2)}, {"b": 7})
-    told = {"CBNET_NEIGHBOURS": "b=127.0.0.1:2,c=127.0.0.1:3", "CBNET_WEIGHTS": "c=5", "CBNET_IS_LIMITED": "false"}
-    found = configuration(None, told, {"name": "a", "heartbeat": "0.5"})
+    environment = {
+        "CBNET_NEIGHBOURS": "b=127.0.0.1:2,c=127.0.0.1:3",
+        "CBNET_WEIGHTS": "c=5",
+        "CBNET_IS_LIMITED": "false",
+    }
+    found = configuration(None, environment, {"name": "a", "heartbeat": "0.5"})
     assert found.neighbours == {"b": Address("127.0.0.1", 2), "c": Address("127.0.0.1", 3)}
     assert (found.settings.weights, found.settings.is_limited, found.settings.heartbeat) == ({"c": 5}, False, 0.5)
 
 
-def test_roots_are_a_list_of_names_or_of_numbers(file):
+def test_roots_are_names_or_numbers(file):
     assert configuration(file('name = "a"\nroots = [7, "b"]'), {}, {}).settings.roots == ("7", "b")
     assert configuration(None, {"CBNET_ROOTS": "7, b"}, {"name": "a"}).settings.roots == ("7", "b")
     with pytest.raises(InputError, match="roots must be a list of names, not 'b'"):
         configuration(file('name = "a"\nroots = "b"'), {}, {})
 
 
-def test_what_is_printed_says_the_same_when_it_is_read(file):
+def test_printed_configuration_can_be_read_again(file):
     path = file(
         'name = "a"\nroots = [1, 2]\nlisten = "127.0.0.1:7"\n[neighbours]\nb = "127.0.0.1:2"\n"c d" = "127.0.0.1:3"'
     )
@@ -60,7 +68,7 @@ def test_what_is_printed_says_the_same_when_it_is_read(file):
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "flags", "problem"),
+    ("text", "environment", "options", "problem"),
     [
         ("", {}, {}, "the router has no name"),
         ('nmae = "a"', {}, {}, "unknown key 'nmae'; write name"),
@@ -74,20 +82,25 @@ def test_what_is_printed_says_the_same_when_it_is_read(file):
         ('name = "a"\nscheme = "best"', {}, {}, "unknown scheme 'best'"),
         ('name = "a"\nlisten = "0.0.0.0:4001"', {}, {}, "0.0.0.0:4001 can be reached from other machines"),
         ("name = ", {}, {}, "not TOML: Invalid value"),
-        ('name = "a"', {"CBNET_LISTNE": "x"}, {}, "CBNET_LISTNE, which means nothing; write CBNET_LISTEN"),
+        (
+            'name = "a"',
+            {"CBNET_LISTNE": "x"},
+            {},
+            "unknown environment variable CBNET_LISTNE; did you mean CBNET_LISTEN?",
+        ),
         ('name = "a"', {"CBNET_TREES": "x"}, {}, "CBNET_TREES: 'x' is not a whole number"),
-        ('name = "a"', {"CBNET_NEIGHBOURS": "b"}, {}, "'b' says no name"),
+        ('name = "a"', {"CBNET_NEIGHBOURS": "b"}, {}, "'b' has no name"),
         ('name = "a"', {}, {"trees": "0"}, "0 trees"),
         ('name = "a"', {}, {"is_limited": "yes"}, "'yes' is not true or false"),
         ('name = "a"', {}, {"speed": "9"}, "unknown key 'speed' in --set"),
     ],
 )
-def test_what_is_wrong_is_said(file, text, environment, flags, problem):
+def test_mistake_is_reported(file, text, environment, options, problem):
     with pytest.raises(InputError) as raised:
-        configuration(file(text), environment, flags)
+        configuration(file(text), environment, options)
     assert problem in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
+def test_missing_file_is_an_error(tmp_path):
     with pytest.raises(InputError, match="cannot read: No such file"):
         configuration(tmp_path / "none.toml", {}, {})

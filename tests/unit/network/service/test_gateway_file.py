@@ -28,7 +28,7 @@ def read(tmp_path, text):
     return read_gateway(path)
 
 
-def test_a_table_for_each_domain_says_how_its_router_is(tmp_path):
+def test_each_domain_table_configures_one_router(tmp_path):
     plan = read(tmp_path, GOOD)
     assert (plan.name, plan.outside) == ("g", "names")
     north, south = plan.sides
@@ -41,29 +41,29 @@ def test_a_table_for_each_domain_says_how_its_router_is(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "problem"),
     [
         ('name = "g"\n', "", "the gateway has no name"),
         ('outside = "names"', 'outside = "some"', "unknown summary 'some'; use one of exact, names, all"),
-        ('network = "south"', 'network = "north"', "two domains say network = 'north'"),
-        ("127.0.0.1:4002", "127.0.0.1:4001", "two domains say listen = '127.0.0.1:4001'"),
+        ('network = "south"', 'network = "north"', "two domains have network = 'north'"),
+        ("127.0.0.1:4002", "127.0.0.1:4001", "two domains have listen = '127.0.0.1:4001'"),
         ("heartbeat", "hartbeat", "unknown key 'hartbeat' before the domains; write heartbeat"),
-        ('scheme = "drp"', 'listen = "127.0.0.1:1"', "listen is said before the domains; say it in the table of each"),
-        ('name = "gate"', "drain = 1", "drain is said of one domain; say it before the tables, for all"),
+        ('scheme = "drp"', 'listen = "127.0.0.1:1"', "listen is not allowed before the domains; set it in each [[domain]]"),
+        ('name = "gate"', "drain = 1", "drain is not allowed in a domain; set it before the tables"),
         ('scheme = "multitree"', 'scheme = "trees"', "unknown scheme 'trees'"),
         ("[[domain]]\nnetwork = \"south\"", "[south]\nnetwork = \"south\"", "unknown key 'south' before the domains"),
-        (GOOD[GOOD.index("[[domain]]\nnetwork = \"south\"") :], "", "a gateway is in two domains or more"),
-        (GOOD[GOOD.index("[[domain]]") :], "domain = 3", "domain is no list of tables"),
+        (GOOD[GOOD.index("[[domain]]\nnetwork = \"south\"") :], "", "a gateway needs at least two domains"),
+        (GOOD[GOOD.index("[[domain]]") :], "domain = 3", "domain must be a list of tables"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_the_file(tmp_path, old, new, said):
+def test_mistake_is_reported_with_the_file(tmp_path, old, new, problem):
     assert old in GOOD
     with pytest.raises(InputError) as error:
         read(tmp_path, GOOD.replace(old, new, 1))
-    assert said in error.value.summary
+    assert problem in error.value.summary
     assert "gateway.toml" in error.value.summary
 
 
-def test_a_port_that_is_chosen_later_may_be_said_twice(tmp_path):
+def test_port_zero_may_occur_twice(tmp_path):
     text = GOOD.replace(":4001", ":0").replace(":4002", ":0")
     assert [side.listen.port for side in read(tmp_path, text).sides] == [0, 0]

@@ -1,4 +1,4 @@
-"""When a router is healthy, and when it is ready."""
+"""Health and readiness of a router."""
 
 from types import SimpleNamespace
 
@@ -16,19 +16,19 @@ def router(*, ticked=100.0, links=("b",), is_synchronised=True, uptime=1.0, is_l
     )  # fmt: skip
 
 
-def test_a_router_is_healthy_while_its_clock_goes():
+def test_router_is_healthy_while_its_event_loop_runs():
     assert health_problems(router(ticked=99.9)) == []
-    assert health_problems(router(ticked=90.0)) == ["its clock has stood still for 10 s"]
+    assert health_problems(router(ticked=90.0)) == ["the event loop has not run for 10 s"]
 
 
-def test_a_router_is_ready_with_its_neighbours_and_what_they_know():
+def test_router_is_ready_when_linked_and_synchronised():
     assert readiness_problems(router()) == []
-    assert readiness_problems(router(is_synchronised=False)) == ["it has not learnt yet what its neighbours know"]
-    assert readiness_problems(router(links=())) == ["no link to b yet, for which it waits 10 s from its start"]
-    assert readiness_problems(router(links=(), is_synchronised=False, uptime=10.0)) == []  # it serves whom it can reach
+    assert readiness_problems(router(is_synchronised=False)) == ["not yet synchronised with its neighbours"]
+    assert readiness_problems(router(links=())) == ["no link to b yet; waiting up to 10 s after the start"]
+    assert readiness_problems(router(links=(), is_synchronised=False, uptime=10.0)) == []  # it serves what it can reach
 
 
-def test_a_router_that_leaves_does_not_listen_or_stands_still_is_not_ready():
-    assert readiness_problems(router(is_draining=True, is_listening=False)) == ["it leaves"]
-    assert readiness_problems(router(is_listening=False)) == ["it does not listen"]
-    assert readiness_problems(router(ticked=0.0)) == ["its clock has stood still for 100 s"]
+def test_draining_or_silent_router_is_not_ready():
+    assert readiness_problems(router(is_draining=True, is_listening=False)) == ["the router is draining"]
+    assert readiness_problems(router(is_listening=False)) == ["the router does not listen"]
+    assert readiness_problems(router(ticked=0.0)) == ["the event loop has not run for 100 s"]

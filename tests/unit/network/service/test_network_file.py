@@ -1,4 +1,4 @@
-"""Network files: what `cbnet up` reads, and where it says that the routers are."""
+"""Network files and address files."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def file(tmp_path):
     return write
 
 
-def test_a_generator_with_all_that_may_be_said(file):
+def test_all_keys_are_read(file):
     plan = read_network(
         file(
             'version = 1\n[topology]\ngraph = "ring:4"\n[network]\nname = "n"\nscheme = "drp"\ntrees = 2\n[ports]\n3 = 4001'
@@ -29,7 +29,7 @@ def test_a_generator_with_all_that_may_be_said(file):
     assert (plan.name, plan.scheme, plan.trees, plan.ports, plan.data) == ("n", "drp", 2, {"3": 4001}, None)
 
 
-def test_the_seed_of_the_file_and_one_that_is_said(file):
+def test_seed_argument_overrides_the_file(file):
     path = file('[topology]\ngraph = "powerlaw:30"\nseed = 5')
     from cbnet.topology import topology
 
@@ -40,13 +40,13 @@ def test_the_seed_of_the_file_and_one_that_is_said(file):
     assert edges(read_network(path, seed=6).graph) == edges(topology("powerlaw:30", 6))
 
 
-def test_a_graph_stands_beside_the_file(file, tmp_path):
+def test_graph_file_is_relative_to_the_network_file(file, tmp_path):
     (tmp_path / "graph.txt").write_text("a b\nb c 5\n")
     plan = read_network(file('[topology]\ngraph = "graph.txt"'))
     assert [str(name) for name in plan.graph.names] == ["a", "b", "c"]
 
 
-def test_what_the_pipeline_writes_is_read(file, tmp_path):
+def test_network_of_the_pipeline_is_read(file, tmp_path):
     (tmp_path / "predicates.parquet").mkdir()
     text = (
         'version = 1\npredicates = "predicates.parquet"\n\n[topology]\ngraph = "aslike:20"\nseed = 0\nroots = [3, 7]\n\n'
@@ -59,69 +59,69 @@ def test_what_the_pipeline_writes_is_read(file, tmp_path):
     assert read_folder(tmp_path).settings == plan.settings
 
 
-def test_the_largest_component_is_taken_if_that_is_said(file, tmp_path):
+def test_largest_component_is_kept_on_request(file, tmp_path):
     (tmp_path / "graph.txt").write_text("a b\nb c\nx y\n")
     assert len(read_network(file('[topology]\ngraph = "graph.txt"\nlargest = true')).graph) == 3
     with pytest.raises(InputError, match=r"largest in \[topology\] must be true or false, not 1"):
         read_network(file('[topology]\ngraph = "graph.txt"\nlargest = 1'))
 
 
-def test_another_scheme_that_is_said_stands_before_the_trees(file):
+def test_explicit_scheme_overrides_multitree(file):
     plan = read_network(file('[topology]\ngraph = "ring:4"\nroots = [1]\n[network]\nscheme = "psf"'))
     assert (plan.scheme, plan.roots) == ("psf", ("1",))
 
 
-def test_a_folder_that_no_network_can_begin_from(file, tmp_path):
+def test_folder_without_initial_predicates_is_an_error(file, tmp_path):
     with pytest.raises(InputError, match=r"none: there is no such folder; give the folder `live` of a run"):
         read_folder(tmp_path / "none")
     with pytest.raises(InputError, match=r"there is no network.toml in this folder; give the folder `live`"):
         read_folder(tmp_path)
     file('[topology]\ngraph = "ring:4"')
-    with pytest.raises(InputError, match="this network has no predicates to begin with; start the network with"):
+    with pytest.raises(InputError, match="this network has no initial predicates; start the network with"):
         read_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no graph is named"),
-        ("version = 2", "version 2 of network files"),
+        ("", "no graph given"),
+        ("version = 2", "unknown version 2 of network files"),
         ("topology = 5", "topology must be a table"),
         ('[topology]\ngraph = "ring:4"\nsize = 3', "unknown key 'size' in [topology]"),
         ('[topology]\ngraph = 5', "graph in [topology] must be a string, not 5"),
-        ('[topology]\ngraph = "ring:4"\n[ports]\n9 = 1', "a port for '9', which is no router"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n9 = 1', "[ports] names '9', which is not a router"),
         ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 0', "0 is not a port"),
         ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 5\n2 = 5', "two routers have the same port"),
         ('[topology]\ngraph = "none.txt"', "there is no file or generator"),
-        ('[topology]\ngraph = "ring:4"\nroots = [9]', "a tree with the root 9, which is no node"),
-        ('predicates = "p.parquet"\n[topology]\ngraph = "ring:4"', "there is no p.parquet beside it"),
-        ('predicates = 5\n[topology]\ngraph = "ring:4"', "predicates must be the name of a file, not 5"),
-        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = "1.cbt"', "there are tables, and no predicates"),
-        ('[topology]\ngraph = "ring:4"\n[tables]\n9 = "1.cbt"', "a table for '9', which is no router"),
+        ('[topology]\ngraph = "ring:4"\nroots = [9]', "the root 9 is not a node"),
+        ('predicates = "p.parquet"\n[topology]\ngraph = "ring:4"', "there is no p.parquet in the same folder"),
+        ('predicates = 5\n[topology]\ngraph = "ring:4"', "predicates must be a file name, not 5"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = "1.cbt"', "there are tables but no predicates"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n9 = "1.cbt"', "[tables] names '9', which is not a router"),
         ('[topology]\ngraph = "ring:4"\n[tables]\n1 = 5', "tables must be a table of files"),
         ("[topology", "not TOML"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_the_file(file, text, problem):
+def test_mistake_is_reported_with_the_file(file, text, problem):
     with pytest.raises(InputError) as raised:
         read_network(file(text))
     assert problem in str(raised.value)
     assert "network.toml" in str(raised.value)
 
 
-def test_where_routers_run_is_written_and_read(tmp_path):
-    running = NetworkAddresses("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
-    running.write(tmp_path / "new")
-    assert NetworkAddresses.read(tmp_path / "new") == running
-    assert running.select("b c") == {"b c": running.routers["b c"]}
-    assert [str(where) for where in running.select(None).values()] == ["127.0.0.1:1", "[::1]:2"]
-    with pytest.raises(InputError, match=r"there is no router 'z'; use one of a, b c"):
-        running.select("z")
+def test_addresses_are_written_and_read(tmp_path):
+    addresses = NetworkAddresses("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
+    addresses.write(tmp_path / "new")
+    assert NetworkAddresses.read(tmp_path / "new") == addresses
+    assert addresses.select("b c") == {"b c": addresses.routers["b c"]}
+    assert [str(address) for address in addresses.select(None).values()] == ["127.0.0.1:1", "[::1]:2"]
+    with pytest.raises(InputError, match=r"no router 'z' in this network; use one of a, b c"):
+        addresses.select("z")
 
 
-def test_a_folder_from_which_nothing_runs_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="no network runs from this folder"):
+def test_folder_without_addresses_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no running network in this folder"):
         NetworkAddresses.read(tmp_path)
     (tmp_path / "running.toml").write_text("routers = 5")
-    with pytest.raises(InputError, match="this is not what `cbnet up` writes"):
+    with pytest.raises(InputError, match="this file was not written by `cbnet up`"):
         NetworkAddresses.read(tmp_path)

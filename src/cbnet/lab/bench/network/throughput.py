@@ -167,7 +167,7 @@ class Meter:
 
 def counters_of(network: ProcessNetwork) -> Counter[str]:
     """Return the counters of all routers that run, together."""
-    running = {name: address for name, address in network.addresses.items() if name not in network.ended}
+    running = {name: address for name, address in network.addresses.items() if name not in network.exit_codes}
     found = statuses(running, timeout=10.0)
     if len(found) < len(running):
         raise CbnetError(f"these routers do not answer: {', '.join(sorted(running.keys() - found.keys()))}")
