@@ -11,15 +11,15 @@ from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect,
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
-    Change,
     Close,
     Deliver,
+    FilterChange,
     Hello,
-    IfSlow,
-    Links,
+    LinkRecord,
     Lost,
     Packet,
     Ping,
+    SlowPolicy,
     Subscribe,
     Subscribed,
 )
@@ -79,7 +79,7 @@ class Raw:
 
 
 def client_hello(name="slow"):
-    return Hello(1, 1, "client", name, "cbnet", 0, "")
+    return Hello(low=1, high=1, role="client", name=name, network="cbnet", life=0, scheme="")
 
 
 def of(kind, frames):
@@ -128,7 +128,7 @@ async def pings(raw):
 def test_a_client_that_wants_it_is_disconnected_when_it_does_not_read():
     async def main():
         async with router() as running, await connect_async(str(running.address)) as publisher:
-            raw = await Raw.dial(running, client_hello(), IfSlow("disconnect"), Subscribe(1, "x = 1", 0))
+            raw = await Raw.dial(running, client_hello(), SlowPolicy("disconnect"), Subscribe(1, "x = 1", 0))
             await raw.read(lambda got: of(Subscribed, got))
             await flooded(publisher, 20_000)
             got = await raw.read(lambda got: of(Close, got))
@@ -146,9 +146,12 @@ def test_a_client_that_wants_it_is_disconnected_when_it_does_not_read():
 async def neighbour(running):
     """Return a neighbour that wants everything, and that there is a link to."""
     wants = filter_to_bytes(__import__("cbnet").parse_filter("x = 1"))
-    raw = await Raw.dial(running, Hello(1, 1, "router", "b", "cbnet", 7, "psf"))
-    raw.say(Links("b", 7, 1, 0, {"a": 1}), Change("b", 7, 1, 0, [wants], [], False))
-    await raw.read(lambda got: any(isinstance(frame, Links) and "b" in frame.neighbours for frame in got))
+    raw = await Raw.dial(running, Hello(low=1, high=1, role="router", name="b", network="cbnet", life=7, scheme="psf"))
+    raw.say(
+        LinkRecord("b", 7, 1, 0, {"a": 1}),
+        FilterChange(owner="b", life=7, sequence=1, age=0, added=[wants], removed=[], wants_ack=False),
+    )
+    await raw.read(lambda got: any(isinstance(frame, LinkRecord) and "b" in frame.neighbours for frame in got))
     return raw
 
 
@@ -274,19 +277,34 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_
         async with router(dead=60.0) as running, await connect_async(str(running.address)) as watching:
             slow = await neighbour(running)
             keeping_alive = asyncio.create_task(pings(slow))
-            sender = await Raw.dial(running, Hello(1, 1, "router", "c", "cbnet", 9, "psf"))
-            sender.say(Links("c", 9, 1, 0, {"a": 1}))
-            await sender.read(lambda got: any(isinstance(frame, Links) and "c" in frame.neighbours for frame in got))
+            sender = await Raw.dial(
+                running, Hello(low=1, high=1, role="router", name="c", network="cbnet", life=9, scheme="psf")
+            )
+            sender.say(LinkRecord("c", 9, 1, 0, {"a": 1}))
+            await sender.read(
+                lambda got: any(isinstance(frame, LinkRecord) and "c" in frame.neighbours for frame in got)
+            )
             total = 15_000  # 15 MB: more than sockets and the router keep
             for number in range(total):
-                sender.say(Packet("c", 9, number, 1, "c", {"x": 1}, [], bytes(1_000)))
+                sender.say(
+                    Packet(
+                        source="c",
+                        life=9,
+                        number=number,
+                        hops=1,
+                        header="c",
+                        attributes={"x": 1},
+                        tags=[],
+                        payload=bytes(1_000),
+                    )
+                )
                 await sender.writer.drain()
-            sender.say(Links("c", 9, 2, 0, {"a": 1, "z": 1}))  # behind all packets
+            sender.say(LinkRecord("c", 9, 2, 0, {"a": 1, "z": 1}))  # behind all packets
             dropped = 0
             while not dropped:
                 dropped = (await watching.status()).counters.get("dropped.neighbour_queue_full", 0)
             got = await slow.read(
-                lambda got: any(isinstance(frame, Links) and "z" in frame.neighbours for frame in got)
+                lambda got: any(isinstance(frame, LinkRecord) and "z" in frame.neighbours for frame in got)
             )
             keeping_alive.cancel()
             counters = (await watching.status()).counters

@@ -8,7 +8,7 @@ from support.memory_networks import Alone, sent
 
 from cbnet.network import Settings, TcpRouter, connect_async
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Deliver, Hello, Publish, Refused, Subscribe
+from cbnet.network.protocol.frames import Deliver, Hello, Publish, RefusedFrame, Subscribe
 from cbnet.network.protocol.wire import encode
 from cbnet.network.security.rights import read_rights
 from cbnet.network.transport import tcp_router as tcp
@@ -45,7 +45,7 @@ def worst(filters):
         alone.client_link(link)
     alone.router.links.get(1).rights = RIGHTS
     for id, first in enumerate(range(0, len(filters), 100)):
-        assert sent(alone.say(1, Subscribe(id, " or ".join(filters[first : first + 100]), 0)), Refused) == []
+        assert sent(alone.say(1, Subscribe(id, " or ".join(filters[first : first + 100]), 0)), RefusedFrame) == []
     alone.say(2, Subscribe(1, "v = 1", 0))
     return alone
 
@@ -66,9 +66,9 @@ def test_others_are_served_beside_the_worst_client_that_is_accepted(case):
     assert constraints(alone.router, 1) == 4_000
 
     # it gets nothing more, by any way
-    assert sent(alone.say(1, Subscribe(999, "x = 1", 0)), Refused)[0].reason.startswith("you may have 4,000")
+    assert sent(alone.say(1, Subscribe(999, "x = 1", 0)), RefusedFrame)[0].reason.startswith("you may have 4,000")
     longer = Publish(1, {"z": "a" * 4_096}, [], b"", False)
-    assert "may have 4,096 characters of text" in sent(alone.say(1, longer), Refused)[0].reason
+    assert "may have 4,096 characters of text" in sent(alone.say(1, longer), RefusedFrame)[0].reason
     assert constraints(alone.router, 1) == 4_000
 
     # a message takes 26 ms if it has 4,096 characters of text, and 0.4 ms if it is short; ten times as much is allowed
@@ -118,7 +118,9 @@ def test_many_that_do_not_say_who_they_are_make_room_for_others(monkeypatch):
 def test_many_large_subscriptions_at_once_let_others_be_served():
     one, other = (" or ".join(f"{name} != {n} and y != {n}" for n in range(200)) for name in "xz")
     subscribing = encode(Subscribe(1, one, 0)) + encode(Subscribe(1, other, 0))  # each takes some tenths of a second
-    flood = encode(Hello(1, 1, "client", "evil", "cbnet", 0, "")) + subscribing * 100
+    flood = (
+        encode(Hello(low=1, high=1, role="client", name="evil", network="cbnet", life=0, scheme="")) + subscribing * 100
+    )
 
     async def story():
         router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {})

@@ -10,7 +10,7 @@ import pytest
 
 from cbnet import Message, connect, parse
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.network.protocol.frames import Close, Hello, Links, Packet, Ping, Publish, Subscribe
+from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Packet, Ping, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
 
 QUICK = {"heartbeat": 0.5, "dead": 2.5}
@@ -23,8 +23,8 @@ def pair():
         yield started
 
 
-CLIENT = encode(Hello(1, 1, "client", "evil", "cbnet", 0, ""))
-ROUTER = encode(Hello(1, 1, "router", "evil", "cbnet", 0, "psf"))
+CLIENT = encode(Hello(low=1, high=1, role="client", name="evil", network="cbnet", life=0, scheme=""))
+ROUTER = encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet", life=0, scheme="psf"))
 
 
 @pytest.mark.parametrize(
@@ -34,15 +34,33 @@ ROUTER = encode(Hello(1, 1, "router", "evil", "cbnet", 0, "psf"))
         (b"\0\0\0\5hello", "not a frame"),
         (encode(Ping(1)), "the first frame is a Ping, not a Hello"),
         (CLIENT + CLIENT, "a second Hello"),
-        (CLIENT + encode(Links("a", 1, 9, 0, {"evil": 1})), "a client may not send a Links"),
+        (CLIENT + encode(LinkRecord("a", 1, 9, 0, {"evil": 1})), "a client may not send a Links"),
         (CLIENT + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes"),
         (CLIENT + b"\0\0\0\2\x91\xc1", "not a frame"),
         (ROUTER + encode(Subscribe(1, "x = 1", 0)), "a router may not send a Subscribe"),
-        (ROUTER + encode(Packet("evil", 1, 1, 0, ["a", "b"], {}, [], b"")), "the header of a packet"),
-        (encode(Hello(1, 1, "router", "a", "cbnet", 0, "psf")), "the name 'a' is mine"),
-        (encode(Hello(1, 1, "router", "evil", "cbnet", 0, "drp")), "this network routes by psf"),
-        (encode(Hello(7, 9, "client", "evil", "cbnet", 0, "")), "no common version"),
-        (encode(Hello(1, 1, "client", "evil", "other", 0, "")), "this is the network 'cbnet'"),
+        (
+            ROUTER
+            + encode(
+                Packet(source="evil", life=1, number=1, hops=0, header=["a", "b"], attributes={}, tags=[], payload=b"")
+            ),
+            "the header of a packet",
+        ),
+        (
+            encode(Hello(low=1, high=1, role="router", name="a", network="cbnet", life=0, scheme="psf")),
+            "the name 'a' is mine",
+        ),
+        (
+            encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet", life=0, scheme="drp")),
+            "this network routes by psf",
+        ),
+        (
+            encode(Hello(low=7, high=9, role="client", name="evil", network="cbnet", life=0, scheme="")),
+            "no common version",
+        ),
+        (
+            encode(Hello(low=1, high=1, role="client", name="evil", network="other", life=0, scheme="")),
+            "this is the network 'cbnet'",
+        ),
     ],
 )
 def test_hostile_bytes_close_their_connection_with_a_reason_and_others_go_on(pair, data, reason):

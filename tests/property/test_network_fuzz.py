@@ -9,7 +9,7 @@ from support.memory_networks import Alone, Lab, hello, sent, shut
 from cbnet import parse_filter
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Change, Close, Deliver, Hello, Links, Packet, Publish, Subscribe
+from cbnet.network.protocol.frames import Close, Deliver, FilterChange, Hello, LinkRecord, Packet, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 from cbnet.routing import SCHEMES
 
@@ -91,11 +91,15 @@ def surrounded(scheme, role):
     alone = Alone("a", scheme=scheme)
     routing = alone.router.settings.routing
     alone.router_link(1, "b", scheme=routing)
-    alone.say(1, Links("b", 1, 1, 0, {"a": 1}), Change("b", 1, 1, 0, _FILTERS[:1], [], False))
+    alone.say(
+        1,
+        LinkRecord("b", 1, 1, 0, {"a": 1}),
+        FilterChange(owner="b", life=1, sequence=1, age=0, added=_FILTERS[:1], removed=[], wants_ack=False),
+    )
     alone.client_link(2)
     alone.say(2, Subscribe(1, "good = 1", 0))
     alone.open(3, hello(role, "h", scheme=routing))
-    alone.say(3, *([Links("h", 1, 1, 0, {"a": 1})] if role == "router" else []))
+    alone.say(3, *([LinkRecord("h", 1, 1, 0, {"a": 1})] if role == "router" else []))
     alone.wait(0.2)
     return alone
 
@@ -136,7 +140,9 @@ def test_a_hostile_client_changes_nothing_for_a_neighbour_but_what_it_subscribes
     alone.wait(0.2)
     assert alone.router.view is before
     assert {str(filter) for filter in alone.router.announcement} == {"good = 1"}
-    done = alone.say(1, Packet("b", 1, 1, 1, "b", {"good": 1}, [], b""))
+    done = alone.say(
+        1, Packet(source="b", life=1, number=1, hops=1, header="b", attributes={"good": 1}, tags=[], payload=b"")
+    )
     assert len(sent(done, Deliver, link=2)) == 1
 
 
@@ -174,7 +180,7 @@ def test_no_router_is_blamed_for_what_it_passed_on(scheme, told):
     lab = Lab("a-b b-c", scheme=scheme)
     stranger = Stranger(lab.memory, "a")
     routing = lab.router("a").settings.routing
-    for frame in (hello("router", "h", scheme=routing), Links("h", 1, 1, 0, {"a": 1}), *told):
+    for frame in (hello("router", "h", scheme=routing), LinkRecord("h", 1, 1, 0, {"a": 1}), *told):
         stranger.throw(encode(frame))
         lab.run(0.3)
     assert lab.memory.frames["Close"] <= 1  # the stranger's
@@ -193,8 +199,11 @@ HELLO = encode(hello("client", "s", scheme=""))
         (encode(frames.Ping(1)), "the first frame is a Ping, not a Hello"),
         (HELLO + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes; at most 1,048,576 are allowed"),
         (HELLO + HELLO, "a second Hello"),
-        (HELLO + encode(Links("a", 1, 1, 0, {})), "a client may not send a Links"),
-        (encode(Hello(7, 9, "router", "s", "cbnet", 1, "psf")), "no common version: 7 to 9 there, 1 to 1 here"),
+        (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client may not send a Links"),
+        (
+            encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, scheme="psf")),
+            "no common version: 7 to 9 there, 1 to 1 here",
+        ),
         (b"", "no Hello came for 3.5 s"),
     ],
 )

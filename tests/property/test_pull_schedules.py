@@ -13,7 +13,7 @@ from cbnet.language.message import Message
 from cbnet.language.syntax.parser import parse
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.view import reachable_edges
-from cbnet.network.protocol.frames import Item, NotReplied, Replied
+from cbnet.network.protocol.frames import ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
 
@@ -37,10 +37,10 @@ class Holder(MemoryClient):
 
     def has(self, request):
         if self.mood == "forger":
-            return Item({"s": "forged"}, [], b"", None)
+            return ItemField({"s": "forged"}, [], b"", None)
         if request not in self.items:
             return None
-        return Item({**request.attributes, "extra": 1}, sorted(request.tags), self.name.encode(), None)
+        return ItemField({**request.attributes, "extra": 1}, sorted(request.tags), self.name.encode(), None)
 
     def _answer(self, frame):
         if self.mood != "silent":
@@ -157,11 +157,11 @@ class Schedule:
                 holders = {each.name.encode() for each in self.reached(name) if self.holds(each, request)}
                 answer = self.answers()[number]
                 if holders:
-                    assert isinstance(answer, Replied)
+                    assert isinstance(answer, PullReply)
                     assert answer.payload in holders
                     assert answer.cache == ""
                 else:
-                    assert isinstance(answer, NotReplied)
+                    assert isinstance(answer, PullFailure)
                     assert not answer.is_late
         self.check_all_ended()
         assert sum(len(self.memory.router(name)._holders) for name in self.running()) == 0
@@ -184,7 +184,7 @@ class Schedule:
         found = {}
         for client in self.clients:
             for answer in client.answers:
-                if isinstance(answer, Replied | NotReplied):
+                if isinstance(answer, PullReply | PullFailure):
                     assert answer.number not in found, "answered twice"
                     assert self.waiting[answer.number][0] is client
                     found[answer.number] = answer
@@ -197,7 +197,7 @@ class Schedule:
             answer = answers.get(number)
             if answer is None:
                 assert client.end is not end, f"request {number} did not end"
-            elif isinstance(answer, Replied):
+            elif isinstance(answer, PullReply):
                 assert answer.attributes == {**request.attributes, "extra": 1}
                 assert answer.tags == sorted(request.tags)
                 self.check_age(answer, request, began)

@@ -6,7 +6,7 @@ from support.memory_networks import Alone, sent
 from support.strategies import messages_near, predicates
 
 from cbnet.language import covers
-from cbnet.network.protocol.frames import Deliver, Publish, Refused, Subscribe
+from cbnet.network.protocol.frames import Deliver, Publish, RefusedFrame, Subscribe
 from cbnet.network.security.rights import Denied, Rights, within
 
 
@@ -39,7 +39,7 @@ def test_nothing_is_published_that_the_right_does_not_match(right, data):
     message = data.draw(messages_near(*right.filters))
     done = alone.say(1, publish(message))
     assert bool(sent(done, Deliver)) == right.matches(message)
-    assert bool(sent(done, Refused)) == (not right.matches(message))
+    assert bool(sent(done, RefusedFrame)) == (not right.matches(message))
 
 
 @given(predicates(), predicates())

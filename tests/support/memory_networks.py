@@ -47,7 +47,7 @@ class Alone:
 
 
 def hello(role, name, *, low=1, high=1, network="cbnet", life=1, scheme="psf"):
-    return Hello(low, high, role, name, network, life, scheme)
+    return Hello(low=low, high=high, role=role, name=name, network=network, life=life, scheme=scheme)
 
 
 def sent(actions, kind=object, link=None):

@@ -10,7 +10,7 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer
     from cbnet.network.client.async_subscription import AsyncSubscription
-    from cbnet.network.protocol.frames import Step
+    from cbnet.network.protocol.frames import StepField
 
 
 class NetworkError(CbnetError):
@@ -49,7 +49,7 @@ class NotConfirmed(NetworkError):  # noqa: N818
 class NoReply(NetworkError):  # noqa: N818
     """No holder has the requested item."""
 
-    def __init__(self, tried: int, asked: int, steps: Sequence[Step]) -> None:
+    def __init__(self, tried: int, asked: int, steps: Sequence[StepField]) -> None:
         """Initialise with the number of routers that offered it and of their clients that were asked."""
         self.tried = tried
         self.asked = asked
@@ -60,7 +60,7 @@ class NoReply(NetworkError):  # noqa: N818
 class Timeout(NetworkError):  # noqa: N818
     """No reply arrived before the timeout."""
 
-    def __init__(self, seconds: float, steps: Sequence[Step]) -> None:
+    def __init__(self, seconds: float, steps: Sequence[StepField]) -> None:
         """Initialise with the trace steps of the first router: the others did not report."""
         self.seconds = seconds
         self.steps = list(steps)

@@ -12,7 +12,7 @@ from cbnet.network.pull.pull_trace import CAME_BACK
 
 if TYPE_CHECKING:
     from cbnet.language import Message
-    from cbnet.network.protocol.frames import Step
+    from cbnet.network.protocol.frames import StepField
 
 
 def print_answer_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
@@ -39,7 +39,7 @@ def print_answer(answer: Reply | NoReply | Timeout, request: Message, router: st
         print_remark(str(answer))
 
 
-def _way(steps: list[Step]) -> Iterator[str]:
+def _way(steps: list[StepField]) -> Iterator[str]:
     """Yield a line for each step of the request, and one for the way of the reply."""
     there = [step for step in steps if step.what != CAME_BACK]
     width = max((len(step.router) for step in there), default=0)

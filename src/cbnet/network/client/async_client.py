@@ -34,7 +34,7 @@ from cbnet.network.errors import NotConfirmed, Refused, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
 from cbnet.network.protocol.fields import check_name
-from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, tag_of
+from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context
@@ -281,7 +281,7 @@ class AsyncClient:
         offer = AsyncOffer(self, next(self._numbers), text, handler)
         self._offers[offer.id] = offer
         try:
-            await self._register(frames.Offer, offer, lambda: self._send_offer(offer), timeout, wait=wait)
+            await self._register(frames.OfferFrame, offer, lambda: self._send_offer(offer), timeout, wait=wait)
         except NotConfirmed:
             raise
         except BaseException:
@@ -316,13 +316,13 @@ class AsyncClient:
         def send() -> None:
             self._link.send(msgspec.structs.replace(frame, timeout=max(0.001, end - self._loop.time())))
 
-        return reply_of(await self._link.call(frames.Pull, number, send, timeout), timeout)
+        return reply_of(await self._link.call(frames.PullFrame, number, send, timeout), timeout)
 
     async def status(self, timeout: float = TIMEOUT) -> Status:
         """Return the router's status."""
         number = next(self._numbers)
-        query = frames.AskStatus(number)
-        answer: Status = await self._link.call(frames.AskStatus, number, lambda: self._link.send(query), timeout)
+        query = frames.StatusRequest(number)
+        answer: Status = await self._link.call(frames.StatusRequest, number, lambda: self._link.send(query), timeout)
         return answer
 
     async def close(self) -> None:
@@ -388,22 +388,22 @@ class AsyncClient:
             case frames.Unsubscribed():
                 self._link.answered(frames.Unsubscribe, frame.id, frame)
             case frames.Offered():
-                self._link.answered(frames.Offer, frame.id, frame)
+                self._link.answered(frames.OfferFrame, frame.id, frame)
             case frames.Withdrawn():
                 self._link.answered(frames.Withdraw, frame.id, frame)
-            case frames.Asked():
+            case frames.HolderRequest():
                 self._answers.start(frame, self._offers.get(frame.offer))
-            case frames.Replied() | frames.NotReplied():
-                self._link.answered(frames.Pull, frame.number, frame)
+            case frames.PullReply() | frames.PullFailure():
+                self._link.answered(frames.PullFrame, frame.number, frame)
             case frames.Published():
                 self._link.answered(frames.Publish, frame.number, frame)
             case frames.Status():
-                self._link.answered(frames.AskStatus, frame.number, frame)
-            case frames.Traced():
+                self._link.answered(frames.StatusRequest, frame.number, frame)
+            case frames.TracedFrame():
                 self._hops.get(frame.number, []).append(frame.hop)
             case frames.TraceEnd():
                 self._link.answered(frames.Trace, frame.number, frame)
-            case frames.Refused():
+            case frames.RefusedFrame():
                 self._refused(frame)
             case frames.Lost():
                 self.lost += frame.messages
@@ -411,7 +411,7 @@ class AsyncClient:
     def admitted(self) -> None:
         """Restore subscriptions and offers at a new router."""
         if any(each.when_full == "disconnect" for each in self._subscriptions.values()):
-            self._link.send(frames.IfSlow("disconnect"))
+            self._link.send(frames.SlowPolicy("disconnect"))
         for subscription in self._subscriptions.values():
             self._send_subscribe(subscription)
         for offer in self._offers.values():
@@ -419,8 +419,8 @@ class AsyncClient:
 
     def restored_calls(self) -> set[Call]:
         """Return the calls that are repeated on a new connection: subscriptions and offers."""
-        offers = {(tag_of(frames.Offer), id) for id in self._offers}
-        return offers | {(tag_of(frames.Subscribe), id) for id in self._subscriptions}
+        offers = {(frame_number(frames.OfferFrame), id) for id in self._offers}
+        return offers | {(frame_number(frames.Subscribe), id) for id in self._subscriptions}
 
     def rejected(self, error: CbnetError) -> None:
         """End all subscriptions and offers: no router accepts this client."""
@@ -431,12 +431,12 @@ class AsyncClient:
 
     def _send_subscribe(self, subscription: AsyncSubscription) -> None:
         if subscription.when_full == "disconnect":
-            self._link.send(frames.IfSlow("disconnect"))
+            self._link.send(frames.SlowPolicy("disconnect"))
         wait = self._wait(subscription.id)
         self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_loaded))
 
     def _send_offer(self, offer: AsyncOffer) -> None:
-        self._link.send(frames.Offer(offer.id, offer.predicate, self._wait(offer.id)))
+        self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))
 
     def _wait(self, id: int) -> float:
         """Return the seconds left to confirm a subscription or an offer."""
@@ -447,15 +447,15 @@ class AsyncClient:
         if self.is_connected:  # otherwise the requester has given up
             self._link.send_bytes(data)
 
-    def _refused(self, frame: frames.Refused) -> None:
+    def _refused(self, frame: frames.RefusedFrame) -> None:
         if self._link.is_refused(frame):
             return
-        if frame.frame == tag_of(frames.Publish):
+        if frame.frame == frame_number(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason
-        elif frame.frame == tag_of(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
+        elif frame.frame == frame_number(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
             gone.end(Refused(frame.reason))  # accepted by an earlier router, refused by the current one
-        elif frame.frame == tag_of(frames.Offer) and frame.number in self._offers:
+        elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self._offers:
             self._offers.pop(frame.number).failure = Refused(frame.reason)
             _log.warning("%s refuses an offer that an earlier router accepted: %s", self.router, frame.reason)
 

@@ -23,7 +23,7 @@ from cbnet.network.client.message_encoding import MessageLike, check_payload, en
 from cbnet.network.errors import NoReply, Timeout
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_HOLDERS
-from cbnet.network.protocol.frames import Step
+from cbnet.network.protocol.frames import StepField
 from cbnet.network.protocol.request_codec import (
     DecodedRequest,
     RequestLike,
@@ -60,7 +60,7 @@ class Reply(NamedTuple):
     cache: str  # the router whose cache it comes from; "" if it comes from the holder
     age: float  # seconds in caches
     asked: int  # holders asked, including the one that answered
-    steps: list[Step]  # of routers, with trace=True
+    steps: list[StepField]  # of routers, with trace=True
 
 
 Answer: TypeAlias = Item | bytes | None  # bytes: the payload of an item whose message is the request itself
@@ -100,7 +100,7 @@ class OfferAnswers:
         self._send = send
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, frame: frames.Asked, offer: AsyncOffer | None) -> None:
+    def start(self, frame: frames.HolderRequest, offer: AsyncOffer | None) -> None:
         """Start answering a request; without an offer, because it was just withdrawn, there is no item."""
         task = asyncio.get_running_loop().create_task(self._answer(frame, offer))
         self._tasks.add(task)
@@ -112,7 +112,7 @@ class OfferAnswers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _answer(self, frame: frames.Asked, offer: AsyncOffer | None) -> None:
+    async def _answer(self, frame: frames.HolderRequest, offer: AsyncOffer | None) -> None:
         data = encode(frames.Answer(frame.number, None))
         if offer is not None:
             try:
@@ -124,7 +124,7 @@ class OfferAnswers:
         self._send(data)
 
 
-async def _item(handler: Handler, requested: DecodedRequest) -> frames.Item | None:
+async def _item(handler: Handler, requested: DecodedRequest) -> frames.ItemField | None:
     """Return a handler's item for a request; raise an `InputError` if it cannot be sent."""
     request = Message(dict(requested.content.attributes), requested.content.tags)
     answer = handler(request)
@@ -138,7 +138,7 @@ async def _item(handler: Handler, requested: DecodedRequest) -> frames.Item | No
     if not requested.filter.matches(item.message):
         raise InputError(f"the item does not match the request {request}", hint="return None if there is no item")
     attributes, tags = message_content(item.message)
-    return frames.Item(attributes, tags, check_payload(item.payload), _keep(item.keep))
+    return frames.ItemField(attributes, tags, check_payload(item.payload), _keep(item.keep))
 
 
 def _keep(seconds: float | None) -> int | None:
@@ -149,19 +149,26 @@ def _keep(seconds: float | None) -> int | None:
 
 def pull_frame(
     number: int, request: RequestLike, timeout: float, max_holders: int, *, fresh: bool, trace: bool
-) -> frames.Pull:  # fmt: skip
+) -> frames.PullFrame:  # fmt: skip
     """Return the frame of a request; raise an `InputError` if an argument is invalid."""
     if not 1 <= max_holders <= MAX_HOLDERS:
         raise InputError(f"invalid max_holders {max_holders}", hint=f"use a number from 1 to {MAX_HOLDERS}")
     if not 0 < timeout <= _MAX_TIMEOUT:
         raise InputError(f"invalid timeout {timeout:g} s", hint=f"use a positive number up to {_MAX_TIMEOUT:,.0f}")
-    return frames.Pull(number, request_to_bytes(as_request(request)), timeout, max_holders, fresh, trace)
+    return frames.PullFrame(
+        number=number,
+        request=request_to_bytes(as_request(request)),
+        timeout=timeout,
+        max_holders=max_holders,
+        is_fresh=fresh,
+        is_traced=trace,
+    )
 
 
-def reply_of(answer: frames.Replied | frames.NotReplied, timeout: float) -> Reply:
+def reply_of(answer: frames.PullReply | frames.PullFailure, timeout: float) -> Reply:
     """Return the reply; raise `NoReply` or `Timeout` if there is none."""
     steps = answer.steps or []
-    if isinstance(answer, frames.NotReplied):
+    if isinstance(answer, frames.PullFailure):
         raise Timeout(timeout, steps) if answer.is_late else NoReply(answer.tried, answer.asked, steps)
     message = {**answer.attributes, "#": answer.tags} if answer.tags else answer.attributes
     age = answer.age / 1000

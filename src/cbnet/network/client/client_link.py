@@ -18,7 +18,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.errors import NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Deliver, Frame, Hello, tag_of
+from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
 from cbnet.network.security.tls import TlsContext, dial, tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
@@ -137,7 +137,7 @@ class ClientLink:
     ) -> Any:
         """Send a frame and return its answer; is_restored: it is sent again on a new connection."""
         end = self._loop.time() + timeout
-        call = tag_of(kind), number
+        call = frame_number(kind), number
         if not is_restored or self.connection is None:
             await self.writable(timeout)
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -156,11 +156,11 @@ class ClientLink:
 
     def answered(self, kind: type[Frame], number: int, answer: Frame) -> None:
         """Resolve a call with its answer."""
-        future = self._calls.get((tag_of(kind), number))
+        future = self._calls.get((frame_number(kind), number))
         if future is not None and not future.done():
             future.set_result(answer)
 
-    def is_refused(self, frame: frames.Refused) -> bool:
+    def is_refused(self, frame: frames.RefusedFrame) -> bool:
         """Fail the call that a router refuses; return whether there is such a call."""
         future = self._calls.get((frame.frame, frame.number))
         if future is None or future.done():
@@ -231,7 +231,7 @@ class ClientLink:
                     self._admitted(connection)
             case Hello():
                 self._hello_received(connection, frame)
-            case frames.Refused() if frame.frame == tag_of(Hello):
+            case frames.RefusedFrame() if frame.frame == frame_number(Hello):
                 self._refusal = Refused(f"{self.router} refuses this client: {frame.reason}")
             case frames.Close():
                 self._close_received(connection, frame.reason)

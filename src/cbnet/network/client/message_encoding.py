@@ -47,7 +47,18 @@ def encode_trace(
 ) -> bytes:  # fmt: skip
     """Encode a `Trace` frame."""
     attributes, tags = message_content(message)
-    return encode_checked(Trace(number, attributes, tags, check_payload(payload), is_dry, predicate, at), message)
+    return encode_checked(
+        Trace(
+            number=number,
+            attributes=attributes,
+            tags=tags,
+            payload=check_payload(payload),
+            is_dry=is_dry,
+            predicate=predicate,
+            at=at,
+        ),
+        message,
+    )
 
 
 def check_payload(payload: object) -> bytes:

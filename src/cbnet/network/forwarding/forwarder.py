@@ -24,7 +24,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.view import View, ViewHistory
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS
-from cbnet.network.protocol.frames import Deliver, Mark, Packet, Publish, Report, Trace
+from cbnet.network.protocol.frames import Deliver, Packet, Publish, Trace, TraceMark, TraceReport
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
 
@@ -59,7 +59,7 @@ class Forwarder:
         self._duplicates = Duplicates()
         self._numbers = 0
 
-    def publish(self, frame: Publish | Trace, mark: Mark | None = None) -> None:
+    def publish(self, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Send a message of a client on its way; an `InputError` if it is none."""
         content = Content(frame)
         view = self._views.current()
@@ -67,7 +67,17 @@ class Forwarder:
         self._numbers += 1
         self._duplicates.refusal(me, life, self._numbers)  # it may come back
         self._context.counters[Event.PUBLISHED] += 1
-        packet = Packet(me, life, self._numbers, 0, me, frame.attributes, frame.tags, frame.payload, mark)
+        packet = Packet(
+            source=me,
+            life=life,
+            number=self._numbers,
+            hops=0,
+            header=me,
+            attributes=frame.attributes,
+            tags=frame.tags,
+            payload=frame.payload,
+            mark=mark,
+        )
         if mark is None:
             self._deliver(packet, self._subscriptions.matched(content))
             self._send_on(view, packet, view.router.init(content), content, came_from="")
@@ -83,9 +93,16 @@ class Forwarder:
         view = self._views.current()
         self._context.counters[Event.DOMAIN_ENTERED] += 1
         packet = Packet(
-            self._context.name, frame.life, frame.number, 0, self._context.name, frame.attributes, frame.tags,
-            frame.payload, origin=frame.source,
-        )  # fmt: skip
+            source=self._context.name,
+            life=frame.life,
+            number=frame.number,
+            hops=0,
+            header=self._context.name,
+            attributes=frame.attributes,
+            tags=frame.tags,
+            payload=frame.payload,
+            origin=frame.source,
+        )
         self._deliver(packet, self._subscriptions.matched(content))
         self._send_on(view, packet, view.router.init(content), content, came_from="")
 
@@ -125,10 +142,14 @@ class Forwarder:
             self._context.counters[Event.DOMAIN_LEFT if link == BEYOND else Event.DELIVERED] += len(ids)
             for first in range(0, len(ids), MAX_ENTRIES):
                 frame = Deliver(
-                    ids[first : first + MAX_ENTRIES],
-                    packet.origin or packet.source, packet.life, packet.number, packet.attributes, packet.tags,
-                    packet.payload,
-                )  # fmt: skip
+                    subscriptions=ids[first : first + MAX_ENTRIES],
+                    source=packet.origin or packet.source,
+                    life=packet.life,
+                    number=packet.number,
+                    attributes=packet.attributes,
+                    tags=packet.tags,
+                    payload=packet.payload,
+                )
                 self._context.outbox.send(link, frame)
 
     def _send_on(
@@ -152,9 +173,17 @@ class Forwarder:
             if link is None:
                 continue
             frame = Packet(
-                packet.source, packet.life, packet.number, packet.hops + 1, headers.write(router.hdr(header, w)),
-                packet.attributes, packet.tags, packet.payload, packet.mark, packet.origin,
-            )  # fmt: skip
+                source=packet.source,
+                life=packet.life,
+                number=packet.number,
+                hops=packet.hops + 1,
+                header=headers.write(router.hdr(header, w)),
+                attributes=packet.attributes,
+                tags=packet.tags,
+                payload=packet.payload,
+                mark=packet.mark,
+                origin=packet.origin,
+            )
             self._context.outbox.send(link, frame)
             sent.append(w)
         self._context.counters[Event.PACKETS_SENT] += len(sent)
@@ -194,7 +223,7 @@ class Forwarder:
         self,
         view: View,
         packet: Packet,
-        mark: Mark,
+        mark: TraceMark,
         header: Header | None,
         content: Content,
         came_from: str,
@@ -211,7 +240,7 @@ class Forwarder:
         hop = self._hops.hop(
             TraceStep(view, packet, mark, way, content, came_from, sent.neighbours, sent.dropped, matched)
         )
-        report = Report(packet.source, 0, mark.number, hop)
+        report = TraceReport(packet.source, 0, mark.number, hop)
         if packet.source == self._context.name:
             self._traces.report(report)
         else:

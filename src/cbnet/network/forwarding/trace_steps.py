@@ -24,7 +24,7 @@ from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.view import View
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import Branch, Hop, Mark, Packet
+from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
 
@@ -36,7 +36,7 @@ class TraceStep(NamedTuple):
 
     view: View
     packet: Packet
-    mark: Mark
+    mark: TraceMark
     header: Header | None  # None: it went nowhere
     content: Content
     came_from: str
@@ -61,14 +61,14 @@ class TraceReporter:
         """Return the report on a step; while the scheme still supposes what it did."""
         delivered, missed = self._local_matches(step)
         return Hop(
-            self._name,
-            step.came_from,
-            step.packet.hops,
-            "" if step.dropped is None else step.dropped.text,
-            [] if step.header is None else self._branches(step),
-            delivered,
-            missed,
-            self._about_supposed(step),
+            router=self._name,
+            came_from=step.came_from,
+            hops=step.packet.hops,
+            dropped="" if step.dropped is None else step.dropped.text,
+            branches=[] if step.header is None else self._branches(step),
+            delivered=delivered,
+            missed=missed,
+            supposed=self._about_supposed(step),
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
@@ -127,7 +127,7 @@ class TraceReporter:
 
 
 @contextmanager
-def hypothetical_subscriber(view: View, mark: Mark, content: Content) -> Iterator[None]:
+def hypothetical_subscriber(view: View, mark: TraceMark, content: Content) -> Iterator[None]:
     """Let the scheme believe that whom a trace supposes were there."""
     at = view.ids.get(mark.at)
     wanting = view.interests.wanting(content)
@@ -141,7 +141,7 @@ def hypothetical_subscriber(view: View, mark: Mark, content: Content) -> Iterato
         view.interests.suppose(None)
 
 
-def supposed(mark: Mark) -> Predicate:
+def supposed(mark: TraceMark) -> Predicate:
     """Return the predicate of the subscriber that a trace supposes; the empty one if it supposes none."""
     try:
         return parse(mark.predicate) if mark.predicate else Predicate()

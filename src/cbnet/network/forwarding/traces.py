@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
 from cbnet.network.link.context import RouterContext
-from cbnet.network.protocol.frames import Mark, Report, Trace, Traced, TraceEnd
+from cbnet.network.protocol.frames import Trace, TracedFrame, TraceEnd, TraceMark, TraceReport
 
 _MOST_TRACES = 64
 
@@ -36,7 +36,7 @@ class Traces:
         self._traces: dict[int, _Trace] = {}
         self._begun = 0
 
-    def begin(self, link: int, frame: Trace) -> Mark:
+    def begin(self, link: int, frame: Trace) -> TraceMark:
         """Begin to collect reports on a message; return the mark for its packet."""
         if len(self._traces) >= _MOST_TRACES:
             raise InputError("too many traces at once", hint="wait for one to end")
@@ -47,15 +47,15 @@ class Traces:
         trace = _Trace(link, frame.number, self._context.now + self._context.settings.trace)
         trace.expected["", self._context.name] += 1
         self._traces[self._begun] = trace
-        return Mark(self._begun, frame.is_dry, frame.predicate, frame.at)
+        return TraceMark(self._begun, frame.is_dry, frame.predicate, frame.at)
 
-    def report(self, frame: Report) -> None:
+    def report(self, frame: TraceReport) -> None:
         """Take the report of a router."""
         trace = self._traces.get(frame.number)
         if trace is None:  # its time was up
             return
         hop = frame.hop
-        self._context.outbox.send(trace.link, Traced(trace.number, hop))
+        self._context.outbox.send(trace.link, TracedFrame(trace.number, hop))
         trace.expected[hop.came_from, hop.router] -= 1
         for branch in hop.branches:
             trace.expected[hop.router, branch.neighbour] += branch.is_sent

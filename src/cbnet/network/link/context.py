@@ -17,7 +17,7 @@ class RouterContext:
 
     settings: Settings
     life: int
-    way: tuple[str, ...] = ()  # of a gateway: from the root of the tree between domains to itself
+    gateway_path: tuple[str, ...] = ()  # of a gateway: from the root of the gateway tree to itself
     outbox: Outbox = field(default_factory=Outbox)
     counters: Counter[str] = field(default_factory=Counter)
     clock: Clock = field(init=False)

@@ -18,12 +18,12 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
-from cbnet.network.protocol.frames import Hello, Ping, Refused, tag_of
+from cbnet.network.protocol.frames import Hello, Ping, RefusedFrame, frame_number
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, WireError
 from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
-HELLO = tag_of(Hello)
+HELLO = frame_number(Hello)
 _MOST_PARALLEL = 4
 
 
@@ -146,7 +146,7 @@ class LinkTable:
         except Denied as error:
             self._context.counters[Denial(hello.role).key] += 1
             if hello.role == "client":
-                self._context.outbox.send(link.id, Refused(HELLO, 0, error.summary[:MAX_REASON_LENGTH]))
+                self._context.outbox.send(link.id, RefusedFrame(HELLO, 0, error.summary[:MAX_REASON_LENGTH]))
             raise WireError(error.summary) from None
         return replace(hello, name=name, token="")
 

@@ -17,7 +17,7 @@ from cbnet.network.linkstate.own_records import PendingVersion
 from cbnet.network.linkstate.records import Key, RecordKind, Version
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.view import ViewHistory
-from cbnet.network.protocol.frames import Ask, Offered, Seen, Subscribed
+from cbnet.network.protocol.frames import AckRequest, Offered, RecordAck, Subscribed
 
 # The answers to who subscribes, and to who offers.
 REGISTERED: dict[RecordKind, type[Subscribed | Offered]] = {
@@ -69,7 +69,7 @@ class Confirmations:
             if each.link != link or (kind is not None and (kind, id) != (each.kind, each.id))
         ]
 
-    def seen(self, frame: Seen) -> None:
+    def seen(self, frame: RecordAck) -> None:
         """Note what another router has, and answer those who waited for it alone."""
         if self._database.version(Key(frame.router, RecordKind.LINKS)) is None:
             return  # nobody who is known
@@ -108,7 +108,7 @@ class Confirmations:
         if missing and now - self._asked >= self._context.settings.retry:
             self._asked = now
             for router, kind in sorted(missing):
-                self._unicast.send(Ask(router, 0, self._context.name, kind))
+                self._unicast.send(AckRequest(router, 0, self._context.name, kind))
 
     def _answer_all(self) -> None:
         """Answer those who need not wait any longer."""
@@ -145,10 +145,18 @@ class Confirmations:
 
     def installed(self, key: Key, version: Version) -> None:
         """Tell an owner that a version of its predicate, or offers, is here."""
-        seen = Seen(key.owner, 0, self._context.name, self._context.life, version.life, version.sequence, key.kind)
+        seen = RecordAck(
+            to=key.owner,
+            hops=0,
+            router=self._context.name,
+            router_life=self._context.life,
+            life=version.life,
+            sequence=version.sequence,
+            kind=key.kind,
+        )
         self._unicast.send(seen)
 
-    def asked(self, frame: Ask) -> None:
+    def asked(self, frame: AckRequest) -> None:
         """Tell a router which version of its predicate, or offers, is here."""
         key = Key(frame.router, RecordKind(frame.kind))
         version = self._database.version(key)

@@ -15,7 +15,7 @@ from cbnet.network.announce.node_predicates import EncodedFilters, NodePredicate
 from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.records import FIRST, Key, Record, RecordKind, Version, entry_of
 from cbnet.network.protocol.fields import MAX_ROUTERS
-from cbnet.network.protocol.frames import Entry
+from cbnet.network.protocol.frames import RecordEntry
 
 
 class UpdateOutcome(Enum):
@@ -40,7 +40,7 @@ class Database:
         self._records: dict[Key, Record] = {}
         self._counts = dict.fromkeys(RecordKind, 0)
         self._neighbours: dict[str, Mapping[str, int]] = {}
-        self._ways: dict[str, tuple[str, ...]] = {}  # that gateways tell
+        self._gateway_paths: dict[str, tuple[str, ...]] = {}  # that gateways tell
         for owner, life in loaded.lives.items() if loaded is not None else ():
             self._put(Key(owner, RecordKind.PREDICATE), Version(FIRST, life), 0.0)
 
@@ -59,9 +59,9 @@ class Database:
         """Return the neighbours that a router says it has, with the lengths of the links."""
         return self._neighbours.get(owner, {})
 
-    def way(self, owner: str) -> tuple[str, ...]:
+    def gateway_path(self, owner: str) -> tuple[str, ...]:
         """Return the way from the root of the tree between domains that a gateway tells; empty of other routers."""
-        return self._ways.get(owner, ())
+        return self._gateway_paths.get(owner, ())
 
     def lacks(self, key: Key, version: Version) -> bool:
         """Return whether a version is newer than what is here."""
@@ -72,7 +72,7 @@ class Database:
         """Return the routers that have a record of links."""
         return sorted(self._neighbours)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[RecordEntry]:
         """Yield an entry for each record."""
         for key, record in self._records.items():
             yield entry_of(key, record.version)
@@ -89,13 +89,13 @@ class Database:
         born: float,
         neighbours: Mapping[str, int],
         now: float,
-        way: Sequence[str] = (),
+        path: Sequence[str] = (),
     ) -> UpdateOutcome:
         """Install what a router says of its links, and of the way to it if it is a gateway."""
         if not self._is_welcome(Key(owner, RecordKind.LINKS), version, born, now):
             return UpdateOutcome.REFUSED
         self._put(Key(owner, RecordKind.LINKS), version, born)
-        self._ways[owner] = tuple(way)
+        self._gateway_paths[owner] = tuple(path)
         if self._neighbours.get(owner) != neighbours:
             self._neighbours[owner] = dict(neighbours)
             self._change(now)
@@ -146,7 +146,7 @@ class Database:
             del self._records[key]
             self._counts[key.kind] -= 1
             if key.kind is RecordKind.LINKS:
-                del self._neighbours[key.owner], self._ways[key.owner]
+                del self._neighbours[key.owner], self._gateway_paths[key.owner]
                 self._change(now)
             else:
                 self.filters[key.kind].forget(key.owner)

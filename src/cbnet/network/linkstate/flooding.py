@@ -30,7 +30,15 @@ from cbnet.network.linkstate.database import Database, UpdateOutcome
 from cbnet.network.linkstate.record_requests import RecordRequests
 from cbnet.network.linkstate.records import Key, RecordKind, Version, entry_of, key_of, version_of
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_FRAME_FILTERS
-from cbnet.network.protocol.frames import Change, Entry, Frame, Links, Summary, Want, Whole
+from cbnet.network.protocol.frames import (
+    FilterChange,
+    FilterRecord,
+    Frame,
+    LinkRecord,
+    RecordEntry,
+    RecordRequest,
+    RecordSummary,
+)
 from cbnet.network.protocol.wire import WireError
 
 MAX_NODE_BYTES = 1 << 28
@@ -40,7 +48,7 @@ _SMALL = 200  # bytes of filters that are passed on to who may have them: not ma
 Met = Callable[[Key, Version], None]
 Installed = Callable[[Key, Version], None]
 Each = TypeVar("Each")
-AnyRecord = TypeVar("AnyRecord", Links, Whole, Change)
+AnyRecord = TypeVar("AnyRecord", LinkRecord, FilterRecord, FilterChange)
 
 
 @dataclass
@@ -72,7 +80,7 @@ class Flooding:
     def greet(self, link: int) -> None:
         """Tell a new neighbour what there is."""
         for entries in _chunks(self._database.entries(), MAX_ENTRIES):
-            self._context.outbox.send(link, Summary(entries))
+            self._context.outbox.send(link, RecordSummary(entries))
 
     @property
     def is_synchronised(self) -> bool:
@@ -92,26 +100,26 @@ class Flooding:
         """Ask for what is lacking and was not asked for, or not answered."""
         if not self._wanted:
             return
-        asked: dict[int, list[Entry]] = {}
+        asked: dict[int, list[RecordEntry]] = {}
         for link, key in self._wanted.due(self._context.now):
             asked.setdefault(link, []).append(entry_of(key, Version(0, 0)))
         for link, entries in asked.items():
             for some in _chunks(iter(entries), MAX_ENTRIES):
-                self._context.outbox.send(link, Want(some))
+                self._context.outbox.send(link, RecordRequest(some))
 
     # --- own records
 
-    def spread(self, frame: Links | Change) -> None:
+    def spread(self, frame: LinkRecord | FilterChange) -> None:
         """Send an own record, which is installed, to all neighbours."""
         self._context.outbox.send_all(self._links.routers(), frame)
 
     def advertise(self, key: Key, version: Version, but: int | None = None) -> None:
         """Tell the neighbours, but for one, that there is a record."""
-        self._pass_on(Summary([entry_of(key, version)]), but)
+        self._pass_on(RecordSummary([entry_of(key, version)]), but)
 
     # --- frames
 
-    def summary(self, link: int, frame: Summary) -> None:
+    def summary(self, link: int, frame: RecordSummary) -> None:
         """Note what a neighbour has and this router lacks."""
         self._told.add(link)
         for entry in frame.entries:
@@ -121,13 +129,13 @@ class Flooding:
             elif self._database.lacks(key, version):
                 self._wanted.heard(link, key, version)
 
-    def want(self, link: int, frame: Want) -> None:
+    def want(self, link: int, frame: RecordRequest) -> None:
         """Send a neighbour the records that it asks for."""
         for key in map(key_of, frame.entries):
             for part in self._frames(key):
                 self._context.outbox.send(link, part)
 
-    def links(self, link: int, frame: Links) -> None:
+    def links(self, link: int, frame: LinkRecord) -> None:
         """Take the record of a router's links."""
         key, version = Key(frame.owner, RecordKind.LINKS), version_of(frame)
         if frame.owner == self._context.name:
@@ -135,12 +143,12 @@ class Flooding:
             return
         frame = self._aged(frame)
         now = self._context.now
-        born, way = self._born(frame), frame.way
-        outcome = self._database.install_links(frame.owner, version, born, frame.neighbours, now, way)
+        born, path = self._born(frame), frame.path
+        outcome = self._database.install_links(frame.owner, version, born, frame.neighbours, now, path)
         if self._is_installed(outcome, key, version):
             self._pass_on(frame, link)
 
-    def change(self, link: int, frame: Change) -> None:
+    def change(self, link: int, frame: FilterChange) -> None:
         """Take a change of a predicate; if what it changes is not here, ask for the whole."""
         key, version = key_of(frame), version_of(frame)
         if frame.owner == self._context.name:
@@ -154,10 +162,10 @@ class Flooding:
             self._wanted.heard(link, key, version)
         if self._is_installed(outcome, key, version):
             self._pass_on(frame, link)
-            if frame.wants_seen:
+            if frame.wants_ack:
                 self.on_change(key, version)
 
-    def whole(self, link: int, frame: Whole) -> None:
+    def whole(self, link: int, frame: FilterRecord) -> None:
         """Take a predicate, or a part of it; install it when its last part is here."""
         key, version = key_of(frame), version_of(frame)
         if frame.owner == self._context.name:
@@ -179,7 +187,7 @@ class Flooding:
 
     # --- inside
 
-    def _collected(self, link: int, key: Key, version: Version, frame: Whole) -> _Parts:
+    def _collected(self, link: int, key: Key, version: Version, frame: FilterRecord) -> _Parts:
         """Return the filters of this part and of those before it."""
         parts = self._parts.get(link)
         if parts is None or (parts.key, parts.version) != (key, version):
@@ -203,10 +211,10 @@ class Flooding:
         """Return a record as it is when it has come over a link: older by a thousandth of the time that one lives."""
         return replace(frame, age=frame.age + max(1, round(self._context.settings.lifetime)))
 
-    def _born(self, frame: Links | Whole | Change) -> float:
+    def _born(self, frame: LinkRecord | FilterRecord | FilterChange) -> float:
         return self._context.now - frame.age / 1000
 
-    def _frames(self, key: Key) -> Iterator[Links | Whole]:
+    def _frames(self, key: Key) -> Iterator[LinkRecord | FilterRecord]:
         """Yield the frames of a record that is here."""
         version = self._database.version(key)
         if version is None:
@@ -214,11 +222,26 @@ class Flooding:
         owner, age = key.owner, self._database.age(key, self._context.now)
         if key.kind is RecordKind.LINKS:
             neighbours = dict(self._database.neighbours(owner))
-            yield Links(owner, version.life, version.sequence, age, neighbours, list(self._database.way(owner)))
+            yield LinkRecord(
+                owner=owner,
+                life=version.life,
+                sequence=version.sequence,
+                age=age,
+                neighbours=neighbours,
+                path=list(self._database.gateway_path(owner)),
+            )
             return
         parts = list(_in_parts(self._database.filters[key.kind].written(owner)))
         for number, part in enumerate(parts, 1):
-            yield Whole(owner, version.life, version.sequence, age, part, number == len(parts), key.kind)
+            yield FilterRecord(
+                owner=owner,
+                life=version.life,
+                sequence=version.sequence,
+                age=age,
+                filters=part,
+                is_last=number == len(parts),
+                kind=key.kind,
+            )
 
 
 def fits(filters: EncodedFilters) -> bool:

@@ -21,7 +21,7 @@ from cbnet.network.linkstate.flooding import Flooding, fits
 from cbnet.network.linkstate.records import FILTER_KINDS, Key, RecordKind, Version
 from cbnet.network.protocol.fields import MAX_SEQUENCE
 from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Change, Links
+from cbnet.network.protocol.frames import FilterChange, LinkRecord
 
 _EARLIER_LIVES = 1.0  # seconds between two answers to them: another router might have our name
 
@@ -33,7 +33,7 @@ class _Own:
         self._settings = settings
         self.version = Version(0, life)
         self.due = due  # when a new version must be made even if nothing has changed
-        self.wants_seen = False  # whether somebody waits for all to have the next change
+        self.wants_ack = False  # whether somebody waits for all to have the next change
         self.is_behind = False  # whether a version of an earlier life was met that is above
         self._allowed = float("-inf")  # when the next one may be made
         self._overtaken = float("-inf")  # when it last had to go on from an earlier life
@@ -101,7 +101,7 @@ class OwnRecords:
         """Return the version that will have all that is announced by now; its receivers are asked to tell."""
         own = self._own[kind]
         has_changed = bool(self._announced[kind].pending)
-        own.wants_seen |= has_changed
+        own.wants_ack |= has_changed
         is_first = not own.version.sequence
         if is_first:
             own.due = float("-inf")
@@ -111,13 +111,13 @@ class OwnRecords:
     @property
     def has_told_links(self) -> bool:
         """Whether the record of links says how they are now."""
-        return (self._links.changes, self._context.way) == self._links_seen
+        return (self._links.changes, self._context.gateway_path) == self._links_seen
 
     def renewed(self) -> Version:
         """Return the next version of the predicate, which is made even if nothing changes; its receivers tell."""
         own = self._own[RecordKind.PREDICATE]
         own.due = float("-inf")
-        own.wants_seen = True
+        own.wants_ack = True
         return Version(own.version.sequence + 1, own.version.life)
 
     def met(self, key: Key, version: Version) -> None:
@@ -135,12 +135,21 @@ class OwnRecords:
                 self._make_filters(kind, self._own[kind], now)
 
     def _make_links(self, own: _Own, now: float) -> None:
-        way = self._context.way
-        self._links_seen = self._links.changes, way
+        path = self._context.gateway_path
+        self._links_seen = self._links.changes, path
         neighbours = self._links.neighbours()
         version = own.next(now)
-        self._database.install_links(self._settings.name, version, now, neighbours, now, way)
-        self._flooding.spread(Links(self._settings.name, version.life, version.sequence, 0, neighbours, list(way)))
+        self._database.install_links(self._settings.name, version, now, neighbours, now, path)
+        self._flooding.spread(
+            LinkRecord(
+                owner=self._settings.name,
+                life=version.life,
+                sequence=version.sequence,
+                age=0,
+                neighbours=neighbours,
+                path=list(path),
+            )
+        )
 
     def _make_filters(self, kind: RecordKind, own: _Own, now: float) -> None:
         name, announced = self._settings.name, self._announced[kind]
@@ -153,8 +162,17 @@ class OwnRecords:
             self._flooding.advertise(Key(name, kind), version)
             return
         self._database.install_change(name, version, now, added, removed, now, kind)
-        wants_seen, own.wants_seen = own.wants_seen, False
-        change = Change(name, version.life, version.sequence, 0, list(added), list(removed), wants_seen, kind)
+        wants_ack, own.wants_ack = own.wants_ack, False
+        change = FilterChange(
+            owner=name,
+            life=version.life,
+            sequence=version.sequence,
+            age=0,
+            added=list(added),
+            removed=list(removed),
+            wants_ack=wants_ack,
+            kind=kind,
+        )
         self._flooding.spread(change)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from cbnet.network.protocol.frames import Change, Entry, Links, Whole
+from cbnet.network.protocol.frames import FilterChange, FilterRecord, LinkRecord, RecordEntry
 
 FIRST = 1  # the sequence number of a first version
 
@@ -52,16 +52,16 @@ class Record:
     born: float  # when its owner made it, by the clock of this router
 
 
-def version_of(said: Links | Whole | Change | Entry) -> Version:
+def version_of(said: LinkRecord | FilterRecord | FilterChange | RecordEntry) -> Version:
     """Return the version that a frame, or an entry of a summary, is about."""
     return Version(said.sequence, said.life)
 
 
-def key_of(said: Whole | Change | Entry) -> Key:
+def key_of(said: FilterRecord | FilterChange | RecordEntry) -> Key:
     """Return what a record of filters, or an entry of a summary, is about."""
     return Key(said.owner, RecordKind(said.kind))
 
 
-def entry_of(key: Key, version: Version) -> Entry:
+def entry_of(key: Key, version: Version) -> RecordEntry:
     """Return the entry that says that there is this record."""
-    return Entry(key.owner, key.kind, version.life, version.sequence)
+    return RecordEntry(key.owner, key.kind, version.life, version.sequence)

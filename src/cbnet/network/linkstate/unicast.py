@@ -11,9 +11,9 @@ from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.view import ViewHistory
 from cbnet.network.protocol.fields import MAX_HOPS
-from cbnet.network.protocol.frames import Ask, NoItem, Reply, Report, Request, Seen
+from cbnet.network.protocol.frames import AckRequest, NoItem, RecordAck, ReplyFrame, Request, TraceReport
 
-UnicastFrame: TypeAlias = Seen | Ask | Report | Request | Reply | NoItem
+UnicastFrame: TypeAlias = RecordAck | AckRequest | TraceReport | Request | ReplyFrame | NoItem
 
 
 class UnicastForwarder:

@@ -1,6 +1,6 @@
-"""Frame parts: what may the members of frames be, and how long? Their types, and arrays inside them.
+"""Types of the members of frames, with their limits, and the arrays inside frames.
 
-All of it is checked while a frame is read (`wire`).
+All limits are checked while a frame is decoded (`wire`).
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from cbnet.errors import InputError
 MAX_NAME_LENGTH = 64
 MAX_ATTRIBUTES = 256
 MAX_TAGS = 1_024
-MAX_PAYLOAD_BYTES = 1 << 19  # bytes
+MAX_PAYLOAD_BYTES = 1 << 19
 MAX_NEIGHBOURS = 1_000
-MAX_FRAME_FILTERS = 4_096  # in one frame; a predicate of more comes in parts
-MAX_FILTER_BYTES = 1 << 14  # bytes
-MAX_PREDICATE_LENGTH = 1 << 16  # characters of a predicate's text
+MAX_FRAME_FILTERS = 4_096  # larger predicates are sent in parts
+MAX_FILTER_BYTES = 1 << 14
+MAX_PREDICATE_LENGTH = 1 << 16
 MAX_ENTRIES = 2_048
 MAX_ROUTERS = 5_000
-MAX_GATEWAYS = 64  # on the way from the root of the tree between domains
+MAX_GATEWAYS = 64  # on the path from the root of the gateway tree
 MAX_WEIGHT = 1_000_000
 MAX_HOPS = 255
 MAX_REASON_LENGTH = 500
-MAX_EXAMPLES = 3  # of many in a report
+MAX_EXAMPLES = 3  # that a report lists of many
 MAX_BRANCHES = 100
 MAX_PEERS = 1_000
 MAX_COUNTERS = 200
-MAX_REQUEST_BYTES = 1 << 12  # bytes
+MAX_REQUEST_BYTES = 1 << 12
 MAX_REQUEST_TERMS = 64  # values and tags of a request
-MAX_HOLDERS = 64  # that are asked for one item
-MAX_TRIED_ROUTERS = 64  # routers of holders that are tried for one item
+MAX_HOLDERS = 64  # asked for one item
+MAX_TRIED_ROUTERS = 64  # for one item
 MAX_STEPS = 1_000  # of a traced request and its reply
-MAX_TOKEN_LENGTH = 128  # characters
+MAX_TOKEN_LENGTH = 128
 
 MAX_INT = 2**63 - 1
 MAX_SEQUENCE = MAX_INT
@@ -45,19 +45,16 @@ NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENG
 Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 Reason: TypeAlias = Annotated[str, Meta(max_length=MAX_REASON_LENGTH)]
 Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_ROUTERS)]
-Texts: TypeAlias = Annotated[
-    list[Annotated[str, Meta(max_length=MAX_REASON_LENGTH)]], Meta(max_length=MAX_EXAMPLES + 1)
-]
+Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
-Filters: TypeAlias = Annotated[
-    list[Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]], Meta(max_length=MAX_FRAME_FILTERS)
-]
-FilterKind: TypeAlias = Annotated[int, Meta(ge=1, le=2)]  # of a record that holds filters; see `records.RecordKind`
+FilterBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]
+Filters: TypeAlias = Annotated[list[FilterBytes], Meta(max_length=MAX_FRAME_FILTERS)]
+FilterKind: TypeAlias = Annotated[int, Meta(ge=1, le=2)]  # a `records.RecordKind` that holds filters
 Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]
 GatewayPath: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_GATEWAYS)]
 Neighbours: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MAX_NEIGHBOURS)]
 
-# Of both the largest float excludes infinity and, as it is not less, NaN.
+# The bounds of floats exclude the infinities, and NaN, which compares false with both.
 Scalar: TypeAlias = (
     bool
     | Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
@@ -67,29 +64,26 @@ Scalar: TypeAlias = (
 Attributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MAX_ATTRIBUTES)]
 Tags: TypeAlias = Annotated[list[str], Meta(max_length=MAX_TAGS)]
 Payload: TypeAlias = Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
-WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `headers`
+WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `header_codec`
 
-RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_REQUEST_BYTES)]  # a request as a filter; see `requested`
-Keep: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)] | None  # ms for which a reply may be cached; None: any
+RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_REQUEST_BYTES)]  # see `request_codec`
+Keep: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)] | None  # ms that a reply may be cached; None: no limit
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_600)]
 
 
 def check_name(what: str, name: str) -> None:
-    """Raise an `InputError` for a name that is too long, empty or not printable; `what` has it."""
+    """Raise an `InputError` unless the name of a router, network, client or gateway is valid."""
     if not 1 <= len(name) <= MAX_NAME_LENGTH or not name.isprintable():
         hint = f"use 1 to {MAX_NAME_LENGTH} printable characters"
         raise InputError(f"{name!r} is not a valid {what} name", hint=hint)
 
 
-# --- parts
-
-
 class Part(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A part of a frame: an array."""
+    """A frame or a part of one: an array."""
 
 
-class Entry(Part):
-    """A record that a router has: whose, of which kind, which version."""
+class RecordEntry(Part):
+    """Owner, kind and version of a record."""
 
     owner: NodeName
     kind: Annotated[int, Meta(ge=0, le=2)]  # see `records.RecordKind`
@@ -97,50 +91,50 @@ class Entry(Part):
     sequence: Number
 
 
-class Mark(Part):
-    """What makes a packet a traced one."""
+class TraceMark(Part):
+    """The mark of a traced packet."""
 
-    number: Number  # of the trace, at the router that wants the reports: the packet's source
+    number: Number  # of the trace, at the packet's source, which collects the reports
     is_dry: bool  # nothing is delivered
-    predicate: PredicateText = ""  # as if somebody with this predicate
-    at: Annotated[str, Meta(max_length=64)] = ""  # were at this router
+    predicate: PredicateText = ""  # of a hypothetical subscriber
+    at: Annotated[str, Meta(max_length=64)] = ""  # the router of that subscriber
 
 
 class Branch(Part):
-    """What a router did with a traced packet toward a neighbour, and why."""
+    """How a router handled a traced packet for one neighbour, and why."""
 
     neighbour: NodeName
     is_sent: bool
-    toward: Annotated[list[NodeName], Meta(max_length=MAX_EXAMPLES)]  # nodes beyond it that want the message
-    wanting: Number  # how many there are
-    why: Texts  # the filters that matched; or what came closest
+    toward: Annotated[list[NodeName], Meta(max_length=MAX_EXAMPLES)]  # receivers behind it
+    wanting: Number  # number of receivers behind it
+    why: Texts  # the filters that matched, or the nearest misses
 
 
 class Hop(Part):
-    """What a router did with a traced packet."""
+    """How a router handled a traced packet."""
 
     router: NodeName
     came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
     hops: Hops
-    dropped: Reason  # "" if it was not
-    branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those that it was sent to first
-    delivered: Texts  # to which local subscriptions, each with the filter that matched
-    missed: Texts  # what came closest among the other local subscriptions
-    supposed: Texts  # whether the supposed subscriber gets it, and why, at its router
+    dropped: Reason  # "" if it was forwarded
+    branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those it was sent to come first
+    delivered: Texts  # local subscriptions, each with the filter that matched
+    missed: Texts  # nearest misses among the other local subscriptions
+    supposed: Texts  # whether the hypothetical subscriber receives it, and why
 
 
-class Step(Part):
-    """What a router did with a traced request, or with its reply."""
+class StepField(Part):
+    """How a router handled a traced request or its reply."""
 
     router: NodeName
     what: Annotated[str, Meta(max_length=100)]
 
 
-Steps: TypeAlias = Annotated[list[Step], Meta(max_length=MAX_STEPS)] | None  # None: not traced
+Steps: TypeAlias = Annotated[list[StepField], Meta(max_length=MAX_STEPS)] | None  # None: not traced
 
 
-class Item(Part):
-    """What a holder has: a message, and for how many ms it may be cached."""
+class ItemField(Part):
+    """A holder's item: a message, and how many ms it may be cached."""
 
     attributes: Attributes
     tags: Tags
@@ -149,11 +143,11 @@ class Item(Part):
 
 
 class Peer(Part):
-    """A link of a router, and what went over it."""
+    """A link of a router, with its traffic."""
 
     name: NodeName
     role: Literal["router", "client"]
     received: Number  # bytes
     sent: Number  # bytes
-    waiting: Number  # bytes that the other side has not taken yet
-    dropped: Number  # messages, because it read too slowly
+    waiting: Number  # bytes in the send queue
+    dropped: Number  # messages dropped because the peer reads too slowly

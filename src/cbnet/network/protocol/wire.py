@@ -21,7 +21,7 @@ import msgspec
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import Frame, Hello, Packet, Reply
+from cbnet.network.protocol.frames import Frame, Hello, Packet, ReplyFrame
 
 MIN_VERSION, MAX_VERSION = 1, 1  # protocol versions that this implementation speaks
 LENGTH_BYTES = 4
@@ -98,7 +98,7 @@ class FrameReader:
                 if self._is_first:
                     self._begin(frame)
                 start, body = end, end + LENGTH_BYTES
-                if length > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | Reply):
+                if length > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | ReplyFrame):
                     self.skipped += 1
                 else:
                     yield frame

@@ -21,7 +21,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.frames import Answer, Asked, Item, Reply, Request
+from cbnet.network.protocol.frames import Answer, HolderRequest, ItemField, ReplyFrame, Request
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
 from cbnet.network.pull.pull_trace import with_step
@@ -50,7 +50,7 @@ class Holders:
         self._asking: dict[int, _Asking] = {}
         self._busy: Counter[int] = Counter()  # how many each client is asked, by link
         self._numbers = 0
-        self.on_reply: Callable[[Reply], None] = lambda _: None  # called with what a client has answered
+        self.on_reply: Callable[[ReplyFrame], None] = lambda _: None  # called with what a client has answered
         self.on_none: Callable[[Request], None] = lambda _: None  # called when no client here has the item
 
     def __len__(self) -> int:
@@ -106,34 +106,46 @@ class Holders:
         """Ask a client that was not asked; if there is none, or enough were, give the request back."""
         found = self._offers.matched(request_from_bytes(request.request).content)
         able = [link for link in found if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
-        if not able or request.asked >= request.most or len(self._asking) >= MAX_OPEN_REQUESTS:
+        if not able or request.asked >= request.max_holders or len(self._asking) >= MAX_OPEN_REQUESTS:
             self.on_none(request)
             return
         link = min(able, key=lambda link: (self._busy[link], link))
         now = self._context.now
         self._numbers += 1
-        deadline = now + min(self._context.settings.answer, request.left / 1000)
+        deadline = now + min(self._context.settings.answer, request.timeout / 1000)
         self._asking[self._numbers] = _Asking(request, link, self._links.name(link), now, deadline, asked | {link})
         self._busy[link] += 1
-        self._context.outbox.send(link, Asked(self._numbers, found[link][0], request.request))
+        self._context.outbox.send(link, HolderRequest(self._numbers, found[link][0], request.request))
 
     def _next(self, asking: _Asking, why_not: str) -> None:
         """Go on after a client that has not given the item."""
         waited = round((self._context.now - asking.began) * 1000)
         request = asking.request
-        tried = replace(request, asked=request.asked + 1, left=max(0, request.left - waited))
+        tried = replace(request, asked=request.asked + 1, timeout=max(0, request.timeout - waited))
         told = with_step(tried, self._context.name, f"{asking.client} was asked: {why_not}")
-        if tried.left:
+        if tried.timeout:
             self._ask_next(told, asking.asked)
         else:
             self._context.drop(DropReason.REQUEST_EXPIRED)
 
-    def _reply(self, asking: _Asking, item: Item) -> Reply:
+    def _reply(self, asking: _Asking, item: ItemField) -> ReplyFrame:
         request = asking.request
-        reply = Reply(
-            request.source, 0, request.life, request.number, request.request, item.attributes, item.tags, item.payload,
-            self._context.name, "", 0, item.keep, request.asked + 1, request.steps,
-        )  # fmt: skip
+        reply = ReplyFrame(
+            to=request.source,
+            hops=0,
+            life=request.life,
+            number=request.number,
+            request=request.request,
+            attributes=item.attributes,
+            tags=item.tags,
+            payload=item.payload,
+            holder=self._context.name,
+            cache="",
+            age=0,
+            keep=item.keep,
+            asked=request.asked + 1,
+            steps=request.steps,
+        )
         return with_step(reply, self._context.name, f"{asking.client} was asked: it has the item")
 
     def _end(self, number: int) -> _Asking:

@@ -20,7 +20,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.view import ViewHistory
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_TRIED_ROUTERS
-from cbnet.network.protocol.frames import NoItem, Reply, Request
+from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
 from cbnet.network.pull.holders import Holders
@@ -72,7 +72,7 @@ class PullRouter:
             lost = with_step(frame, self._context.name, f"no way to {frame.to} any more")
             self._try_next(_with_tried(lost, frame.to))
 
-    def reply(self, _: int, frame: Reply) -> None:
+    def reply(self, _: int, frame: ReplyFrame) -> None:
         """Take a reply from a neighbour."""
         try:
             is_right = request_from_bytes(frame.request).filter.matches(Content(frame))
@@ -99,9 +99,15 @@ class PullRouter:
             return False
         me = self._context.name
         reply = replace(
-            kept, to=request.source, hops=0, life=request.life, number=request.number, cache=me, asked=request.asked,
+            kept,
+            to=request.source,
+            hops=0,
+            life=request.life,
+            number=request.number,
+            cache=me,
+            asked=request.asked,
             steps=request.steps,
-        )  # fmt: skip
+        )
         self._send_reply(with_step(reply, me, f"answered from its cache, {kept.age / 1000:.1f} s old"))
         return True
 
@@ -123,7 +129,7 @@ class PullRouter:
             self._unicast.pass_on(on)
 
     def _nearest(self, request: Request) -> str | None:
-        if request.asked >= request.most or len(request.tried) >= MAX_TRIED_ROUTERS:
+        if request.asked >= request.max_holders or len(request.tried) >= MAX_TRIED_ROUTERS:
             return None
         offers, me = self._database.offers, self._context.name
         content = request_from_bytes(request.request).content
@@ -136,8 +142,14 @@ class PullRouter:
     def _give_up(self, request: Request) -> None:
         """Tell who requested that there is no reply."""
         answer = NoItem(
-            request.source, 0, request.life, request.number, len(request.tried), request.asked, request.steps
-        )  # fmt: skip
+            to=request.source,
+            hops=0,
+            life=request.life,
+            number=request.number,
+            tried=len(request.tried),
+            asked=request.asked,
+            steps=request.steps,
+        )
         answer = with_step(answer, self._context.name, _why_not(request))
         if request.source == self._context.name:
             self._requesters.no_item(answer)
@@ -146,12 +158,12 @@ class PullRouter:
 
     # --- replies
 
-    def _take_reply(self, reply: Reply) -> None:
+    def _take_reply(self, reply: ReplyFrame) -> None:
         """Keep a reply for others who ask, and send it on."""
         self._cache.put(reply)
         self._send_reply(reply)
 
-    def _send_reply(self, reply: Reply) -> None:
+    def _send_reply(self, reply: ReplyFrame) -> None:
         if reply.to == self._context.name:
             self._requesters.reply(reply)
         else:
@@ -165,4 +177,4 @@ def _with_tried(request: Request, router: str) -> Request:
 def _why_not(request: Request) -> str:
     if not request.tried:
         return "nobody offers it"
-    return "enough holders were asked" if request.asked >= request.most else "nobody else offers it"
+    return "enough holders were asked" if request.asked >= request.max_holders else "nobody else offers it"

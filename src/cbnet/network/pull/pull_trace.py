@@ -7,17 +7,17 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cbnet.network.protocol.fields import MAX_STEPS
-from cbnet.network.protocol.frames import NoItem, Reply, Request, Step
+from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request, StepField
 
-Traced = TypeVar("Traced", Request, Reply, NoItem)
+Traced = TypeVar("Traced", Request, ReplyFrame, NoItem)
 CAME_BACK = "the reply came"  # what a router does with a reply
 _LONGEST = 100  # characters
 
 
 def with_step(frame: Traced, router: str, what: str) -> Traced:
     """Return a frame with what a router did added to its steps, if it is traced."""
-    before: list[Step] | None = frame.steps
+    before: list[StepField] | None = frame.steps
     if before is None or len(before) >= MAX_STEPS:
         return frame
     said = what if len(what) <= _LONGEST else what[: _LONGEST - 1] + "…"
-    return replace(frame, steps=before + [Step(router, said)])  # noqa: RUF005
+    return replace(frame, steps=before + [StepField(router, said)])  # noqa: RUF005

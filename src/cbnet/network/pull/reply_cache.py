@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.protocol.frames import Reply
+from cbnet.network.protocol.frames import ReplyFrame
 
 ENTRY_BYTES = 400  # that a reply takes beside its own: 270 to 400 were measured
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Reply).decode
+_decode = msgspec.msgpack.Decoder(ReplyFrame).decode
 
 
 class _Kept(NamedTuple):
@@ -45,7 +45,7 @@ class ReplyCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, request: bytes) -> Reply | None:
+    def get(self, request: bytes) -> ReplyFrame | None:
         """Return a reply to a request, with the age that it has now."""
         if not self._most:
             return None
@@ -61,7 +61,7 @@ class ReplyCache:
         self._kept.move_to_end(request)
         return replace(_decode(kept.written), age=round((self._context.clock.elapsed - kept.born) * 1000))
 
-    def put(self, reply: Reply) -> None:
+    def put(self, reply: ReplyFrame) -> None:
         """Keep a reply, if it may be kept, in the place of an older one to the same request."""
         born = self._context.clock.elapsed - reply.age / 1000
         present = self._kept.get(reply.request)
@@ -80,7 +80,7 @@ class ReplyCache:
                 self._forget(next(iter(self._kept)))
                 self._context.counters[Event.CACHE_EVICTIONS] += 1
 
-    def _lasting(self, reply: Reply) -> float:
+    def _lasting(self, reply: ReplyFrame) -> float:
         return self._longest if reply.keep is None else min(self._longest, reply.keep / 1000)
 
     def _forget(self, request: bytes) -> None:

@@ -13,7 +13,7 @@ from cbnet.errors import LimitError
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.fields import Steps
-from cbnet.network.protocol.frames import NoItem, NotReplied, Pull, Replied, Reply, Request
+from cbnet.network.protocol.frames import NoItem, PullFailure, PullFrame, PullReply, ReplyFrame, Request
 
 MAX_CLIENT_REQUESTS: Final = 1_000  # requests of one client that wait for a reply
 MAX_ROUTER_REQUESTS: Final = 20_000  # of all
@@ -40,7 +40,7 @@ class Requesters:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def begin(self, link: int, frame: Pull) -> Request:
+    def begin(self, link: int, frame: PullFrame) -> Request:
         """Return the request of a client as it goes on its way; an `InputError` if too many wait already."""
         for what, count, limit in (
             ("requests of a client at once", self._of.get(link, 0) + 1, MAX_CLIENT_REQUESTS),
@@ -56,16 +56,26 @@ class Requesters:
         self._context.counters[Event.REQUESTS] += 1
         me, left = self._context.name, round(frame.timeout * 1000)
         return Request(
-            me, 0, me, self._context.life, self._numbers, frame.request, [], 0, frame.max_holders, left, frame.is_fresh,
-            steps,
-        )  # fmt: skip
+            to=me,
+            hops=0,
+            source=me,
+            life=self._context.life,
+            number=self._numbers,
+            request=frame.request,
+            tried=[],
+            asked=0,
+            max_holders=frame.max_holders,
+            timeout=left,
+            is_fresh=frame.is_fresh,
+            steps=steps,
+        )
 
     def went(self, request: Request) -> None:
         """Note which steps a request of a client here had made when it left this router: more may never be known."""
         if request.source == self._context.name and request.number in self._waiting:
             self._waiting[request.number].steps = request.steps
 
-    def reply(self, frame: Reply) -> None:
+    def reply(self, frame: ReplyFrame) -> None:
         """Give a reply to the client that waits for it."""
         waiting = self._waiting.get(frame.number)
         if waiting is None or frame.life != self._context.life or frame.request != waiting.request:
@@ -73,10 +83,17 @@ class Requesters:
             return
         self._end(frame.number)
         self._context.counters[Event.REPLIES] += 1
-        answer = Replied(
-            waiting.number, frame.attributes, frame.tags, frame.payload, frame.holder, frame.cache, frame.age,
-            frame.asked, frame.steps,
-        )  # fmt: skip
+        answer = PullReply(
+            number=waiting.number,
+            attributes=frame.attributes,
+            tags=frame.tags,
+            payload=frame.payload,
+            holder=frame.holder,
+            cache=frame.cache,
+            age=frame.age,
+            asked=frame.asked,
+            steps=frame.steps,
+        )
         self._context.outbox.send(waiting.link, answer)
 
     def no_item(self, frame: NoItem) -> None:
@@ -102,7 +119,7 @@ class Requesters:
 
     def _tell(self, number: int, *, is_late: bool, tried: int, asked: int, steps: Steps) -> None:
         waiting = self._end(number)
-        self._context.outbox.send(waiting.link, NotReplied(waiting.number, is_late, tried, asked, steps))
+        self._context.outbox.send(waiting.link, PullFailure(waiting.number, is_late, tried, asked, steps))
 
     def _end(self, number: int) -> _Waiting:
         waiting = self._waiting.pop(number)

@@ -29,18 +29,18 @@ from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGT
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
     Frame,
-    Offer,
+    OfferFrame,
     Publish,
     Published,
-    Pull,
-    Refused,
+    PullFrame,
+    RefusedFrame,
     Subscribe,
     Trace,
     Unsubscribe,
     Unsubscribed,
     Withdraw,
     Withdrawn,
-    tag_of,
+    frame_number,
 )
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.pull_router import PullRouter
@@ -53,8 +53,8 @@ MAX_CLIENT_SUBSCRIPTIONS = 100_000  # of one client; as many offers
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
     Publish: Denial.PUBLISH,
-    Offer: Denial.OFFER,
-    Pull: Denial.REQUEST,
+    OfferFrame: Denial.OFFER,
+    PullFrame: Denial.REQUEST,
     Trace: Denial.TRACE,
 }
 
@@ -107,7 +107,7 @@ class ClientHandler:
         else:
             self._refuse(link, frame, frame.id, InputError(f"there is no subscription {frame.id}"))
 
-    def offer(self, link: int, frame: Offer) -> None:
+    def offer(self, link: int, frame: OfferFrame) -> None:
         """Take an offer; if it is to be waited for, answer later."""
         try:
             predicate = parse(frame.predicate, PREDICATE_LIMITS)
@@ -127,7 +127,7 @@ class ClientHandler:
         else:
             self._refuse(link, frame, frame.id, InputError(f"there is no offer {frame.id}"))
 
-    def pull(self, link: int, frame: Pull) -> None:
+    def pull(self, link: int, frame: PullFrame) -> None:
         """Get a client the reply to a request."""
         requested = request_from_bytes(frame.request)
         try:
@@ -170,7 +170,7 @@ class ClientHandler:
         self._traces.forget(link)
         self._requesters.closed(link)
 
-    def _answer(self, link: int, frame: Subscribe | Offer, kind: RecordKind) -> None:
+    def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: RecordKind) -> None:
         """Answer that a subscription or an offer is taken: now, or when all have it."""
         self._confirmations.forget(link, kind, frame.id)
         if frame.wait:
@@ -222,7 +222,9 @@ class ClientHandler:
         self._context.counters[Event.REFUSED] += 1
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
-        self._context.outbox.send(link, Refused(tag_of(type(frame)), number, error.summary[:MAX_REASON_LENGTH]))
+        self._context.outbox.send(
+            link, RefusedFrame(frame_number(type(frame)), number, error.summary[:MAX_REASON_LENGTH])
+        )
 
     def _denied(self, link: int, what: Denial, error: Denied) -> None:
         """Count what a client may not do; of very many, log the first, the tenth, the hundredth …"""

@@ -75,10 +75,10 @@ class Gateway:
     def tick(self) -> None:
         """Take the present place in the tree, and tell each domain what is wanted in the others."""
         borders = [side.router.gateway_port for side in self._sides]
-        heard = tree_position(self.name, [border.ways() for border in borders])
+        heard = tree_position(self.name, [border.paths() for border in borders])
         self.place = TreePosition((), self.place.active) if self._is_leaving else heard
         for number, border in enumerate(borders):
-            border.tell(self.place.way)
+            border.tell(self.place.path)
             if self._is_due(number):
                 self._look(number)
             self._tell(number)

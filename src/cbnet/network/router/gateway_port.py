@@ -1,8 +1,8 @@
 """GatewayPort: what does a router that belongs to a gateway tell its domain, and what does it hand over?
 
-told        what is wanted in other domains, as subscriptions of nobody here; the gateway's way in the tree between
+told        what is wanted in other domains, as subscriptions of nobody here; the gateway's path in the tree between
             domains, in its record of links
-heard       what is wanted in this domain by all but the gateway itself; the ways of the other gateways here
+heard       what is wanted in this domain by all but the gateway itself; the paths of the other gateways here
 handed over a message that matches what is wanted beyond, as if it were delivered to a client
 """
 
@@ -38,10 +38,10 @@ class GatewayPort:
 
     # --- lookup
 
-    def ways(self) -> list[GatewayPath]:
-        """Return the ways of the other gateways that can be reached in this domain."""
+    def paths(self) -> list[GatewayPath]:
+        """Return the paths of the other gateways that can be reached in this domain."""
         names = self._views.current().names
-        return [way for name in names if name != self._context.name and (way := self._database.way(name))]
+        return [path for name in names if name != self._context.name and (path := self._database.gateway_path(name))]
 
     def state(self) -> tuple[object, ...]:
         """Return something that is another when something else may be wanted here."""
@@ -58,9 +58,9 @@ class GatewayPort:
 
     # --- changes; they are told at the next tick
 
-    def tell(self, way: GatewayPath) -> None:
-        """Tell this domain the way to the gateway."""
-        self._context.way = way
+    def tell(self, path: GatewayPath) -> None:
+        """Tell this domain the path to the gateway."""
+        self._context.gateway_path = path
 
     def want(self, side: int, predicate: Predicate) -> None:
         """Ask here for what is wanted on another side of the gateway."""

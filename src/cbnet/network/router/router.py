@@ -102,30 +102,30 @@ class Router:
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the other side
             "": {},
             "router": {
-                frames.Links: self._flooding.links,
-                frames.Whole: self._flooding.whole,
-                frames.Change: self._flooding.change,
-                frames.Summary: self._flooding.summary,
-                frames.Want: self._flooding.want,
+                frames.LinkRecord: self._flooding.links,
+                frames.FilterRecord: self._flooding.whole,
+                frames.FilterChange: self._flooding.change,
+                frames.RecordSummary: self._flooding.summary,
+                frames.RecordRequest: self._flooding.want,
                 frames.Packet: self._packet,
-                frames.Seen: self._addressed,
-                frames.Ask: self._addressed,
-                frames.Report: self._addressed,
+                frames.RecordAck: self._addressed,
+                frames.AckRequest: self._addressed,
+                frames.TraceReport: self._addressed,
                 frames.Request: self._pulls.request,
-                frames.Reply: self._pulls.reply,
+                frames.ReplyFrame: self._pulls.reply,
                 frames.NoItem: self._pulls.no_item,
             },
             "client": {
-                frames.Offer: self._clients.offer,
+                frames.OfferFrame: self._clients.offer,
                 frames.Withdraw: self._clients.withdraw,
-                frames.Pull: self._clients.pull,
+                frames.PullFrame: self._clients.pull,
                 frames.Answer: self._holders.answer,
                 frames.Subscribe: self._clients.subscribe,
                 frames.Unsubscribe: self._clients.unsubscribe,
                 frames.Publish: self._clients.publish,
                 frames.Trace: self._clients.trace,
-                frames.IfSlow: self._if_slow,
-                frames.AskStatus: self._status,
+                frames.SlowPolicy: self._if_slow,
+                frames.StatusRequest: self._status,
             },
         }
 
@@ -267,22 +267,22 @@ class Router:
     def _packet(self, link: int, frame: frames.Packet) -> None:
         self._forwarder.packet(self.links.name(link), frame)
 
-    def _addressed(self, _: int, frame: frames.Seen | frames.Ask | frames.Report) -> None:
+    def _addressed(self, _: int, frame: frames.RecordAck | frames.AckRequest | frames.TraceReport) -> None:
         if frame.to != self._context.name:
             self._unicast.pass_on(frame)
-        elif isinstance(frame, frames.Seen):
+        elif isinstance(frame, frames.RecordAck):
             self._confirmations.seen(frame)
-        elif isinstance(frame, frames.Ask):
+        elif isinstance(frame, frames.AckRequest):
             self._confirmations.asked(frame)
         else:
             self._traces.report(frame)
 
-    def _if_slow(self, link: int, frame: frames.IfSlow) -> None:
+    def _if_slow(self, link: int, frame: frames.SlowPolicy) -> None:
         known = self.links.get(link)
         if known is not None:
             known.is_dropped_for = frame.policy == "drop"
 
-    def _status(self, link: int, frame: frames.AskStatus) -> None:
+    def _status(self, link: int, frame: frames.StatusRequest) -> None:
         known = self.links.get(link)
         if known is not None:
             self._context.outbox.send(

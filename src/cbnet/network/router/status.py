@@ -21,24 +21,24 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
     counters = context.counters + router.subscriptions.table.times() + router.database.predicates.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
-        number,
-        context.name,
-        context.settings.network,
-        context.settings.routing,
-        context.life,
-        context.now,  # the clock of a router begins with its life
-        router.links.neighbours(),
-        len(router.view),
-        len(router.database),
-        router.database.predicates.count,
-        len(router.announcement),
-        len(router.subscriptions),
-        sum(peer.role == "client" for peer in peers),
-        sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MAX_PEERS] if is_whole else [],
-        {str(key): count for key, count in sorted(counters.items())[:MAX_COUNTERS]} if is_whole else {},
-        router.subscriptions.loaded_count,
-        len(router.offers),
-        router.cache.size,
+        number=number,
+        router=context.name,
+        network=context.settings.network,
+        scheme=context.settings.routing,
+        life=context.life,
+        uptime=context.now,  # the clock of a router begins with its life
+        neighbours=router.links.neighbours(),
+        reachable=len(router.view),
+        records=len(router.database),
+        filters=router.database.predicates.count,
+        announced=len(router.announcement),
+        subscriptions=len(router.subscriptions),
+        clients=sum(peer.role == "client" for peer in peers),
+        peers=sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MAX_PEERS] if is_whole else [],
+        counters={str(key): count for key, count in sorted(counters.items())[:MAX_COUNTERS]} if is_whole else {},
+        loaded=router.subscriptions.loaded_count,
+        offers=len(router.offers),
+        cached=router.cache.size,
     )
 
 
@@ -46,5 +46,10 @@ def _peer(link: Link) -> Peer:
     assert link.hello is not None
     traffic = link.traffic
     return Peer(
-        link.hello.name, link.hello.role, traffic.received, traffic.sent, traffic.waiting, traffic.dropped
-    )  # fmt: skip
+        name=link.hello.name,
+        role=link.hello.role,
+        received=traffic.received,
+        sent=traffic.sent,
+        waiting=traffic.waiting,
+        dropped=traffic.dropped,
+    )

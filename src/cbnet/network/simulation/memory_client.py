@@ -9,16 +9,16 @@ from cbnet.language.message import Message
 from cbnet.language.values import Value
 from cbnet.network.protocol.frames import (
     Answer,
-    Asked,
     Deliver,
     Frame,
     Hello,
-    Item,
-    Offer,
+    HolderRequest,
+    ItemField,
+    OfferFrame,
     Ping,
     Pong,
     Publish,
-    Pull,
+    PullFrame,
     Subscribe,
     Trace,
     Unsubscribe,
@@ -28,7 +28,7 @@ from cbnet.network.protocol.request_codec import RequestLike, as_request, reques
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.simulation.memory_network import REDIAL, TICK, End, MemoryNetwork
 
-Handler = Callable[[Message], Item | None]
+Handler = Callable[[Message], ItemField | None]
 _DELAY = 0.001
 _SILENT, _DEAD = 1.0, 3.5
 
@@ -79,7 +79,7 @@ class MemoryClient:
     def offer(self, id: int, predicate: str, handler: Handler, wait: float = 0.0) -> None:
         """Answer requests from now on, and again after each new connection."""
         self.offers[id] = predicate, handler
-        self.send(Offer(id, predicate, wait))
+        self.send(OfferFrame(id, predicate, wait))
 
     def withdraw(self, id: int) -> None:
         """Offer something no longer."""
@@ -98,7 +98,16 @@ class MemoryClient:
     ) -> bool:
         """Request something; return whether there is a connection to do it. The reply comes among the answers."""
         written = request_to_bytes(as_request(request))
-        return self.send(Pull(number, written, timeout, max_holders, is_fresh, is_traced))
+        return self.send(
+            PullFrame(
+                number=number,
+                request=written,
+                timeout=timeout,
+                max_holders=max_holders,
+                is_fresh=is_fresh,
+                is_traced=is_traced,
+            )
+        )
 
     def publish(self, attributes: Mapping[str, Value], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
         """Publish a message; return whether there is a connection to do it."""
@@ -108,7 +117,17 @@ class MemoryClient:
         self, number: int, attributes: Mapping[str, Value], *, is_dry: bool = True, predicate: str = "", at: str = ""
     ) -> None:
         """Ask what happens to a message."""
-        self.send(Trace(number, dict(attributes), [], b"", is_dry, predicate, at))
+        self.send(
+            Trace(
+                number=number,
+                attributes=dict(attributes),
+                tags=[],
+                payload=b"",
+                is_dry=is_dry,
+                predicate=predicate,
+                at=at,
+            )
+        )
 
     def send(self, frame: Frame) -> bool:
         """Send any frame; return whether there is a connection to do it."""
@@ -154,11 +173,21 @@ class MemoryClient:
         """Say who this is, and what it wants."""
         self._end = end
         self._heard = self._memory.now
-        self.send(Hello(MIN_VERSION, MAX_VERSION, "client", self.name, self._host.settings.network, 0, ""))
+        self.send(
+            Hello(
+                low=MIN_VERSION,
+                high=MAX_VERSION,
+                role="client",
+                name=self.name,
+                network=self._host.settings.network,
+                life=0,
+                scheme="",
+            )
+        )
         for id, predicate in self.subscriptions.items():
             self.send(Subscribe(id, predicate, 0))
         for id, (predicate, _) in self.offers.items():
-            self.send(Offer(id, predicate, 0))
+            self.send(OfferFrame(id, predicate, 0))
 
     def received(self, end: End, frame: Frame) -> None:
         """Remember what came."""
@@ -175,12 +204,12 @@ class MemoryClient:
             self.deliveries += [
                 ReceivedMessage(id, message, frame.payload, self._memory.now) for id in frame.subscriptions
             ]
-        elif isinstance(frame, Asked):
+        elif isinstance(frame, HolderRequest):
             self._answer(frame)
         elif not isinstance(frame, Pong):
             self.answers.append(frame)
 
-    def _answer(self, frame: Asked) -> None:
+    def _answer(self, frame: HolderRequest) -> None:
         _, handler = self.offers.get(frame.offer, ("", lambda _: None))
         self.send(Answer(frame.number, handler(request_from_bytes(frame.request).content)))
 

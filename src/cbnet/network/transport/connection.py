@@ -11,30 +11,32 @@ from typing import Protocol, cast
 
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.frames import (
+    AckRequest,
     Answer,
-    Ask,
-    Asked,
     Close,
     Deliver,
     Frame,
+    HolderRequest,
     NoItem,
     Packet,
     Ping,
     Pong,
     Publish,
-    Pull,
-    Replied,
-    Reply,
-    Report,
+    PullFrame,
+    PullReply,
+    RecordAck,
+    ReplyFrame,
     Request,
-    Seen,
+    TraceReport,
 )
 from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_onto
 from cbnet.network.security.tls import certificate_names
 from cbnet.network.transport.send_queue import SendQueue
 
-_LOSSY = frozenset({Packet, Deliver, Seen, Ask, Report, Request, Reply, NoItem})
-_COUNTED = frozenset({Packet, Publish, Deliver, Request, Reply, Pull, Answer, Asked, Replied})  # frames with a message
+_LOSSY = frozenset({Packet, Deliver, RecordAck, AckRequest, TraceReport, Request, ReplyFrame, NoItem})
+_COUNTED = frozenset(
+    {Packet, Publish, Deliver, Request, ReplyFrame, PullFrame, Answer, HolderRequest, PullReply}
+)  # frames with a message
 _KEEPALIVES = frozenset({Ping, Pong})  # not needed while frames are queued: these show as well that this side is alive
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket buffer: above _HIGH frames are queued, below _LOW sent again
 _MAX_BATCH = 1 << 20  # bytes that are collected before the event-loop iteration ends

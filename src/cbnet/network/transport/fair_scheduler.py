@@ -15,12 +15,12 @@ import asyncio
 from collections.abc import Callable, Collection, Hashable
 from time import thread_time
 
-from cbnet.network.protocol.frames import AskStatus, Frame, Offer, Subscribe, Trace, Unsubscribe, Withdraw
+from cbnet.network.protocol.frames import Frame, OfferFrame, StatusRequest, Subscribe, Trace, Unsubscribe, Withdraw
 from cbnet.network.transport.connection import Connection
 
 TIME_SLICE = 0.02  # seconds
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
-_SLOW = frozenset({Subscribe, Unsubscribe, Offer, Withdraw, Trace, AskStatus})
+_SLOW = frozenset({Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest})
 
 
 class FairScheduler:

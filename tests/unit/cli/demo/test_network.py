@@ -49,9 +49,9 @@ def test_the_way_of_a_message_is_a_tree_of_routers():
 
     closest = ["4: #y: #y is missing"]
     hops = [
-        Hop("1", "", 0, "", [branch("2", True), branch("3", False, ["nobody is reached by this way"])], [], [], []),
-        Hop("2", "1", 1, "", [branch("1", False, ["it came from there"]), branch("4", False, closest)],
-            ["the loaded predicate: #x and #[odd]"], [], []),
+        Hop(router="1", came_from="", hops=0, dropped="", branches=[branch("2", True), branch("3", False, ["nobody is reached by this way"])], delivered=[], missed=[], supposed=[]),
+        Hop(router="2", came_from="1", hops=1, dropped="", branches=[branch("1", False, ["it came from there"]), branch("4", False, closest)],
+            delivered=["the loaded predicate: #x and #[odd]"], missed=[], supposed=[]),
     ]  # fmt: skip
     tree = way_of(Traced(hops, []))
     (second,) = tree.children

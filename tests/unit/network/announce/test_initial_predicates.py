@@ -9,7 +9,7 @@ import pytest
 from cbnet import InputError, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.initial_predicates import initial_predicates, read_initial_predicates
-from cbnet.network.protocol.frames import Refused, Subscribe, Traced, Unsubscribe
+from cbnet.network.protocol.frames import RefusedFrame, Subscribe, TracedFrame, Unsubscribe
 from cbnet.network.router.initial_state import InitialState
 from cbnet.topology import topology
 
@@ -62,7 +62,7 @@ MESSAGES = [{"#": ["jazz"]}, {"#": ["vinyl", "jazz"]}, {"x": 1}, {"x": 4}, {"x":
 
 def test_all_know_all_before_anything_is_told():
     lab = LoadedLab(LINE, WANTS)
-    assert (lab.memory.frames["Whole"], lab.memory.frames["Change"]) == (0, 0)
+    assert (lab.memory.frames["FilterRecord"], lab.memory.frames["FilterChange"]) == (0, 0)
     for name in lab.names:
         predicates = lab.memory.router(name).database.predicates
         assert {owner: set(predicates.predicate(owner).filters) for owner in WANTS} == {
@@ -138,7 +138,7 @@ def test_where_nothing_was_loaded_nobody_can_listen():
     lab.clients["b"].send(Subscribe(1, "", 0, True))
     lab.memory.run(1)
     answer = lab.clients["b"].answers[-1]
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, RefusedFrame)
     assert "no predicate was loaded at b" in answer.reason
 
 
@@ -167,7 +167,7 @@ def test_a_trace_tells_of_the_loaded_predicate():
     lab = LoadedLab(LINE, WANTS)
     lab.clients["a"].trace(1, {"x": 1})
     lab.memory.run(2)
-    hops = [answer.hop for answer in lab.clients["a"].answers if isinstance(answer, Traced)]
+    hops = [answer.hop for answer in lab.clients["a"].answers if isinstance(answer, TracedFrame)]
     delivered = {hop.router: hop.delivered for hop in hops}
     assert delivered == {"a": [], "b": [], "c": ["the loaded predicate: x = 1"]}
 

@@ -9,12 +9,11 @@ from cbnet import InputError, Message
 from cbnet.network import Item, NoReply, Timeout
 from cbnet.network.client.async_pull import AsyncOffer, OfferAnswers, pull_frame, reply_of
 from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES
-from cbnet.network.protocol.frames import Answer, Asked, NotReplied, Replied, Step
-from cbnet.network.protocol.frames import Item as WireItem
+from cbnet.network.protocol.frames import Answer, HolderRequest, ItemField, PullFailure, PullReply, StepField
 from cbnet.network.protocol.request_codec import as_request, request_to_bytes
 from cbnet.network.protocol.wire import encode
 
-ASKED = Asked(7, 1, request_to_bytes(as_request('s = "A" and #t')))
+ASKED = HolderRequest(7, 1, request_to_bytes(as_request('s = "A" and #t')))
 
 
 def answered(handler):
@@ -41,10 +40,10 @@ async def later(_):
 @pytest.mark.parametrize(
     ("handler", "item"),
     [
-        (lambda _: b"p", WireItem({"s": "A"}, ["t"], b"p", None)),
-        (lambda request: Item(request), WireItem({"s": "A"}, ["t"], b"", None)),
-        (lambda _: Item(Message({"s": "A"}, ["t"]), b"p", 0), WireItem({"s": "A"}, ["t"], b"p", 0)),
-        (later, WireItem({"s": "A", "x": 1}, ["t", "u"], b"p", 1_500)),
+        (lambda _: b"p", ItemField({"s": "A"}, ["t"], b"p", None)),
+        (lambda request: Item(request), ItemField({"s": "A"}, ["t"], b"", None)),
+        (lambda _: Item(Message({"s": "A"}, ["t"]), b"p", 0), ItemField({"s": "A"}, ["t"], b"p", 0)),
+        (later, ItemField({"s": "A", "x": 1}, ["t", "u"], b"p", 1_500)),
         (lambda _: None, None),
         (None, None),  # the offer was just withdrawn
     ],
@@ -90,9 +89,27 @@ def test_invalid_request_is_an_input_error(changes, problem):
 
 
 def test_reply_has_its_tags_under_the_reserved_key():
-    reply = reply_of(Replied(1, {"a": 1}, ["t"], b"p", "h", "c", 1_500, 2, [Step("c", "what")]), 5.0)
-    assert reply == ({"a": 1, "#": ["t"]}, b"p", "h", "c", 1.5, 2, [Step("c", "what")])
-    assert reply_of(Replied(1, {"a": 1}, [], b"", "h", "", 0, 1, None), 5.0).message == {"a": 1}
+    reply = reply_of(
+        PullReply(
+            number=1,
+            attributes={"a": 1},
+            tags=["t"],
+            payload=b"p",
+            holder="h",
+            cache="c",
+            age=1_500,
+            asked=2,
+            steps=[StepField("c", "what")],
+        ),
+        5.0,
+    )
+    assert reply == ({"a": 1, "#": ["t"]}, b"p", "h", "c", 1.5, 2, [StepField("c", "what")])
+    assert reply_of(
+        PullReply(
+            number=1, attributes={"a": 1}, tags=[], payload=b"", holder="h", cache="", age=0, asked=1, steps=None
+        ),
+        5.0,
+    ).message == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -106,10 +123,10 @@ def test_reply_has_its_tags_under_the_reserved_key():
 )
 def test_no_reply_gives_the_reason(tried, asked, text):
     with pytest.raises(NoReply) as raised:
-        reply_of(NotReplied(1, False, tried, asked, None), 5.0)
+        reply_of(PullFailure(1, False, tried, asked, None), 5.0)
     assert (str(raised.value), raised.value.tried, raised.value.asked, raised.value.steps) == (text, tried, asked, [])
 
 
 def test_late_reply_is_a_timeout():
     with pytest.raises(Timeout, match=r"no reply within 0\.5 s"):
-        reply_of(NotReplied(1, True, 0, 0, None), 0.5)
+        reply_of(PullFailure(1, True, 0, 0, None), 0.5)

@@ -11,7 +11,7 @@ from cbnet.network.protocol.fields import MAX_ATTRIBUTES, MAX_PAYLOAD_BYTES, MAX
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode
 
-CLIENT = Hello(1, 1, "client", "c", "cbnet", 0, "")
+CLIENT = Hello(low=1, high=1, role="client", name="c", network="cbnet", life=0, scheme="")
 
 
 def frame(message, payload=b""):

@@ -9,7 +9,21 @@ ADDRESS = Address("127.0.0.1", 4001)
 
 def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
     return Status(
-        1, "a", "cbnet", "psf", life, uptime, {"b": 1, "c": 2}, 3, 6, 40, 4, 5, clients, list(peers), counters
+        number=1,
+        router="a",
+        network="cbnet",
+        scheme="psf",
+        life=life,
+        uptime=uptime,
+        neighbours={"b": 1, "c": 2},
+        reachable=3,
+        records=6,
+        filters=40,
+        announced=4,
+        subscriptions=5,
+        clients=clients,
+        peers=list(peers),
+        counters=counters,
     )
 
 
@@ -41,11 +55,16 @@ def test_drops_are_listed_by_reason():
 
 def test_status_without_peers_is_not_detailed():
     assert not router_rates("a", ADDRESS, None, status()).is_detailed
-    assert router_rates("a", ADDRESS, None, status(peers=[Peer("x", "client", 1, 2, 0, 0)])).is_detailed
+    assert router_rates(
+        "a", ADDRESS, None, status(peers=[Peer(name="x", role="client", received=1, sent=2, waiting=0, dropped=0)])
+    ).is_detailed
 
 
 def test_waiting_is_the_sum_over_all_links():
-    peers = [Peer("b", "router", 1, 2, 30, 0), Peer("x", "client", 1, 2, 12, 0)]
+    peers = [
+        Peer(name="b", role="router", received=1, sent=2, waiting=30, dropped=0),
+        Peer(name="x", role="client", received=1, sent=2, waiting=12, dropped=0),
+    ]
     assert router_rates("a", ADDRESS, None, status(peers=peers)).waiting == 42
 
 

@@ -6,12 +6,23 @@ from support.memory_networks import Alone, Lab, links_of, sent, shut
 from cbnet import parse_filter
 from cbnet.network.forwarding import forwarder as forwarding
 from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Change, Deliver, Links, Packet, Publish, Published, Refused, Subscribe
+from cbnet.network.protocol.frames import (
+    Deliver,
+    FilterChange,
+    LinkRecord,
+    Packet,
+    Publish,
+    Published,
+    RefusedFrame,
+    Subscribe,
+)
 from cbnet.routing import SCHEMES
 
 
 def packet(number=1, header="b", hops=1, source="b", **attributes):
-    return Packet(source, 1, number, hops, header, attributes, [], b"p")
+    return Packet(
+        source=source, life=1, number=number, hops=hops, header=header, attributes=attributes, tags=[], payload=b"p"
+    )
 
 
 def between(scheme="psf"):
@@ -20,7 +31,11 @@ def between(scheme="psf"):
     for link, name in ((1, "b"), (2, "c")):
         alone.router_link(link, name, scheme=scheme)
         wants = [filter_to_bytes(parse_filter("x = 1"))]
-        alone.say(link, Links(name, 1, 1, 0, {"a": 1}), Change(name, 1, 1, 0, wants, [], False))
+        alone.say(
+            link,
+            LinkRecord(name, 1, 1, 0, {"a": 1}),
+            FilterChange(owner=name, life=1, sequence=1, age=0, added=wants, removed=[], wants_ack=False),
+        )
     alone.client_link(9)
     alone.say(9, Subscribe(5, "y = 1", 0))
     alone.wait(0.2)
@@ -31,8 +46,16 @@ def test_a_message_is_delivered_here_and_sent_to_those_who_want_it():
     alone = between()
     done = alone.say(9, Publish(1, {"x": 1, "y": 1}, ["t"], b"pay", True))
     assert sent(done, Published, link=9) == [Published(1)]
-    assert sent(done, Deliver, link=9) == [Deliver([5], "a", 100, 1, {"x": 1, "y": 1}, ["t"], b"pay")]
-    assert sent(done, Packet, link=1) == [Packet("a", 100, 1, 1, "a", {"x": 1, "y": 1}, ["t"], b"pay")]
+    assert sent(done, Deliver, link=9) == [
+        Deliver(
+            subscriptions=[5], source="a", life=100, number=1, attributes={"x": 1, "y": 1}, tags=["t"], payload=b"pay"
+        )
+    ]
+    assert sent(done, Packet, link=1) == [
+        Packet(
+            source="a", life=100, number=1, hops=1, header="a", attributes={"x": 1, "y": 1}, tags=["t"], payload=b"pay"
+        )
+    ]
     assert links_of(done, Packet) == [1, 2]
 
 
@@ -58,7 +81,9 @@ def test_a_packet_that_comes_twice_is_dropped_and_counted():
 def test_an_own_message_that_comes_back_is_dropped():
     alone = between()
     alone.say(9, Publish(1, {"x": 1, "y": 1}, [], b"", False))
-    came_back = Packet("a", 100, 1, 2, "a", {"x": 1, "y": 1}, [], b"")
+    came_back = Packet(
+        source="a", life=100, number=1, hops=2, header="a", attributes={"x": 1, "y": 1}, tags=[], payload=b""
+    )
     assert alone.say(1, came_back) == []
 
 
@@ -101,7 +126,7 @@ def test_the_reserved_name_closes_the_link_of_a_router_and_is_refused_to_a_clien
     alone = between()
     refused = sent(alone.say(9, Publish(3, {"#": "t"}, [], b"", True)))
     assert refused == [
-        Refused(22, 3, 'the name "#" is reserved for the tags of a message; choose another name'),
+        RefusedFrame(22, 3, 'the name "#" is reserved for the tags of a message; choose another name'),
     ]
     assert 'the name "#" is reserved' in shut(alone.say(1, packet(**{"#": 1})))[1]
 

@@ -4,7 +4,17 @@ import pytest
 from support.memory_networks import Alone, Lab, sent, shut
 
 from cbnet.network.forwarding import trace_steps as hops_module
-from cbnet.network.protocol.frames import Hop, Links, Mark, Packet, Refused, Report, Trace, Traced, TraceEnd
+from cbnet.network.protocol.frames import (
+    Hop,
+    LinkRecord,
+    Packet,
+    RefusedFrame,
+    Trace,
+    TracedFrame,
+    TraceEnd,
+    TraceMark,
+    TraceReport,
+)
 from cbnet.routing import SCHEMES
 
 
@@ -23,7 +33,7 @@ def traced(lab, **asked):
     lab.run(1)
     (end,) = lab.answers("a", TraceEnd)
     assert end.number == 7
-    return {answer.hop.router: answer.hop for answer in lab.answers("a", Traced)}, end.missing
+    return {answer.hop.router: answer.hop for answer in lab.answers("a", TracedFrame)}, end.missing
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -111,18 +121,28 @@ def test_who_does_not_report_is_missing_when_the_time_is_up():
     assert lab.answers("a", TraceEnd) == []
     lab.run(1.5)
     assert lab.answers("a", TraceEnd) == [TraceEnd(7, ["d"])]
-    assert [answer.hop.router for answer in lab.answers("a", Traced)] == ["a", "b", "c"]
+    assert [answer.hop.router for answer in lab.answers("a", TracedFrame)] == ["a", "b", "c"]
 
 
 def test_a_packet_that_is_dropped_says_why():
     alone = Alone("a")
     alone.router_link(1, "b")
-    alone.say(1, Links("b", 1, 1, 0, {"a": 1}))
+    alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
     alone.wait(0.2)
-    packet = Packet("b", 1, 5, 1, "b", {"x": 1}, [], b"", Mark(3, True))
-    (report,) = sent(alone.say(1, packet), Report)
+    packet = Packet(
+        source="b",
+        life=1,
+        number=5,
+        hops=1,
+        header="b",
+        attributes={"x": 1},
+        tags=[],
+        payload=b"",
+        mark=TraceMark(3, True),
+    )
+    (report,) = sent(alone.say(1, packet), TraceReport)
     assert (report.to, report.number, report.hop.dropped) == ("b", 3, "")
-    (report,) = sent(alone.say(1, packet), Report)
+    (report,) = sent(alone.say(1, packet), TraceReport)
     assert (report.hop.dropped, report.hop.branches) == ("duplicate", [])
 
 
@@ -130,32 +150,47 @@ def test_there_may_be_so_many_traces_at_once_and_they_go_with_their_client():
     alone = Alone("a")
     alone.client_link(1)
     alone.router_link(2, "b")
-    alone.say(2, Links("b", 1, 1, 0, {"a": 1}))
+    alone.say(2, LinkRecord("b", 1, 1, 0, {"a": 1}))
     alone.wait(0.2)
-    trace = Trace(1, {"x": 1}, [], b"", True, "x = 1", "b")  # b gets it and never reports
+    trace = Trace(
+        number=1, attributes={"x": 1}, tags=[], payload=b"", is_dry=True, predicate="x = 1", at="b"
+    )  # b gets it and never reports
     done = [action for _ in range(65) for action in alone.say(1, trace)]
-    assert len(sent(done, Refused)) == 1
+    assert len(sent(done, RefusedFrame)) == 1
     alone.close(1)
     alone.client_link(3)
-    assert sent(alone.say(3, trace), Refused) == []
+    assert sent(alone.say(3, trace), RefusedFrame) == []
 
 
 @pytest.mark.parametrize("at", ["a", "nobody"])
 def test_a_traced_packet_with_a_wrong_predicate_closes_the_link_and_is_not_passed_on(at):
     alone = Alone("a")
     alone.router_link(1, "b")
-    alone.say(1, Links("b", 1, 1, 0, {"a": 1}))
+    alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
     alone.wait(0.2)
-    done = alone.say(1, Packet("b", 1, 5, 1, "b", {"x": 1}, [], b"", Mark(3, True, "x <", at)))
+    done = alone.say(
+        1,
+        Packet(
+            source="b",
+            life=1,
+            number=5,
+            hops=1,
+            header="b",
+            attributes={"x": 1},
+            tags=[],
+            payload=b"",
+            mark=TraceMark(3, True, "x <", at),
+        ),
+    )
     assert shut(done)[1].startswith("the predicate of a trace: ")
-    assert sent(done, Packet) == sent(done, Report) == []
+    assert sent(done, Packet) == sent(done, TraceReport) == []
 
 
 def test_a_report_that_comes_too_late_is_ignored():
     alone = Alone("a")
     alone.router_link(1, "b")
-    hop = Hop("b", "a", 1, "", [], [], [], [])
-    assert alone.say(1, Report("a", 0, 77, hop)) == []
+    hop = Hop(router="b", came_from="a", hops=1, dropped="", branches=[], delivered=[], missed=[], supposed=[])
+    assert alone.say(1, TraceReport("a", 0, 77, hop)) == []
 
 
 def test_only_so_many_filters_are_looked_at_for_what_came_closest(monkeypatch):

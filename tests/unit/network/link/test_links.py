@@ -4,13 +4,13 @@ import pytest
 from support.memory_networks import Alone, hello, sent, shut
 
 from cbnet.network.link import links
-from cbnet.network.protocol.frames import Close, Hello, Links, Ping, Pong, Publish, Subscribe, Summary
+from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Ping, Pong, Publish, RecordSummary, Subscribe
 
 
 def test_a_router_says_who_it_is_as_soon_as_a_link_is_open():
     alone = Alone("a", life=7, network="n", scheme="multitree", trees=3)
     (greeting,) = sent(alone.router.opened(1, 0.0))
-    assert greeting == Hello(1, 1, "router", "a", "n", 7, "multitree:3")
+    assert greeting == Hello(low=1, high=1, role="router", name="a", network="n", life=7, scheme="multitree:3")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_nothing_may_come_before_the_hello():
     assert shut(alone.say(1, Ping(1))) == {1: "a Ping before the Hello"}
 
 
-@pytest.mark.parametrize("frame", [Links("b", 1, 1, 0, {}), Summary([])])
+@pytest.mark.parametrize("frame", [LinkRecord("b", 1, 1, 0, {}), RecordSummary([])])
 def test_a_client_may_not_speak_as_a_router(frame):
     alone = Alone()
     alone.client_link(1)

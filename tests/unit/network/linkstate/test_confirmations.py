@@ -2,7 +2,7 @@
 
 from support.memory_networks import Alone, Lab, links_of, sent
 
-from cbnet.network.protocol.frames import Ask, Change, Links, Seen, Subscribe, Subscribed
+from cbnet.network.protocol.frames import AckRequest, FilterChange, LinkRecord, RecordAck, Subscribe, Subscribed
 
 
 def test_the_answer_comes_when_all_have_it_and_then_nothing_is_missed():
@@ -53,11 +53,11 @@ def test_a_subscription_that_is_covered_is_confirmed_without_a_record():
     lab = Lab("a-b b-c")
     lab.clients["a"].subscribe(1, "x > 0", wait=5.0)
     lab.run(1)
-    before = lab.memory.frames["Change"]
+    before = lab.memory.frames["FilterChange"]
     lab.clients["a"].subscribe(2, "x > 1", wait=5.0)
     lab.run(0.2)
     assert lab.answers("a", Subscribed)[-1] == Subscribed(2, True, 3, [])
-    assert lab.memory.frames["Change"] == before
+    assert lab.memory.frames["FilterChange"] == before
 
 
 def test_without_waiting_the_answer_comes_at_once():
@@ -73,42 +73,68 @@ def neighbours(wait=9.0):
     alone = Alone("a")
     for link, name, other in ((1, "b", "c"), (2, "c", "b")):
         alone.router_link(link, name)
-        alone.say(link, Links(name, 1, 1, 0, {"a": 1, other: 1}))
+        alone.say(link, LinkRecord(name, 1, 1, 0, {"a": 1, other: 1}))
     alone.client_link(9)
     alone.wait(0.2)
     done = alone.say(9, Subscribe(1, "x = 1", wait))
-    (change,) = sent(done, Change, link=1)
-    assert change.wants_seen
+    (change,) = sent(done, FilterChange, link=1)
+    assert change.wants_ack
     return alone, change.sequence
 
 
 def test_those_who_have_not_answered_are_asked_again():
     alone, sequence = neighbours()
-    alone.say(1, Seen("a", 0, "b", 1, 100, sequence))
+    alone.say(1, RecordAck(to="a", hops=0, router="b", router_life=1, life=100, sequence=sequence))
     done = alone.wait(2.5)
-    assert [frame.to for frame in sent(done, Ask)] == ["c", "c"]
-    assert links_of(done, Ask) == [2, 2]
-    assert sent(alone.say(2, Seen("a", 0, "c", 1, 100, sequence)), Subscribed) == [Subscribed(1, True, 3, [])]
+    assert [frame.to for frame in sent(done, AckRequest)] == ["c", "c"]
+    assert links_of(done, AckRequest) == [2, 2]
+    assert sent(
+        alone.say(2, RecordAck(to="a", hops=0, router="c", router_life=1, life=100, sequence=sequence)), Subscribed
+    ) == [Subscribed(1, True, 3, [])]
 
 
 def test_an_answer_about_an_older_version_or_from_an_earlier_life_is_not_enough():
     alone, sequence = neighbours()
-    alone.say(1, Seen("a", 0, "b", 1, 100, sequence))
-    assert sent(alone.say(2, Seen("a", 0, "c", 1, 100, sequence - 1)), Subscribed) == []
-    assert sent(alone.say(2, Seen("a", 0, "c", 7, 100, sequence)), Subscribed) == []  # c has another life by now
-    assert sent(alone.say(2, Seen("a", 0, "c", 1, 100, sequence)), Subscribed) != []
+    alone.say(1, RecordAck(to="a", hops=0, router="b", router_life=1, life=100, sequence=sequence))
+    assert (
+        sent(
+            alone.say(2, RecordAck(to="a", hops=0, router="c", router_life=1, life=100, sequence=sequence - 1)),
+            Subscribed,
+        )
+        == []
+    )
+    assert (
+        sent(
+            alone.say(2, RecordAck(to="a", hops=0, router="c", router_life=7, life=100, sequence=sequence)), Subscribed
+        )
+        == []
+    )  # c has another life by now
+    assert (
+        sent(
+            alone.say(2, RecordAck(to="a", hops=0, router="c", router_life=1, life=100, sequence=sequence)), Subscribed
+        )
+        != []
+    )
 
 
 def test_an_answer_that_was_overtaken_takes_nothing_back():
     alone, sequence = neighbours()
-    alone.say(2, Seen("a", 0, "c", 1, 100, sequence))
-    alone.say(2, Seen("a", 0, "c", 1, 100, sequence - 1))
-    assert sent(alone.say(1, Seen("a", 0, "b", 1, 100, sequence)), Subscribed) == [Subscribed(1, True, 3, [])]
+    alone.say(2, RecordAck(to="a", hops=0, router="c", router_life=1, life=100, sequence=sequence))
+    alone.say(2, RecordAck(to="a", hops=0, router="c", router_life=1, life=100, sequence=sequence - 1))
+    assert sent(
+        alone.say(1, RecordAck(to="a", hops=0, router="b", router_life=1, life=100, sequence=sequence)), Subscribed
+    ) == [Subscribed(1, True, 3, [])]
 
 
 def test_what_nobody_says_who_is_known_is_not_remembered():
     alone, sequence = neighbours()
-    alone.say(1, *[Seen("a", 0, f"unknown {n}", 1, 100, sequence) for n in range(50)])
+    alone.say(
+        1,
+        *[
+            RecordAck(to="a", hops=0, router=f"unknown {n}", router_life=1, life=100, sequence=sequence)
+            for n in range(50)
+        ],
+    )
     assert len(alone.router._confirmations._seen) == 0
 
 
@@ -121,30 +147,45 @@ def test_a_client_that_is_gone_gets_no_answer():
 def test_who_is_asked_tells_what_it_has():
     alone = Alone("a", life=55)
     alone.router_link(1, "b")
-    alone.say(1, Links("b", 1, 1, 0, {"a": 1}), Change("b", 1, 1, 0, [], [], False))
+    alone.say(
+        1,
+        LinkRecord("b", 1, 1, 0, {"a": 1}),
+        FilterChange(owner="b", life=1, sequence=1, age=0, added=[], removed=[], wants_ack=False),
+    )
     alone.wait(0.2)
-    assert sent(alone.say(1, Ask("a", 0, "b"))) == [Seen("b", 0, "a", 55, 1, 1)]
-    assert sent(alone.say(1, Ask("a", 0, "nobody"))) == []
+    assert sent(alone.say(1, AckRequest("a", 0, "b"))) == [
+        RecordAck(to="b", hops=0, router="a", router_life=55, life=1, sequence=1)
+    ]
+    assert sent(alone.say(1, AckRequest("a", 0, "nobody"))) == []
 
 
 def test_who_installs_a_change_that_is_waited_for_tells_its_owner():
     alone = Alone("a", life=55)
     alone.router_link(1, "b")
-    alone.say(1, Links("b", 1, 1, 0, {"a": 1}))
+    alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
     alone.wait(0.2)
-    assert sent(alone.say(1, Change("b", 1, 1, 0, [], [], True)), Seen) == [Seen("b", 0, "a", 55, 1, 1)]
-    assert sent(alone.say(1, Change("b", 1, 2, 0, [], [], False)), Seen) == []
+    assert sent(
+        alone.say(1, FilterChange(owner="b", life=1, sequence=1, age=0, added=[], removed=[], wants_ack=True)),
+        RecordAck,
+    ) == [RecordAck(to="b", hops=0, router="a", router_life=55, life=1, sequence=1)]
+    assert (
+        sent(
+            alone.say(1, FilterChange(owner="b", life=1, sequence=2, age=0, added=[], removed=[], wants_ack=False)),
+            RecordAck,
+        )
+        == []
+    )
 
 
 def test_what_is_for_another_router_is_passed_on_by_the_next_hop_until_it_has_come_too_far():
     alone = Alone("a")
     for link, name in ((1, "b"), (2, "c")):
         alone.router_link(link, name)
-        alone.say(link, Links(name, 1, 1, 0, {"a": 1}))
+        alone.say(link, LinkRecord(name, 1, 1, 0, {"a": 1}))
     alone.wait(0.2)
-    done = alone.say(1, Seen("c", 3, "b", 1, 1, 1))
-    assert sent(done, link=2) == [Seen("c", 4, "b", 1, 1, 1)]
-    assert alone.say(1, Seen("c", 255, "b", 1, 1, 1)) == []
-    assert alone.say(1, Seen("nobody", 1, "b", 1, 1, 1)) == []
+    done = alone.say(1, RecordAck(to="c", hops=3, router="b", router_life=1, life=1, sequence=1))
+    assert sent(done, link=2) == [RecordAck(to="c", hops=4, router="b", router_life=1, life=1, sequence=1)]
+    assert alone.say(1, RecordAck(to="c", hops=255, router="b", router_life=1, life=1, sequence=1)) == []
+    assert alone.say(1, RecordAck(to="nobody", hops=1, router="b", router_life=1, life=1, sequence=1)) == []
     assert alone.router.counters["dropped.too_many_hops"] == 1
     assert alone.router.counters["dropped.no_route"] == 1

@@ -9,7 +9,7 @@ from cbnet.network.linkstate import flooding
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol import frames, wire
 from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Change, Hello, Packet
+from cbnet.network.protocol.frames import FilterChange, Hello, Packet
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters
 from cbnet.network.router import clients
@@ -35,8 +35,8 @@ def test_every_frame_is_in_the_document_with_its_number_and_members():
 
 def test_the_parts_of_frames_are_in_the_document_with_their_members():
     parts = {
-        "A mark": frames.Mark, "A hop": frames.Hop, "A branch": frames.Branch, "A peer": frames.Peer,
-        "A step": frames.Step, "An item": frames.Item,
+        "A mark": frames.TraceMark, "A hop": frames.Hop, "A branch": frames.Branch, "A peer": frames.Peer,
+        "A step": frames.StepField, "An item": frames.ItemField,
     }  # fmt: skip
     for name, kind in parts.items():
         assert members(DOCUMENT.partition(f"{name} is an array of:")[2]) == kind.__struct_fields__
@@ -62,7 +62,16 @@ def test_the_example_of_the_document_is_what_it_says():
     data = bytes.fromhex("".join(re.match(r"(?:[0-9a-f]{2} )*[0-9a-f]{2}|", line)[0] for line in block.splitlines()))
     filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))
     assert list(FrameReader().feed(data)) == [
-        Hello(1, 1, "router", "a", "cbnet", 7, "psf"),
-        Change("a", 7, 2, 0, [filter], [], False),
-        Packet("a", 7, 1, 1, "a", {"price": 300}, ["upgradeable"], b"hi"),
+        Hello(low=1, high=1, role="router", name="a", network="cbnet", life=7, scheme="psf"),
+        FilterChange(owner="a", life=7, sequence=2, age=0, added=[filter], removed=[], wants_ack=False),
+        Packet(
+            source="a",
+            life=7,
+            number=1,
+            hops=1,
+            header="a",
+            attributes={"price": 300},
+            tags=["upgradeable"],
+            payload=b"hi",
+        ),
     ]

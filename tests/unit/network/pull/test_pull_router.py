@@ -7,20 +7,20 @@ from cbnet import parse
 from cbnet.network.linkstate.records import Key, RecordKind
 from cbnet.network.protocol.frames import (
     Answer,
-    Asked,
-    Change,
-    Item,
-    Links,
+    FilterChange,
+    HolderRequest,
+    ItemField,
+    LinkRecord,
     NoItem,
-    NotReplied,
-    Offer,
     Offered,
-    Pull,
-    Refused,
-    Replied,
-    Reply,
+    OfferFrame,
+    PullFailure,
+    PullFrame,
+    PullReply,
+    RefusedFrame,
+    ReplyFrame,
     Request,
-    Step,
+    StepField,
     Withdraw,
     Withdrawn,
 )
@@ -36,7 +36,7 @@ def has(*values, payload=b"", keep=None):
 
     def handler(request):
         value = request.attributes.get("s")
-        return Item({"s": value, "more": 1}, sorted(request.tags), payload, keep) if value in values else None
+        return ItemField({"s": value, "more": 1}, sorted(request.tags), payload, keep) if value in values else None
 
     return handler
 
@@ -60,7 +60,7 @@ class Pulling(Lab):
         self.clients[name].answers.clear()
         self.clients[name].request(7, text, is_traced=True, **how)
         self.run(seconds)
-        (answer,) = [a for a in self.clients[name].answers if isinstance(a, Replied | NotReplied)]
+        (answer,) = [a for a in self.clients[name].answers if isinstance(a, PullReply | PullFailure)]
         assert answer.number == 7
         return answer
 
@@ -78,7 +78,7 @@ def test_a_request_reaches_a_holder_five_hops_away_and_its_reply_comes_back():
     assert (reply.attributes, reply.tags, reply.payload) == ({"s": "A", "more": 1}, ["t"], b"item")
     assert (reply.holder, reply.cache, reply.age, reply.asked) == ("f", "", 0, 1)
     assert [step.router for step in reply.steps] == list("abcdef") + list("edcba")
-    assert (lab.memory.frames["Request"], lab.memory.frames["Reply"]) == (5, 5)
+    assert (lab.memory.frames["Request"], lab.memory.frames["ReplyFrame"]) == (5, 5)
 
 
 def test_an_equal_request_is_answered_by_the_first_cache_on_its_way():
@@ -112,9 +112,9 @@ def test_a_cache_answers_after_the_holder_is_gone_until_the_reply_is_too_old():
     lab.memory.kill("c")
     lab.run(1)
     assert lab.request("a").payload == b"item"
-    assert lab.request("a", is_fresh=True) == NotReplied(7, False, 0, 0, [Step("a", "nobody offers it")])
+    assert lab.request("a", is_fresh=True) == PullFailure(7, False, 0, 0, [StepField("a", "nobody offers it")])
     lab.run(3)
-    assert lab.request("a") == NotReplied(7, False, 0, 0, [Step("a", "nobody offers it")])
+    assert lab.request("a") == PullFailure(7, False, 0, 0, [StepField("a", "nobody offers it")])
 
 
 def test_a_reply_that_must_not_be_kept_is_not():
@@ -205,12 +205,16 @@ def test_of_two_clients_the_next_is_asked_if_the_first_has_it_not_or_goes():
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
     for link in (1, 2):
-        alone.say(link, Offer(5, "exists s", 0))
-    (asked,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Asked, link=1)
+        alone.say(link, OfferFrame(5, "exists s", 0))
+    (asked,) = sent(
+        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        HolderRequest,
+        link=1,
+    )
     assert (asked.offer, asked.request) == (5, A)
     done = alone.say(1, Answer(asked.number, None))
-    (asked,) = sent(done, Asked, link=2)
-    assert sent(alone.close(2), NotReplied, link=3) == [NotReplied(9, False, 1, 2, None)]
+    (asked,) = sent(done, HolderRequest, link=2)
+    assert sent(alone.close(2), PullFailure, link=3) == [PullFailure(9, False, 1, 2, None)]
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
 
 
@@ -219,8 +223,14 @@ def test_the_client_with_the_fewest_requests_is_asked():
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
     for link in (1, 2):
-        alone.say(link, Offer(5, "exists s", 0))
-    asked = [links_of(alone.say(3, Pull(n, A, 5.0, 8, True, False)), Asked) for n in range(4)]
+        alone.say(link, OfferFrame(5, "exists s", 0))
+    asked = [
+        links_of(
+            alone.say(3, PullFrame(number=n, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+            HolderRequest,
+        )
+        for n in range(4)
+    ]
     assert asked == [[1], [2], [1], [2]]
 
 
@@ -229,13 +239,17 @@ def test_a_client_that_does_not_answer_in_time_is_followed_by_the_next_and_its_l
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
     for link in (1, 2):
-        alone.say(link, Offer(5, "exists s", 0))
-    (first,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Asked, link=1)
-    assert sent(alone.wait(0.9), Asked) == []
-    (second,) = sent(alone.wait(0.2), Asked, link=2)
-    assert sent(alone.say(1, Answer(first.number, Item({"s": "A"}, [], b"late", None))), Replied) == []
+        alone.say(link, OfferFrame(5, "exists s", 0))
+    (first,) = sent(
+        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        HolderRequest,
+        link=1,
+    )
+    assert sent(alone.wait(0.9), HolderRequest) == []
+    (second,) = sent(alone.wait(0.2), HolderRequest, link=2)
+    assert sent(alone.say(1, Answer(first.number, ItemField({"s": "A"}, [], b"late", None))), PullReply) == []
     assert alone.router.counters["dropped.unexpected_answer"] == 1
-    replied = sent(alone.say(2, Answer(second.number, Item({"s": "A"}, [], b"good", None))), Replied, link=3)
+    replied = sent(alone.say(2, Answer(second.number, ItemField({"s": "A"}, [], b"good", None))), PullReply, link=3)
     assert [(each.payload, each.asked) for each in replied] == [(b"good", 2)]
 
 
@@ -243,10 +257,10 @@ def test_a_request_ends_when_its_time_is_up():
     alone = Alone("a")
     alone.client_link(1)
     alone.client_link(2)
-    alone.say(1, Offer(5, "exists s", 0))
-    alone.say(2, Pull(9, A, 0.5, 8, True, True))
-    assert sent(alone.wait(0.4), NotReplied) == []
-    assert sent(alone.wait(0.2), NotReplied, link=2) == [NotReplied(9, True, 0, 0, [])]
+    alone.say(1, OfferFrame(5, "exists s", 0))
+    alone.say(2, PullFrame(number=9, request=A, timeout=0.5, max_holders=8, is_fresh=True, is_traced=True))
+    assert sent(alone.wait(0.4), PullFailure) == []
+    assert sent(alone.wait(0.2), PullFailure, link=2) == [PullFailure(9, True, 0, 0, [])]
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
 
 
@@ -255,27 +269,31 @@ def test_of_a_request_that_is_lost_the_first_router_tells_where_it_sent_it():
     lab.offer("c", "exists s", has("A"))
     lab.memory.cut("b", "c", noticed_by=[])
     answer = lab.request("a", timeout=1.0)
-    assert answer == NotReplied(7, True, 0, 0, [Step("a", "sent toward c, the nearest that offers it")])
+    assert answer == PullFailure(7, True, 0, 0, [StepField("a", "sent toward c, the nearest that offers it")])
 
 
 def test_a_reply_that_does_not_match_its_request_is_dropped_where_it_enters_and_the_next_holder_asked():
     lab = Pulling("a-b b-c", cache_bytes=0)
-    lab.offer("b", "exists s", lambda _: Item({"s": "B"}, [], b"forged", None))
+    lab.offer("b", "exists s", lambda _: ItemField({"s": "B"}, [], b"forged", None))
     lab.offer("c", "exists s", has("A", payload=b"good"))
     assert lab.request("a").payload == b"good"
     assert lab.router("b").counters["dropped.reply_mismatch"] == 1
-    assert lab.memory.frames["Reply"] == 2
+    assert lab.memory.frames["ReplyFrame"] == 2
 
 
 def test_a_client_cannot_answer_what_another_is_asked():
     alone = Alone("a")
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
-    alone.say(1, Offer(5, "exists s", 0))
-    (asked,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Asked, link=1)
-    assert alone.say(2, Answer(asked.number, Item({"s": "A"}, [], b"forged", None))) == []
+    alone.say(1, OfferFrame(5, "exists s", 0))
+    (asked,) = sent(
+        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        HolderRequest,
+        link=1,
+    )
+    assert alone.say(2, Answer(asked.number, ItemField({"s": "A"}, [], b"forged", None))) == []
     assert alone.router.counters["dropped.unexpected_answer"] == 1
-    assert sent(alone.say(1, Answer(asked.number, Item({"s": "A"}, [], b"", None))), Replied, link=3) != []
+    assert sent(alone.say(1, Answer(asked.number, ItemField({"s": "A"}, [], b"", None))), PullReply, link=3) != []
 
 
 # --- one router between two neighbours
@@ -286,8 +304,14 @@ def between(**settings):
     alone = Alone("a", **settings)
     alone.router_link(1, "b")
     alone.router_link(2, "c")
-    alone.say(1, Links("b", 1, 1, 0, {"a": 1}), Change("b", 1, 1, 0, [b"\x91\x92\xa1s\x09"], [], False, 2))
-    alone.say(2, Links("c", 1, 1, 0, {"a": 1}))
+    alone.say(
+        1,
+        LinkRecord("b", 1, 1, 0, {"a": 1}),
+        FilterChange(
+            owner="b", life=1, sequence=1, age=0, added=[b"\x91\x92\xa1s\x09"], removed=[], wants_ack=False, kind=2
+        ),
+    )
+    alone.say(2, LinkRecord("c", 1, 1, 0, {"a": 1}))
     alone.client_link(3)
     alone.wait(0.2)
     return alone
@@ -295,27 +319,27 @@ def between(**settings):
 
 def request(**changes):
     said = {"to": "b", "hops": 1, "source": "c", "life": 1, "number": 4, "request": A, "tried": [], "asked": 0}
-    return Request(**{**said, "most": 8, "left": 5_000, "is_fresh": False, "steps": None, **changes})
+    return Request(**{**said, "max_holders": 8, "timeout": 5_000, "is_fresh": False, "steps": None, **changes})
 
 
 def reply(**changes):
     said = {"to": "c", "hops": 1, "life": 1, "number": 4, "request": A, "attributes": {"s": "A"}, "tags": []}
     more = {"payload": b"p", "holder": "b", "cache": "", "age": 0, "keep": None, "asked": 1, "steps": None}
-    return Reply(**{**said, **more, **changes})
+    return ReplyFrame(**{**said, **more, **changes})
 
 
 def test_a_router_on_the_way_keeps_nothing_of_a_request():
     alone = between()
     assert sent(alone.say(2, request()), Request, link=1) == [request(hops=2)]
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
-    assert sent(alone.say(1, reply()), Reply, link=2) == [reply(hops=2)]
+    assert sent(alone.say(1, reply()), ReplyFrame, link=2) == [reply(hops=2)]
 
 
 def test_a_request_for_a_router_that_cannot_be_reached_goes_to_another():
     alone = between()
     assert sent(alone.say(2, request(to="z", hops=200)), Request, link=1) == [request(hops=1, tried=["z"])]
     done = alone.say(2, request(to="z", tried=["b"], asked=1))
-    assert sent(done, NoItem, link=2) == [NoItem("c", 1, 1, 4, 2, 1, None)]
+    assert sent(done, NoItem, link=2) == [NoItem(to="c", hops=1, life=1, number=4, tried=2, asked=1, steps=None)]
 
 
 def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_kept():
@@ -330,12 +354,16 @@ def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_ke
 )
 def test_a_reply_that_nobody_waits_for_is_dropped(changes):
     alone = between()
-    (asked,) = sent(alone.say(3, Pull(9, A, 5.0, 8, True, False)), Request, link=1)
+    (asked,) = sent(
+        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        Request,
+        link=1,
+    )
     good = {"to": "a", "life": asked.life, "number": asked.number, "attributes": {"s": "A", "t": "A"}}
-    assert sent(alone.say(1, reply(**{**good, **changes})), Replied) == []
+    assert sent(alone.say(1, reply(**{**good, **changes})), PullReply) == []
     assert alone.router.counters["dropped.unexpected_reply"] == 1
-    assert sent(alone.say(1, reply(**good)), Replied, link=3) != []
-    assert sent(alone.say(1, reply(**good)), Replied) == []  # once
+    assert sent(alone.say(1, reply(**good)), PullReply, link=3) != []
+    assert sent(alone.say(1, reply(**good)), PullReply) == []  # once
 
 
 @pytest.mark.parametrize(
@@ -361,8 +389,20 @@ def test_what_goes_round_ends():
 def test_a_client_may_not_wait_for_too_many_replies_at_once():
     alone = between()
     for number in range(1_000):
-        assert sent(alone.say(3, Pull(number, A, 5.0, 8, True, False)), Refused) == []
-    (refused,) = sent(alone.say(3, Pull(1_000, A, 5.0, 8, True, False)), Refused, link=3)
+        assert (
+            sent(
+                alone.say(
+                    3, PullFrame(number=number, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)
+                ),
+                RefusedFrame,
+            )
+            == []
+        )
+    (refused,) = sent(
+        alone.say(3, PullFrame(number=1_000, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        RefusedFrame,
+        link=3,
+    )
     assert (refused.frame, refused.number, "1,000" in refused.reason) == (28, 1_000, True)
     alone.close(3)
     assert len(alone.router._requesters) == 0
@@ -371,11 +411,13 @@ def test_a_client_may_not_wait_for_too_many_replies_at_once():
 def test_a_client_is_not_asked_more_than_it_can_be():
     alone = Alone("a")
     alone.client_link(1)
-    alone.say(1, Offer(5, "exists s", 0))
+    alone.say(1, OfferFrame(5, "exists s", 0))
     for client in (2, 3):
         alone.client_link(client)
         for number in range(600):
-            alone.say(client, Pull(number, A, 5.0, 8, True, False))
+            alone.say(
+                client, PullFrame(number=number, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)
+            )
     assert len(alone.router._holders) == 1_000
     assert alone.router.counters["requests_unanswered"] == 200
 
@@ -386,18 +428,21 @@ def test_all_clients_together_are_not_asked_more_than_a_router_can_keep(monkeypa
     for link in (1, 2, 3):
         alone.client_link(link)
     for link in (1, 2):
-        alone.say(link, Offer(5, "exists s", 0))
-    done = [alone.say(3, Pull(number, A, 5.0, 8, True, False)) for number in range(4)]
-    assert [len(sent(each, Asked)) for each in done] == [1, 1, 1, 0]
-    assert sent(done[3], NotReplied, link=3) == [NotReplied(3, False, 1, 0, None)]
+        alone.say(link, OfferFrame(5, "exists s", 0))
+    done = [
+        alone.say(3, PullFrame(number=number, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False))
+        for number in range(4)
+    ]
+    assert [len(sent(each, HolderRequest)) for each in done] == [1, 1, 1, 0]
+    assert sent(done[3], PullFailure, link=3) == [PullFailure(3, False, 1, 0, None)]
 
 
 def test_mistakes_with_offers_are_told():
     alone = Alone("a")
     alone.client_link(1)
-    assert [each.frame for each in sent(alone.say(1, Offer(5, "s <", 0)), Refused)] == [26]
-    assert [each.reason for each in sent(alone.say(1, Withdraw(5)), Refused)] == ["there is no offer 5"]
-    assert sent(alone.say(1, Offer(5, "exists s", 0)), Offered) == [Offered(5, False, 1, [])]
+    assert [each.frame for each in sent(alone.say(1, OfferFrame(5, "s <", 0)), RefusedFrame)] == [26]
+    assert [each.reason for each in sent(alone.say(1, Withdraw(5)), RefusedFrame)] == ["there is no offer 5"]
+    assert sent(alone.say(1, OfferFrame(5, "exists s", 0)), Offered) == [Offered(5, False, 1, [])]
     assert sent(alone.say(1, Withdraw(5)), Withdrawn) == [Withdrawn(5)]
 
 
@@ -405,12 +450,37 @@ def test_rights_say_what_a_client_may_offer_request_and_trace():
     alone = between()
     rights = Rights(offer=parse('region = "EU"'), request=parse("exists s"), watch=False)
     alone.router.links.get(3).rights = rights
-    assert [each.frame for each in sent(alone.say(3, Offer(5, "price > 10", 0)), Refused)] == [26]
-    assert sent(alone.say(3, Offer(5, 'region = "EU" and price > 10', 0)), Offered) != []
+    assert [each.frame for each in sent(alone.say(3, OfferFrame(5, "price > 10", 0)), RefusedFrame)] == [26]
+    assert sent(alone.say(3, OfferFrame(5, 'region = "EU" and price > 10', 0)), Offered) != []
     other = request_to_bytes(as_request('t = "A"'))
-    assert [each.frame for each in sent(alone.say(3, Pull(1, other, 5.0, 8, True, False)), Refused)] == [28]
-    assert [each.frame for each in sent(alone.say(3, Pull(2, A, 5.0, 8, True, True)), Refused)] == [28]
-    assert len(sent(alone.say(3, Pull(3, A, 5.0, 8, True, False)), Request, link=1)) == 1
+    assert [
+        each.frame
+        for each in sent(
+            alone.say(
+                3, PullFrame(number=1, request=other, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)
+            ),
+            RefusedFrame,
+        )
+    ] == [28]
+    assert [
+        each.frame
+        for each in sent(
+            alone.say(3, PullFrame(number=2, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=True)),
+            RefusedFrame,
+        )
+    ] == [28]
+    assert (
+        len(
+            sent(
+                alone.say(
+                    3, PullFrame(number=3, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)
+                ),
+                Request,
+                link=1,
+            )
+        )
+        == 1
+    )
     assert alone.router.counters["denied.request"] == 2
     assert alone.router.counters["denied.offer"] == 1
 

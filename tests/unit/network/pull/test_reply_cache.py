@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cbnet import Message
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import Reply
+from cbnet.network.protocol.frames import ReplyFrame
 from cbnet.network.protocol.request_codec import request_to_bytes
 from cbnet.network.protocol.wire import encode
 from cbnet.network.pull.reply_cache import ENTRY_BYTES, ReplyCache
@@ -20,7 +20,21 @@ def key(x):
 
 
 def reply(x, payload=b"", *, age=0, keep=None):
-    return Reply("a", 0, 1, 1, key(x), {"x": x}, [], payload, "h", "", age, keep, 1)
+    return ReplyFrame(
+        to="a",
+        hops=0,
+        life=1,
+        number=1,
+        request=key(x),
+        attributes={"x": x},
+        tags=[],
+        payload=payload,
+        holder="h",
+        cache="",
+        age=age,
+        keep=keep,
+        asked=1,
+    )
 
 
 def size_of(said):

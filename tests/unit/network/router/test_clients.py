@@ -3,7 +3,15 @@
 import pytest
 from support.memory_networks import Alone, sent, shut
 
-from cbnet.network.protocol.frames import Refused, Subscribe, Subscribed, Trace, TraceEnd, Unsubscribe, Unsubscribed
+from cbnet.network.protocol.frames import (
+    RefusedFrame,
+    Subscribe,
+    Subscribed,
+    Trace,
+    TraceEnd,
+    Unsubscribe,
+    Unsubscribed,
+)
 from cbnet.network.router import clients
 
 
@@ -44,14 +52,14 @@ def test_unsubscribing_is_answered():
     new = alone()
     new.say(1, Subscribe(7, "x = 1", 0))
     assert sent(new.say(1, Unsubscribe(7))) == [Unsubscribed(7)]
-    assert sent(new.say(1, Unsubscribe(7))) == [Refused(21, 7, "there is no subscription 7")]
+    assert sent(new.say(1, Unsubscribe(7))) == [RefusedFrame(21, 7, "there is no subscription 7")]
 
 
 def test_one_client_cannot_touch_the_subscriptions_of_another():
     new = alone()
     new.client_link(2)
     new.say(1, Subscribe(7, "x = 1", 0))
-    assert isinstance(sent(new.say(2, Unsubscribe(7)))[0], Refused)
+    assert isinstance(sent(new.say(2, Unsubscribe(7)))[0], RefusedFrame)
     assert len(new.router.subscriptions) == 1
 
 
@@ -70,7 +78,7 @@ def test_there_is_room_for_so_many_subscriptions_and_no_more(monkeypatch):
 def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
     monkeypatch.setattr(clients, "MAX_NODE_BYTES", 12)
     new = alone()  # a filter such as x = 1 takes 6 bytes
-    assert isinstance(sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or z = 1", 0)))[0], Refused)
+    assert isinstance(sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or z = 1", 0)))[0], RefusedFrame)
     new.say(1, Subscribe(1, "x = 1", 0), Subscribe(2, "y = 1", 0))
     (refused,) = sent(new.say(1, Subscribe(3, "z = 1", 0)))
     assert refused.reason == "bytes of filters at a router: 18 is over the limit of 12"
@@ -81,10 +89,19 @@ def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
 @pytest.mark.parametrize(
     ("trace", "reason"),
     [
-        (Trace(1, {"#": 1}, [], b"", True, "", ""), "reserved"),
-        (Trace(1, {}, [], b"", True, "x <", "a"), "a value is missing"),
-        (Trace(1, {}, [], b"", True, "x = 1", ""), "say both, or neither"),
-        (Trace(1, {}, [], b"", True, "", "a"), "say both, or neither"),
+        (Trace(number=1, attributes={"#": 1}, tags=[], payload=b"", is_dry=True, predicate="", at=""), "reserved"),
+        (
+            Trace(number=1, attributes={}, tags=[], payload=b"", is_dry=True, predicate="x <", at="a"),
+            "a value is missing",
+        ),
+        (
+            Trace(number=1, attributes={}, tags=[], payload=b"", is_dry=True, predicate="x = 1", at=""),
+            "say both, or neither",
+        ),
+        (
+            Trace(number=1, attributes={}, tags=[], payload=b"", is_dry=True, predicate="", at="a"),
+            "say both, or neither",
+        ),
     ],
 )
 def test_a_trace_that_makes_no_sense_is_refused(trace, reason):

@@ -5,7 +5,7 @@ from support.memory_domains import Domains
 
 from cbnet.errors import InputError
 from cbnet.network import MemoryClient, Settings
-from cbnet.network.protocol.frames import Traced
+from cbnet.network.protocol.frames import TracedFrame
 from cbnet.network.router import gateway
 from cbnet.network.router.gateway import Gateway
 from cbnet.network.simulation.memory_gateway import MemoryGateway
@@ -183,7 +183,7 @@ def test_a_trace_ends_at_the_border_and_says_so():
     net.settle()
     net.clients["a1"].trace(1, {"x": 1}, is_dry=False)
     net.memory.run(4)
-    hops = [each.hop for each in net.clients["a1"].answers if isinstance(each, Traced)]
+    hops = [each.hop for each in net.clients["a1"].answers if isinstance(each, TracedFrame)]
     assert [hop.router for hop in hops] == ["a1", "a2", "g@a"]
     assert hops[-1].delivered == ["other domains: true"]
     assert len(net.clients["b1"].deliveries) == 1

@@ -43,7 +43,7 @@ def test_a_way_over_oneself_is_no_way():
 
 def test_a_way_that_is_too_long_to_tell_is_not_taken():
     way = tuple(f"a{number:02}" for number in range(MAX_GATEWAYS))
-    assert tree_position("b", [[way], []]).way == ("b",)
+    assert tree_position("b", [[way], []]).path == ("b",)
 
 
 def settled(gateways):
@@ -51,7 +51,7 @@ def settled(gateways):
     places = {name: tree_position(name, [[] for _ in sides]) for name, sides in gateways.items()}
     for _ in range(4 * len(gateways) + 4):
         heard = {
-            name: [[places[other].way for other in gateways if other != name and side in gateways[other]]
+            name: [[places[other].path for other in gateways if other != name and side in gateways[other]]
                    for side in sides]
             for name, sides in gateways.items()
         }  # fmt: skip

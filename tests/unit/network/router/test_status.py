@@ -2,12 +2,20 @@
 
 from support.memory_networks import Alone, sent
 
-from cbnet.network.protocol.frames import AskStatus, Change, IfSlow, Links, Publish, Status, Subscribe
+from cbnet.network.protocol.frames import (
+    FilterChange,
+    LinkRecord,
+    Publish,
+    SlowPolicy,
+    Status,
+    StatusRequest,
+    Subscribe,
+)
 
 
 def asked(new, link=9):
     new.client_link(link, "asker")
-    (status,) = sent(new.say(link, AskStatus(5)), Status)
+    (status,) = sent(new.say(link, StatusRequest(5)), Status)
     new.close(link)
     return status
 
@@ -16,7 +24,11 @@ def test_a_router_says_how_it_is():
     new = Alone("a", life=100, weights={"b": 7})
     new.router_link(1, "b")
     new.client_link(2, "c")
-    new.say(1, Links("b", 1, 1, 0, {"a": 7, "z": 1}), Change("b", 1, 1, 0, [b"\x90"], [], False))
+    new.say(
+        1,
+        LinkRecord("b", 1, 1, 0, {"a": 7, "z": 1}),
+        FilterChange(owner="b", life=1, sequence=1, age=0, added=[b"\x90"], removed=[], wants_ack=False),
+    )
     new.say(2, Subscribe(1, "x > 2", 0), Subscribe(2, "x > 3 or y = 1", 0), Publish(1, {"x": 3}, [], b"", False))
     new.wait(2.0)
     status = asked(new)
@@ -36,7 +48,7 @@ def test_a_client_says_what_to_do_if_it_is_slow():
     new = Alone("a")
     new.client_link(1)
     assert new.router.links.get(1).is_dropped_for
-    new.say(1, IfSlow("disconnect"))
+    new.say(1, SlowPolicy("disconnect"))
     assert not new.router.links.get(1).is_dropped_for
 
 

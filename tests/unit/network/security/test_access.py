@@ -5,7 +5,7 @@ from support.memory_networks import Alone, hello, sent, shut
 
 from cbnet import InputError, parse
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import Hello, Ping, Pong, Refused
+from cbnet.network.protocol.frames import Hello, Ping, Pong, RefusedFrame
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account, read_accounts
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
@@ -18,7 +18,7 @@ ROUTERS = Access(routers=frozenset({"b"}), has_certificates=True)
 
 
 def client(name="c", token=""):
-    return Hello(1, 1, "client", name, "cbnet", 0, "", token)
+    return Hello(low=1, high=1, role="client", name=name, network="cbnet", life=0, scheme="", token=token)
 
 
 def denial(access, said, names=None):
@@ -88,7 +88,7 @@ def test_a_client_that_is_not_let_in_is_told_why_and_the_link_is_closed():
     new = alone(CLIENTS)
     done = new.open(1, client("ticker", "ticker.wrong"))
     reason = "unknown token; ask who runs the router for a new one"
-    assert sent(done, Refused) == [Refused(1, 0, reason)]
+    assert sent(done, RefusedFrame) == [RefusedFrame(1, 0, reason)]
     assert shut(done) == {1: reason}
     assert sent(new.say(1, Ping(1))) == []
     assert new.router.counters["denied.client"] == 1

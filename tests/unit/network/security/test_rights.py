@@ -6,13 +6,13 @@ from support.memory_networks import Alone, sent, shut
 from cbnet import InputError, Message, covers, parse
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
-    AskStatus,
     Deliver,
     Hello,
     Publish,
     Published,
-    Refused,
+    RefusedFrame,
     Status,
+    StatusRequest,
     Subscribe,
     Subscribed,
     Trace,
@@ -127,7 +127,7 @@ def test_a_client_has_so_many_constraints_and_no_more_however_it_says_them():
     (refused,) = sent(new.say(1, Subscribe(2, "x = 1 or true", 0)))
     assert refused.reason.startswith("you may have 4 constraints in all your subscriptions: these would be 5; ask")
     assert sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or true or #a", 0)), Subscribed)  # in the place of the first
-    assert sent(new.say(1, Subscribe(2, "x = 1", 0)), Refused)
+    assert sent(new.say(1, Subscribe(2, "x = 1", 0)), RefusedFrame)
     new.say(1, Unsubscribe(1))
     assert sent(new.say(1, Subscribe(2, "x = 1 and x = 2 and x = 3 and x = 4", 0)), Subscribed)
     assert sent(new.say(2, Subscribe(1, "a = 1 and b = 1 and c = 1 and d = 1 and e = 1", 0)), Subscribed)  # another
@@ -143,26 +143,26 @@ def test_the_constraints_of_a_client_are_those_of_all_its_links():
         {"ticker": Account(read_rights({"subscribe": "true", "constraints": 3, "links": 2}, "t"), made.hash)}
     )
     router = Router(Settings("a"), 7, access)
-    hello = Hello(1, 1, "client", "any", "cbnet", 0, "", made.token)
+    hello = Hello(low=1, high=1, role="client", name="any", network="cbnet", life=0, scheme="", token=made.token)
     for link in (1, 2):
         router.opened(link, 0.0)
         router.received(link, hello, 0.0)
-    assert sent(router.received(1, Subscribe(1, "x = 1 and y = 1", 0), 0.0), Refused) == []
-    assert sent(router.received(2, Subscribe(1, "x = 2", 0), 0.0), Refused) == []
-    (refused,) = sent(router.received(2, Subscribe(2, "x = 3", 0), 0.0), Refused)
+    assert sent(router.received(1, Subscribe(1, "x = 1 and y = 1", 0), 0.0), RefusedFrame) == []
+    assert sent(router.received(2, Subscribe(1, "x = 2", 0), 0.0), RefusedFrame) == []
+    (refused,) = sent(router.received(2, Subscribe(2, "x = 3", 0), 0.0), RefusedFrame)
     assert refused.reason.startswith("you may have 3 constraints in all your subscriptions: these would be 4")
-    assert sent(router.received(2, Subscribe(1, "x = 4", 0), 0.0), Refused) == []  # in the place of another
+    assert sent(router.received(2, Subscribe(1, "x = 4", 0), 0.0), RefusedFrame) == []  # in the place of another
 
     # a third link is refused; when one goes, there is room again
     router.opened(3, 0.0)
     done = router.received(3, hello, 0.0)
-    assert sent(done, Refused)[0].reason == "you may have 2 links at once; ask for more: `links` in your table"
+    assert sent(done, RefusedFrame)[0].reason == "you may have 2 links at once; ask for more: `links` in your table"
     assert list(shut(done)) == [3]
     assert router.counters["denied.client"] == 1
     router.closed(1, 0.0)
     router.opened(4, 0.0)
     assert shut(router.received(4, hello, 0.0)) == {}
-    assert sent(router.received(4, Subscribe(1, "x = 1 and y = 1", 0), 0.0), Refused) == []
+    assert sent(router.received(4, Subscribe(1, "x = 1 and y = 1", 0), 0.0), RefusedFrame) == []
 
 
 def test_rights_are_read_from_a_table_which_gives_no_others():
@@ -197,7 +197,7 @@ def test_what_is_wrong_with_a_table_is_said(said, problem):
 def test_a_router_delivers_only_what_the_rights_allow():
     new = alone(subscribe=EU)
     (refused,) = sent(new.say(1, Subscribe(7, "price > 10", 0)))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedFrame)
     assert refused.reason.endswith('write `region = "EU" and price > 10`')
     assert sent(new.say(1, Subscribe(7, 'region = "EU" and price > 10', 0)), Subscribed)
     done = new.say(
@@ -218,7 +218,7 @@ def test_a_forbidden_message_goes_nowhere_and_is_refused_even_if_no_answer_was_w
     new.say(2, Subscribe(1, "true", 0))
     done = new.say(1, Publish(5, {"region": "US"}, [], b"", False))
     assert sent(done, Deliver) == []
-    assert sent(done, Refused, 1)[0].reason.endswith('this message fails `region = "EU"`')
+    assert sent(done, RefusedFrame, 1)[0].reason.endswith('this message fails `region = "EU"`')
     assert sent(new.say(1, Publish(6, {"region": "EU"}, [], b"", True)), Published) == [Published(6)]
     assert new.router.counters["denied.publish"] == 1
 
@@ -233,14 +233,14 @@ def test_denials_are_logged_but_not_all_of_very_many(caplog):
 
 
 def test_a_trace_needs_the_right_to_watch_and_to_publish():
-    trace = Trace(1, {"region": "US"}, [], b"", True, "", "")
+    trace = Trace(number=1, attributes={"region": "US"}, tags=[], payload=b"", is_dry=True, predicate="", at="")
     assert "you may not trace" in sent(alone(watch=False).say(1, trace))[0].reason
     assert 'fails `region = "EU"`' in sent(alone(publish=EU).say(1, trace))[0].reason
     assert sent(alone(publish=parse("true")).say(1, trace), TraceEnd)
 
 
 def test_who_may_not_watch_is_told_nothing_of_others():
-    asked = (Publish(1, {}, [], b"", False), AskStatus(1))
+    asked = (Publish(1, {}, [], b"", False), StatusRequest(1))
     (seen,) = sent(alone().say(1, *asked), Status)
     assert (len(seen.peers), seen.counters["published"]) == (2, 1)
     (hidden,) = sent(alone(watch=False).say(1, *asked), Status)

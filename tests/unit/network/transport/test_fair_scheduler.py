@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from support.waiting import wait_until_async
 
-from cbnet.network.protocol.frames import AskStatus, Ping, Publish, Subscribe
+from cbnet.network.protocol.frames import Ping, Publish, StatusRequest, Subscribe
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
 
-SLOW = [*(Subscribe(number, "x = 1", 0) for number in range(3)), AskStatus(3)]
+SLOW = [*(Subscribe(number, "x = 1", 0) for number in range(3)), StatusRequest(3)]
 FAST = [Ping(number) for number in range(4)]
 
 

@@ -8,7 +8,13 @@ from cbnet.network.transport.interface_traffic import InterfaceTraffic
 
 
 def link(name, role="router", **traffic):
-    return Link(1, 0.0, 0.0, Hello(1, 1, role, name, "n", 1, "psf") if name else None, traffic=LinkTraffic(**traffic))
+    return Link(
+        1,
+        0.0,
+        0.0,
+        Hello(low=1, high=1, role=role, name=name, network="n", life=1, scheme="psf") if name else None,
+        traffic=LinkTraffic(**traffic),
+    )
 
 
 def test_open_and_closed_links_are_summed_by_neighbour():

@@ -13,7 +13,7 @@ from random import Random
 from cbnet.lab.bench.soak.delivery_ledger import Counts
 from cbnet.language.message import Message
 from cbnet.network import MemoryClient
-from cbnet.network.protocol.frames import Item, NotReplied, Replied
+from cbnet.network.protocol.frames import ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_network import End
 
 _ITEMS = 10  # each offered by every tenth client
@@ -45,7 +45,7 @@ class Requests:
     def offer(self, client: MemoryClient) -> None:
         """Let a new client offer its item."""
         item = (len(self._clients) - 1) % _ITEMS
-        client.offer(item, f"item = {item}", lambda _: Item({"item": item, "of": client.name}, [], b"", None))
+        client.offer(item, f"item = {item}", lambda _: ItemField({"item": item, "of": client.name}, [], b"", None))
 
     def send(self, client: MemoryClient, reached: set[str], now: float, *, is_quiet: bool) -> None:
         """Let a client, which is connected, request something; reached: the routers that it can reach."""
@@ -79,13 +79,13 @@ class Requests:
     def _collect(self) -> None:
         for client in self._clients.values():
             for answer in client.answers:
-                if isinstance(answer, Replied | NotReplied) and answer.number in self._open:
+                if isinstance(answer, PullReply | PullFailure) and answer.number in self._open:
                     self._ended(self._open.pop(answer.number), answer)
             client.answers.clear()
 
-    def _ended(self, asked: _Asked, answer: Replied | NotReplied) -> None:
+    def _ended(self, asked: _Asked, answer: PullReply | PullFailure) -> None:
         counts = self._counts
-        if isinstance(answer, Replied):
+        if isinstance(answer, PullReply):
             counts.replies += 1
             counts.from_caches += answer.cache != ""
             if answer.attributes.get("item") != asked.item:

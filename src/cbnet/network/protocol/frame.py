@@ -1,0 +1,66 @@
+"""Base class of all frames, and the registry of their numbers.
+
+A frame is an array whose first member is its number. The types of the other members (`fields`) are checked while the
+frame is decoded, so that nothing behind `wire` sees a list that is too long or a number out of range.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from cbnet.network.protocol.fields import Part
+
+
+class FrameNumber(IntEnum):
+    """The first member of each frame."""
+
+    HELLO = 1
+    PING = 2
+    PONG = 3
+    CLOSE = 4
+
+    # between routers
+    LINK_RECORD = 5
+    FILTER_RECORD = 6
+    FILTER_CHANGE = 7
+    RECORD_SUMMARY = 8
+    RECORD_REQUEST = 9
+    PACKET = 10
+    RECORD_ACK = 11
+    ACK_REQUEST = 12
+    TRACE_REPORT = 13
+    REQUEST = 14
+    REPLY = 15
+    NO_ITEM = 16
+
+    # client to router
+    SUBSCRIBE = 20
+    UNSUBSCRIBE = 21
+    PUBLISH = 22
+    TRACE = 23
+    SLOW_POLICY = 24
+    STATUS_REQUEST = 25
+    OFFER = 26
+    WITHDRAW = 27
+    PULL = 28
+    ANSWER = 29
+
+    # router to client
+    SUBSCRIBED = 30
+    UNSUBSCRIBED = 31
+    PUBLISHED = 32
+    TRACED = 33
+    TRACE_END = 34
+    REFUSED = 35
+    DELIVER = 36
+    LOST = 37
+    STATUS = 38
+    OFFERED = 40
+    WITHDRAWN = 41
+    HOLDER_REQUEST = 42
+    PULL_REPLY = 43
+    PULL_FAILURE = 44
+
+
+class FrameBase(Part, tag=True):
+    """An array that begins with the number of its frame."""

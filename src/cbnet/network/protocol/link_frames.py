@@ -1,0 +1,106 @@
+"""Frames of any link: greeting, heartbeat, closing, refusal, slow clients and status."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from cbnet.network.protocol.fields import (
+    MAX_COUNTERS,
+    MAX_PEERS,
+    MAX_TOKEN_LENGTH,
+    Neighbours,
+    NodeName,
+    Number,
+    Peer,
+    Reason,
+)
+from cbnet.network.protocol.frame import FrameBase, FrameNumber
+
+
+class Hello(FrameBase, tag=FrameNumber.HELLO.value):
+    """The first frame on a link, from either side: identity of the sender and protocol versions that it supports."""
+
+    low: Number
+    high: Number
+    role: Literal["router", "client"]
+    name: NodeName
+    network: NodeName
+    life: Number  # of a router: a new random number at each start
+    scheme: Annotated[str, Meta(max_length=64)]
+    token: Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)] = ""  # credential of a client
+
+    def __repr__(self) -> str:
+        fields = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[:-1])
+        return f"Hello({', '.join(fields)}{', token=…' if self.token else ''})"  # a token must not reach any log
+
+
+class Ping(FrameBase, tag=FrameNumber.PING.value):
+    """Heartbeat; the peer answers with a `Pong`."""
+
+    number: Number
+
+
+class Pong(FrameBase, tag=FrameNumber.PONG.value):
+    """Answer to a `Ping`."""
+
+    number: Number
+
+
+class Close(FrameBase, tag=FrameNumber.CLOSE.value):
+    """The last frame on a link, with the reason for closing it."""
+
+    reason: Reason
+
+
+# --- between a client and its router
+
+
+class RefusedFrame(FrameBase, tag=FrameNumber.REFUSED.value):
+    """Refusal of a client's frame: the number of the frame, its id or number, and the reason."""
+
+    frame: Number
+    number: Number
+    reason: Reason
+
+
+class SlowPolicy(FrameBase, tag=FrameNumber.SLOW_POLICY.value):
+    """Policy when the send queue of this client is full: drop the oldest messages and report it, or disconnect."""
+
+    policy: Literal["drop", "disconnect"]
+
+
+class Lost(FrameBase, tag=FrameNumber.LOST.value):
+    """Number of messages dropped, since the last such frame, because the client reads too slowly."""
+
+    messages: Number
+
+
+class StatusRequest(FrameBase, tag=FrameNumber.STATUS_REQUEST.value):
+    """Request for the router's status."""
+
+    number: Number
+
+
+class Status(FrameBase, tag=FrameNumber.STATUS.value):
+    """Status of a router."""
+
+    number: Number
+    router: NodeName
+    network: NodeName
+    scheme: Annotated[str, Meta(max_length=64)]
+    life: Number
+    uptime: Annotated[float, Meta(ge=0)]  # seconds
+    neighbours: Neighbours
+    reachable: Number  # routers, including this one
+    records: Number
+    filters: Number  # in all predicate records
+    announced: Number  # filters of this router's own predicate
+    subscriptions: Number
+    clients: Number
+    peers: Annotated[list[Peer], Meta(max_length=MAX_PEERS)]
+    counters: Annotated[dict[str, Number], Meta(max_length=MAX_COUNTERS)]
+    loaded: Number = 0  # filters of the node's initial predicate
+    offers: Number = 0  # of its clients
+    cached: Number = 0  # bytes of cached replies
