@@ -28,7 +28,7 @@ def draw(name, built, source, wanted):
         title=f"{built.name}: from {source} to {', '.join(map(str, wanted))}",
         source=graph.id(source),
         interested=built.network.interested(message),
-        ways=delivery.edges,
+        hops=delivery.edges,
         spurious=spurious_nodes(built.network, delivery),
     )
     (Path(__file__).parent / f"routing-{name}.svg").write_text(drawing)

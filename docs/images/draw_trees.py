@@ -16,7 +16,7 @@ for root in "bi":
         graph,
         title=f"the tree from {root}",
         source=tree.root,
-        ways=[(int(tree.parents[x]), x) for x in tree.preorder[1:].tolist()],
+        hops=[(int(tree.parents[x]), x) for x in tree.preorder[1:].tolist()],
         positions=positions,
     )
     (Path(__file__).parent / f"trees-{root}.svg").write_text(drawing)

@@ -151,7 +151,7 @@ def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Messa
         title=f"{scheme.name}: {message} from {network.graph.name(source)}",
         source=source,
         interested=network.interested(message),
-        ways=delivery.edges,
+        hops=delivery.edges,
         spurious=spurious_nodes(network, delivery),
     )
     try:

@@ -1,4 +1,4 @@
-"""Report: what does it look like? Drawings of graphs; the only package that draws."""
+"""Charts, graph drawings and report pages; the only package that imports plotting."""
 
 from cbnet.lab.report.graph_drawing import draw_graph
 from cbnet.lab.report.graph_layout import check_drawable

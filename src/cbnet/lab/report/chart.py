@@ -1,9 +1,9 @@
-"""Charts: how is a table drawn? A chart is plain data; from it come Vega-Lite, SVG and PNG.
+"""Charts of tables: plain data, rendered as Vega-Lite, SVG or PNG.
 
-    kind     is drawn as
-    line     lines with points; with bands (low, high) an area behind each
-    points   points alone
-    bars     a bar for each row; those of one x side by side
+    kind     drawn as
+    line     lines with points; each band (low, high) is an area behind its line
+    points   points only
+    bars     a bar for each row; bars of one x are side by side
     boxes    for each x the first band as a thin line, the second as a box, and y as a mark in it
 
 A chart with a facet is drawn once for each value of that column, on equal scales.
@@ -21,32 +21,32 @@ import pyarrow as pa
 if TYPE_CHECKING:
     import altair as alt
 
-Kind: TypeAlias = Literal["line", "points", "bars", "boxes"]
+ChartKind: TypeAlias = Literal["line", "points", "bars", "boxes"]
 Spec: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
-# Each stands out from white and from near black by 3 to 1 or more.
+# Each has a contrast of at least 3 to 1 with white and with near black.
 COLOURS = ("#2478c8", "#d06a00", "#1d9068", "#c4458e", "#7f6bd0", "#a87a00", "#d04848", "#5d8294", "#6b8e23", "#9a6b4f")
 _DASHED = [4, 3]
 _HEIGHT, _WIDTH, _FACET_WIDTH = 300, 620, 320
-_MARGIN = 1.15  # times, by which a logarithmic axis goes on beyond its values
-_FEWEST_TICKS, _MOST_TICKS = 4, 10
+_MARGIN = 1.15  # factor by which a logarithmic axis extends beyond its values
+_MIN_TICKS, _MAX_TICKS = 4, 10
 _NUMBER = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.value, '.3~g')"
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn, from which columns of a table."""
+    """A chart of some columns of a table."""
 
     name: str
-    """The stem of its files."""
+    """The stem of its file names."""
     title: str
     table: pa.Table
     x: str
     y: str
-    kind: Kind = "line"
+    kind: ChartKind = "line"
     series: str | None = None
-    """The column that tells the colours apart, in the order of the table."""
+    """The column that decides the colour; colours follow the order of the table."""
     facet: str | None = None
     x_title: str = ""
     y_title: str = ""
@@ -55,19 +55,19 @@ class Chart:
     bands: tuple[tuple[str, str], ...] = ()
     """Pairs of columns (low, high), the widest first."""
     references: tuple[tuple[str, float], ...] = ()
-    """What is drawn as a dashed line across: its name, and its y."""
+    """Dashed horizontal lines: label and y."""
     description: str = ""
-    """The alternative text: what a reader sees in it."""
+    """The alternative text."""
 
 
 def vega_lite(chart: Chart) -> list[tuple[str, Spec]]:
-    """Return a Vega-Lite chart as wide as its container for each value of the facet (or one), with that value."""
+    """Return a label and a Vega-Lite chart, as wide as its container, for each value of the facet (or one)."""
     parts = _parts(chart, clickable=True)
     return [(label, part.properties(width="container", height=_HEIGHT).to_dict()) for label, part in parts]
 
 
 def svg(chart: Chart) -> str:
-    """Return the chart as a drawing that stands alone."""
+    """Return the chart as SVG."""
     import vl_convert
 
     drawing: str = vl_convert.vegalite_to_svg(_whole(chart))
@@ -75,7 +75,7 @@ def svg(chart: Chart) -> str:
 
 
 def png(chart: Chart, scale: float = 2.0) -> bytes:
-    """Return the chart as an image."""
+    """Return the chart as PNG."""
     import vl_convert
 
     image: bytes = vl_convert.vegalite_to_png(_whole(chart), scale=scale)
@@ -83,7 +83,7 @@ def png(chart: Chart, scale: float = 2.0) -> bytes:
 
 
 def _whole(chart: Chart) -> Spec:
-    """Return the chart with its title, at a fixed width, all facets in one."""
+    """Return one Vega-Lite chart of all facets, with a title and a fixed width."""
     import altair as alt
 
     parts = list(_parts(chart, clickable=False))
@@ -99,15 +99,15 @@ def _whole(chart: Chart) -> Spec:
 def _parts(chart: Chart, *, clickable: bool) -> Iterator[tuple[str, alt.LayerChart]]:
     rows = _rows(chart)
     if chart.facet is None:
-        yield "", _Part(chart, rows, rows, clickable).drawn()
+        yield "", _Part(chart, rows, rows, clickable).layered()
         return
     for value in dict.fromkeys(row[chart.facet] for row in rows):
         part = replace(chart, description=f"{chart.description} {value}".strip())
-        yield str(value), _Part(part, [row for row in rows if row[chart.facet] == value], rows, clickable).drawn()
+        yield str(value), _Part(part, [row for row in rows if row[chart.facet] == value], rows, clickable).layered()
 
 
 def _rows(chart: Chart) -> list[Row]:
-    """Return the rows as JSON can hold them, without those that have no place on a logarithmic axis."""
+    """Return the rows as JSON values, without those that a logarithmic axis cannot show."""
     named = [chart.x, chart.y, chart.series, chart.facet, *(name for pair in chart.bands for name in pair)]
     columns = list(dict.fromkeys(name for name in named if name is not None))
     rows = [{name: _finite(value) for name, value in row.items()} for row in chart.table.select(columns).to_pylist()]
@@ -124,7 +124,7 @@ def _inline(rows: Sequence[Row]) -> Any:
 
 
 class _Part:
-    """One part of a chart, with the scales of all."""
+    """One facet of a chart, on the scales of all."""
 
     def __init__(self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], clickable: bool) -> None:
         self._chart = chart
@@ -132,8 +132,8 @@ class _Part:
         self._all = all_rows
         self._clickable = clickable and chart.series is not None
 
-    def drawn(self) -> alt.LayerChart:
-        """Return the part, without a size."""
+    def layered(self) -> alt.LayerChart:
+        """Return the facet, without a size."""
         import altair as alt
 
         chart = self._chart
@@ -141,12 +141,12 @@ class _Part:
         if self._clickable:
             layers[0] = layers[0].add_params(self._picked())
         whole: Any = alt.layer(*layers, data=_inline(self._rows), description=chart.description or chart.title)
-        drawn: alt.LayerChart = whole
-        return drawn
+        layered: alt.LayerChart = whole
+        return layered
 
     def _line(self) -> Iterator[alt.Chart]:
-        for place, (low, high) in enumerate(self._chart.bands):
-            area = self._base(0.14 + 0.1 * place).mark_area()
+        for number, (low, high) in enumerate(self._chart.bands):
+            area = self._base(0.14 + 0.1 * number).mark_area()
             yield area.encode(x=self._x(), **self._between(low, high))
         yield self._base().mark_line(strokeWidth=2).encode(x=self._x(), y=self._y())
         yield from self._points()
@@ -178,7 +178,7 @@ class _Part:
             yield label.encode(x=alt.value(0), y=y, text="name:N")
 
     def _base(self, opacity: float = 1.0, *, beside: bool = False) -> alt.Chart:
-        """Return a chart with the colours of the series; `beside` sets them side by side."""
+        """Return a chart with the colours of the series; `beside` puts them side by side."""
         import altair as alt
 
         series = self._chart.series
@@ -186,15 +186,15 @@ class _Part:
             return alt.Chart().encode(color=alt.value(COLOURS[0]), opacity=alt.value(opacity))
         names = list(dict.fromkeys(row[series] for row in self._all))
         legend = alt.Legend(title=None, orient="bottom", labelLimit=300, symbolOpacity=1)
-        scale = alt.Scale(domain=names, range=[COLOURS[place % len(COLOURS)] for place in range(len(names))])
-        seen: Any = alt.value(opacity)
+        scale = alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
+        visibility: Any = alt.value(opacity)
         if self._clickable:
-            seen = alt.condition(self._picked(), alt.value(opacity), alt.value(opacity * 0.15))
-        base = alt.Chart().encode(color=alt.Color(f"{series}:N", scale=scale, legend=legend), opacity=seen)
+            visibility = alt.condition(self._picked(), alt.value(opacity), alt.value(opacity * 0.15))
+        base = alt.Chart().encode(color=alt.Color(f"{series}:N", scale=scale, legend=legend), opacity=visibility)
         return base.encode(xOffset=alt.XOffset(f"{series}:N", scale=alt.Scale(domain=names))) if beside else base
 
     def _picked(self) -> alt.Parameter:
-        """Return what a click on the legend picks: the series of that name."""
+        """Return the selection that a click on the legend makes: one series."""
         import altair as alt
 
         return alt.selection_point(name="picked", fields=[str(self._chart.series)], bind="legend")
@@ -228,13 +228,13 @@ class _Part:
         return alt.Axis(title=title, labelExpr=_NUMBER, **options)
 
     def _log_ticks(self, side: Literal["x", "y"]) -> list[float]:
-        """Return the ticks of a logarithmic axis: powers of ten, or where few of them fit also twice and five times."""
+        """Return the ticks of a logarithmic axis: powers of ten; where few fit, also their multiples by 2 and 5."""
         values = self._values(side) or [1.0]
         least, most = min(values) / _MARGIN, max(values) * _MARGIN
         first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
-        powers = [10.0**power for power in range(first, last + 1, 1 + (last - first) // _MOST_TICKS)]
+        powers = [10.0**power for power in range(first, last + 1, 1 + (last - first) // _MAX_TICKS)]
         inside = [tick for tick in powers if least <= tick <= most]
-        if len(inside) >= _FEWEST_TICKS:
+        if len(inside) >= _MIN_TICKS:
             return inside
         return [step * power for power in powers for step in (1, 2, 5) if least <= step * power <= most]
 
@@ -255,7 +255,7 @@ class _Part:
         return alt.Scale(domain=[min(0.0, least), most if most > min(0.0, least) else least + 1], nice=True)
 
     def _values(self, side: Literal["x", "y"]) -> list[float]:
-        """Return all that is on an axis, over all facets."""
+        """Return all values on an axis, over all facets."""
         chart = self._chart
         names = [chart.x] if side == "x" else [chart.y, *(name for pair in chart.bands for name in pair)]
         values = [row[name] for row in self._all for name in names if isinstance(row[name], int | float)]
@@ -269,9 +269,9 @@ class _Part:
         titles = {chart.x: chart.x_title, chart.y: chart.y_title}
         named = [chart.series, chart.x, chart.y, *(name for pair in chart.bands for name in pair)]
         columns = list(dict.fromkeys(name for name in named if name is not None))
-        return [self._told(name, titles.get(name) or name, alt) for name in columns]
+        return [self._tooltip_field(name, titles.get(name) or name, alt) for name in columns]
 
-    def _told(self, name: str, title: str, alt: Any) -> Any:
+    def _tooltip_field(self, name: str, title: str, alt: Any) -> Any:
         if any(isinstance(row[name], float) for row in self._all):
             return alt.Tooltip(f"{name}:Q", title=title, format=".4~g")
         is_number = all(isinstance(row[name], int) for row in self._all)

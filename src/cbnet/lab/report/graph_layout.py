@@ -1,8 +1,8 @@
-"""Layout: where on a page does each node of a graph stand? Near each other those that few hops separate.
+"""Layout of a graph in the plane: nodes that few hops separate are close to each other.
 
-The stress of a layout is the sum, over all pairs of nodes, of the squared difference between their distance on the page
-and their hops in the graph, each over the hops squared. From a first layout by principal components, every step moves
-all nodes to where a quadratic bound of the stress is least (majorization), so the stress never grows.
+The stress of a layout is the sum, over all pairs of nodes, of the squared difference between their distance in the
+plane and their hops in the graph, divided by the squared hops. Starting from principal components, each step moves all
+nodes to the minimum of a quadratic bound of the stress (majorization), so the stress never increases.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from cbnet.topology import Graph, distances
 
 Positions: TypeAlias = NDArray[np.float64]  # float64[n, 2]
 
-_MOST_NODES = 500
+MAX_NODES = 500
 _STEPS = 200
 
 
 def check_drawable(graph: Graph) -> None:
-    """Refuse a graph that would be a blot."""
-    if len(graph) > _MOST_NODES:
-        raise InputError(f"graphs of up to {_MOST_NODES} nodes can be drawn, and this one has {len(graph):,}")
+    """Raise an error if a graph is too large to be drawn legibly."""
+    if len(graph) > MAX_NODES:
+        raise InputError(f"cannot draw {len(graph):,} nodes: the limit is {MAX_NODES}")
 
 
 def layout(graph: Graph) -> Positions:
-    """Return a place for each node; neighbours are about 1 apart."""
+    """Return a position for each node; neighbours are about 1 apart."""
     check_drawable(graph)
     if len(graph) == 1:
         return np.zeros((1, 2))
@@ -49,7 +49,7 @@ def _hops(graph: Graph) -> Positions:
 
 
 def _first(hops: Positions) -> Positions:
-    """Return the two principal components, and a little noise: leaves of one node would stand in one place."""
+    """Return the two principal components, with noise: leaves of one node would otherwise coincide."""
     centred = hops**2 - (hops**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1, keepdims=True)))
     plane: Positions = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
@@ -57,9 +57,9 @@ def _first(hops: Positions) -> Positions:
 
 
 def _pull(positions: Positions, hops: Positions, weights: Positions) -> Positions:
-    """Return the sum of the forces on each node, where all others pull or push to their distance."""
+    """Return the sum of the forces on each node: every other node pulls or pushes it to its distance in hops."""
     apart = np.linalg.norm(positions[:, None] - positions[None], axis=2)
     np.fill_diagonal(apart, 1.0)
     forces = weights * hops / np.maximum(apart, 1e-9)
-    pulled: Positions = forces.sum(axis=1)[:, None] * positions - forces @ positions
-    return pulled
+    total: Positions = forces.sum(axis=1)[:, None] * positions - forces @ positions
+    return total

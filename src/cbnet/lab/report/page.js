@@ -1,4 +1,4 @@
-// Draws the charts in the colours of the page, anew when those change, and filters tables.
+// Draws the charts in the colours of the page, redraws them when the colour scheme changes, and filters tables.
 "use strict";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -17,29 +17,29 @@ function colours() {
   };
 }
 
-async function draw(place) {
-  place.spec ??= JSON.parse(place.querySelector("script").textContent);
-  place.view?.finalize();
-  const narrow = place.clientWidth < 420;
+async function draw(element) {
+  element.spec ??= JSON.parse(element.querySelector("script").textContent);
+  element.view?.finalize();
+  const narrow = element.clientWidth < 420;
   const config = colours();
   config.legend.columns = narrow ? 1 : 3;
-  const spec = structuredClone(place.spec);
+  const spec = structuredClone(element.spec);
   if (narrow) spec.height = 240;
   const actions = { export: true, source: false, compiled: false, editor: false };
   try {
-    const embedded = await vegaEmbed(place, spec, { config, actions, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" } });
-    place.view = embedded.view;
-    place.dataset.drawn = "yes";
+    const embedded = await vegaEmbed(element, spec, { config, actions, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" } });
+    element.view = embedded.view;
+    element.dataset.drawn = "yes";
   } catch (error) {
-    place.dataset.drawn = "no";
-    place.classList.add("unseen");
-    place.textContent = `This chart cannot be drawn: ${error.message}`;
+    element.dataset.drawn = "no";
+    element.classList.add("failed");
+    element.textContent = `This chart cannot be drawn: ${error.message}`;
     console.error(error);
   }
 }
 
 async function drawAll() {
-  for (const place of document.querySelectorAll(".vega")) await draw(place);
+  for (const element of document.querySelectorAll(".vega")) await draw(element);
   document.documentElement.dataset.drawn = "yes";
 }
 

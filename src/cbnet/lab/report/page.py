@@ -1,7 +1,7 @@
-"""Pages: how do charts and tables become one HTML page that works from a file, without a network?
+"""HTML pages of charts and tables, in a single file that needs no network.
 
-A page is plain data: sections with paragraphs, tables, charts and notes, and sections in them. Everything that the
-page needs is in it: the style, the script, and Vega once for all charts.
+A page is plain data: nested sections of paragraphs, tables, charts and notes. The file contains everything it needs:
+the style, the script, and Vega once for all charts.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import pyarrow as pa
 
 from cbnet.lab.report.chart import Chart, vega_lite
 
-_MOST_ROWS = 400  # of a chart's own table below it
-_SHOWN_DIGITS = 5
+_MAX_NUMBERS = 400  # rows of the table below a chart
+_DIGITS = 5
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table; its mark is a class of the style, and its link a place on the page."""
+    """A table cell; `mark` is a CSS class, `link` an anchor on the page."""
 
     text: str
     mark: str = ""
     link: str = ""
     note: str = ""
-    """Is shown below the text, in small letters."""
+    """Small print below the text."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Grid:
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
     filter_by: int | None = None
-    """The column by whose texts the rows can be filtered."""
+    """The column that the rows can be filtered by."""
     filters: Sequence[str] = ()
-    """These texts, in the order in which they are offered."""
+    """The values to filter by, in the order of their buttons."""
     rows_are: str = "rows"
-    """What the rows are, where the filter counts them."""
+    """The noun for the rows, on the button that shows all."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, with a heading."""
+    """A section of a page."""
 
     heading: str
     anchor: str = ""
@@ -58,13 +58,13 @@ class Section:
     grids: Sequence[Grid] = ()
     charts: Sequence[Chart] = ()
     notes: Mapping[str, Sequence[str]] | None = None
-    """What is shown on demand, under a line that names it."""
+    """Collapsed lists, by their summary line."""
     sections: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its title, what it is about, and its sections."""
+    """A page: title, introduction and sections."""
 
     title: str
     text: Sequence[str]
@@ -72,7 +72,7 @@ class Page:
 
 
 def html(page: Page) -> str:
-    """Return the page as one file."""
+    """Return the page as one HTML file."""
     charts = [chart for section in _all(page.sections) for chart in section.charts]
     scripts = [_script(_vega()), _script(_part("page.js"))] if charts else [_script(_part("page.js"))]
     parts = [
@@ -82,13 +82,13 @@ def html(page: Page) -> str:
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
-        # No request ever leaves the page, not even for an icon.
+        # The page sends no request, not even for an icon.
         '<link rel="icon" href="data:,">',
         f"<title>{escape(page.title)}</title>",
         f"<style>\n{_part('page.css')}</style>",
         "</head>",
         "<body>",
-        '<a class="skip" href="#main">To the content</a>',
+        '<a class="skip" href="#main">Skip to content</a>',
         '<header class="top">',
         f"<h1>{escape(page.title)}</h1>",
         *_paragraphs(page.text),
@@ -141,23 +141,23 @@ def _note(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _figure(chart: Chart) -> Iterator[str]:
-    """Yield a chart: its parts, which the script draws, and its numbers for those who cannot see it."""
+    """Yield a chart: its parts, drawn by the script, and its numbers as an accessible table."""
     yield f'<figure class="chart" id="{escape(chart.name)}">'
     yield f"<figcaption>{escape(chart.title)}</figcaption>"
     yield '<div class="parts">'
     for label, spec in vega_lite(chart):
         if label:
             yield f'<div class="part"><p class="label">{escape(label)}</p>'
-        described = " ".join(text for text in (chart.title, chart.description, label) if text)
-        yield f'<div class="vega" role="img" aria-label="{escape(described)}">'
+        label_text = " ".join(text for text in (chart.title, chart.description, label) if text)
+        yield f'<div class="vega" role="img" aria-label="{escape(label_text)}">'
         yield f'<script type="application/json">{_embedded(spec)}</script></div>'
         if label:
             yield "</div>"
     yield "</div>"
     if chart.description:
-        yield f'<p class="seen">{escape(chart.description)}</p>'
-    if chart.table.num_rows <= _MOST_ROWS:
-        yield "<details><summary>The numbers</summary>"
+        yield f'<p class="description">{escape(chart.description)}</p>'
+    if chart.table.num_rows <= _MAX_NUMBERS:
+        yield "<details><summary>Numbers</summary>"
         yield from _grid(_numbers(chart.table))
         yield "</details>"
     yield "</figure>"
@@ -173,11 +173,11 @@ def _number(value: object) -> str:
         return "" if value is None else ("yes" if value else "no")
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.{_SHOWN_DIGITS}g}" if isinstance(value, float) else str(value)
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
 
 
 def _grid(grid: Grid) -> Iterator[str]:
-    """Yield a table that can be scrolled sideways where the screen is narrow."""
+    """Yield a table that scrolls sideways on a narrow screen."""
     if grid.filter_by is not None:
         yield from _filter(grid, grid.filter_by)
     yield f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(grid.caption or "numbers")}">'
@@ -206,7 +206,7 @@ def _cell(cell: Cell, head: str) -> str:
 
 
 def _filter(grid: Grid, column: int) -> Iterator[str]:
-    """Yield a button for each text of the column, with how many rows have it."""
+    """Yield a button for each value of the column, with its number of rows."""
     texts = [cell.text if isinstance(cell, Cell) else cell for cell in (row[column] for row in grid.rows)]
     yield f'<div class="filter" role="group" aria-label="Filter by {escape(grid.heads[column])}">'
     yield f'<button type="button" aria-pressed="true" data-kind="">all {len(texts)} {escape(grid.rows_are)}</button>'
@@ -223,7 +223,7 @@ def _all(sections: Sequence[Section]) -> Iterator[Section]:
 
 
 def _embedded(spec: Mapping[str, object]) -> str:
-    """Return JSON that cannot end the script that it stands in."""
+    """Return JSON that cannot close the script element around it."""
     return json.dumps(spec, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
@@ -237,10 +237,10 @@ def _part(name: str) -> str:
 
 @cache
 def _vega() -> str:
-    """Return Vega, Vega-Lite and what embeds them, in the version that the charts are written for."""
+    """Return Vega, Vega-Lite and vega-embed, in the version that the charts are written for."""
     import altair
     import vl_convert
 
-    bundle: Any = vl_convert.javascript_bundle  # its types say that it needs a snippet, which it does not
-    made: str = bundle(vl_version=".".join(altair.SCHEMA_VERSION.split(".")[:2]))
-    return made
+    bundle: Any = vl_convert.javascript_bundle  # its type stub wrongly requires a snippet
+    script: str = bundle(vl_version=".".join(altair.SCHEMA_VERSION.split(".")[:2]))
+    return script

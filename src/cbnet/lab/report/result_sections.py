@@ -1,7 +1,7 @@
-"""Told rows: how do rows that a command printed, or a stage wrote, become a section of a page?
+"""Page sections of rows that a command printed with --json or a pipeline stage wrote.
 
-Rows of `cbnet simulate`, `cbnet bench` and `cbnet pipeline` are known by their members, and drawn. Any others are shown
-as a table.
+Rows of `cbnet lab simulate`, `cbnet bench` and `cbnet pipeline` are recognised by their columns and get charts. All
+others are shown as a table.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from cbnet.lab.report.page import Cell, Grid, Section
 Row: TypeAlias = dict[str, Any]
 Charts: TypeAlias = Callable[[str, Sequence[Row]], list[Chart]]
 
-_MOST_ROWS = 500
-_MOST_BARS = 12  # interfaces
+_MAX_ROWS = 500
+_MAX_BARS = 12  # interfaces
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _RowKind:
     heading: str
-    members: frozenset[str]  # by which it is known
+    columns: frozenset[str]  # that identify it
     charts: Charts
 
 
 def rows_section(name: str, rows: Sequence[Row]) -> Section:
-    """Return a section about rows, with charts if they are known; name: where they are from, different for each."""
-    kind = next((kind for kind in _KINDS if rows and kind.members <= set(rows[0])), None)
+    """Return a section about rows, with charts if their kind is known; name: their source, unique on the page."""
+    kind = next((kind for kind in _KINDS if rows and kind.columns <= set(rows[0])), None)
     anchor = "".join(char if char.isalnum() else "-" for char in name)
-    known = [row for row in rows if kind is not None and kind.members <= set(row)]
-    text = [] if len(rows) <= _MOST_ROWS else [f"The first {_MOST_ROWS:,} of {len(rows):,} rows."]
+    known = [row for row in rows if kind is not None and kind.columns <= set(row)]
+    text = [] if len(rows) <= _MAX_ROWS else [f"The first {_MAX_ROWS:,} of {len(rows):,} rows."]
     return Section(
         name if kind is None else f"{kind.heading}: {name}",
         anchor,
         text,
-        [_grid(rows[:_MOST_ROWS])],
+        [_grid(rows[:_MAX_ROWS])],
         [] if kind is None else kind.charts(anchor, known),
     )
 
@@ -65,12 +65,12 @@ def _cell(value: Any) -> Cell:
 
 
 def _long(rows: Sequence[Row], keys: Sequence[str], columns: dict[str, str], value: str, what: str) -> pa.Table:
-    """Return a row for each row and column: its keys, the column's name as `what`, and its value."""
+    """Return a row for each row and column: its keys, the label of the column as `what`, and its value."""
     return pa.Table.from_pylist(
         [
-            {**{key: row[key] for key in keys}, what: told, value: row[column]}
+            {**{key: row[key] for key in keys}, what: label, value: row[column]}
             for row in rows
-            for column, told in columns.items()
+            for column, label in columns.items()
             if row.get(column) is not None
         ]
     )
@@ -78,56 +78,57 @@ def _long(rows: Sequence[Row], keys: Sequence[str], columns: dict[str, str], val
 
 def _simulation(anchor: str, rows: Sequence[Row]) -> list[Chart]:
     state = {"state_bits": "counted", "state_bits_formula": "by the paper's formula"}
-    packets = {"packets": "all packets", "spurious": "to nodes that did not want them"}
+    packets = {"packets": "all packets", "spurious": "spurious packets"}
     return [
         Chart(
             f"{anchor}-packets", "Packets by scheme", _long(rows, ["scheme"], packets, "packets", "which"),
-            "scheme", "packets", "bars", series="which", description="Packets of each scheme, and those in vain.",
+            "scheme", "packets", "bars", series="which", description="All packets and spurious packets of each scheme.",
         ),
         Chart(
             f"{anchor}-state", "State of all routers by scheme", _long(rows, ["scheme"], state, "bits", "which"),
-            "scheme", "bits", "bars", series="which", description="Bits that the routers of each scheme hold together.",
+            "scheme", "bits", "bars", series="which",
+            description="State of all routers in bits, counted and by the formula.",
         ),
     ]  # fmt: skip
 
 
 def _engines(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    ways = {"us_single": "one by one", "us_batch": "in batches"}
-    told = [{**row, "what": f"{row['engine']}, {row['filters']:,} filters"} for row in rows]
+    modes = {"us_single": "one by one", "us_batch": "in batches"}
+    labelled = [{**row, "what": f"{row['engine']}, {row['filters']:,} filters"} for row in rows]
     return [
         Chart(
-            f"{anchor}-times", "Time for a message", _long(told, ["what"], ways, "us", "how"),
+            f"{anchor}-times", "Time per message", _long(labelled, ["what"], modes, "us", "how"),
             "what", "us", "bars", series="how", x_title="engine", y_title="µs",
-            description="Microseconds for a message by each engine.",
+            description="Microseconds per message, by engine.",
         )
     ]  # fmt: skip
 
 
 def _tags(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    ways = {"us_single": "one by one", "us_batch": "in batches"}
+    modes = {"us_single": "one by one", "us_batch": "in batches"}
     table = pa.Table.from_pylist([{"table": row["table"], "bytes": row["bytes_per_descriptor"]} for row in rows])
     return [
         Chart(
-            f"{anchor}-times", "Time for a message", _long(rows, ["table"], ways, "us", "how"),
+            f"{anchor}-times", "Time per message", _long(rows, ["table"], modes, "us", "how"),
             "table", "us", "bars", series="how", y_title="µs",
-            description="Microseconds for a message by each table of tags.",
+            description="Microseconds per message, by tag table.",
         ),
         Chart(
-            f"{anchor}-bytes", "Bytes of a descriptor", table, "table", "bytes", "bars",
-            description="Bytes that each table needs for a descriptor.",
+            f"{anchor}-bytes", "Bytes per descriptor", table, "table", "bytes", "bars",
+            description="Bytes per descriptor, by table.",
         ),
     ]  # fmt: skip
 
 
 def _table1(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    told = [{**row, "which": "all" if row["interface"] is None else str(row["interface"])} for row in rows]
+    labelled = [{**row, "which": "all" if row["interface"] is None else str(row["interface"])} for row in rows]
     counts = {"descriptors": "registered", "kept": "kept"}
     return [
         Chart(
             f"{anchor}-kept", "Descriptors registered and kept",
-            _long(told[:_MOST_BARS], ["which"], counts, "descriptors", "are"),
+            _long(labelled[:_MAX_BARS], ["which"], counts, "descriptors", "are"),
             "which", "descriptors", "bars", series="are", x_title="interface",
-            description="What is registered behind the interfaces of a router, and what it keeps.",
+            description="Descriptors registered behind the interfaces of a router, and those it keeps.",
         )
     ]  # fmt: skip
 
@@ -136,16 +137,16 @@ def _stages(anchor: str, rows: Sequence[Row]) -> list[Chart]:
     table = pa.Table.from_pylist([{"stage": row["stage"], "seconds": float(row["seconds"])} for row in rows])
     return [
         Chart(
-            f"{anchor}-seconds", "Time of each stage", table, "stage", "seconds", "bars",
-            description="Seconds that each stage took.",
+            f"{anchor}-seconds", "Time per stage", table, "stage", "seconds", "bars",
+            description="Seconds per stage.",
         )
     ]  # fmt: skip
 
 
 _KINDS = (
-    _Kind("Simulation", frozenset({"scheme", "packets", "spurious", "state_bits"}), _simulation),
-    _Kind("Engines", frozenset({"engine", "filters", "us_single", "us_batch"}), _engines),
-    _Kind("Tables of tags", frozenset({"table", "us_single", "us_batch", "bytes_per_descriptor"}), _tags),
-    _Kind("Table 1", frozenset({"router", "interface", "descriptors", "kept"}), _table1),
-    _Kind("Stages", frozenset({"stage", "rows", "seconds", "fingerprint"}), _stages),
+    _RowKind("Simulation", frozenset({"scheme", "packets", "spurious", "state_bits"}), _simulation),
+    _RowKind("Engines", frozenset({"engine", "filters", "us_single", "us_batch"}), _engines),
+    _RowKind("Tag tables", frozenset({"table", "us_single", "us_batch", "bytes_per_descriptor"}), _tags),
+    _RowKind("Table 1", frozenset({"router", "interface", "descriptors", "kept"}), _table1),
+    _RowKind("Stages", frozenset({"stage", "rows", "seconds", "fingerprint"}), _stages),
 )

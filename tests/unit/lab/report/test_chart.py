@@ -59,17 +59,17 @@ def test_every_kind_is_drawn_with_its_titles_and_description(kind):
     assert spec["description"] == "Time grows with filters."
 
 
-def test_an_image_is_a_png():
+def test_image_is_a_png():
     assert png(CHART).startswith(b"\x89PNG")
 
 
-def test_what_has_no_logarithm_is_left_out():
+def test_values_without_a_logarithm_are_left_out():
     [(_, spec)] = vega_lite(replace(CHART, y_log=True))
     assert [row["ms"] for row in _data(spec)] == [0.1, 3.0, 0.2, 30.0]
     assert {scale["type"] for scale in _all(spec, "scale") if "type" in scale} == {"log"}
 
 
-def test_what_is_not_finite_becomes_null():
+def test_infinities_and_nan_become_null():
     [(_, spec)] = vega_lite(
         replace(CHART, table=pa.table({"filters": [1, 2], "ms": [float("nan"), 1.0]}), series=None, bands=())
     )
@@ -91,7 +91,7 @@ def _luminance(colour):
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#14181f"])
-def test_colours_stand_out_in_light_and_dark(background):
+def test_colours_contrast_with_light_and_dark_backgrounds(background):
     for colour in COLOURS:
         dark, light = sorted((_luminance(colour), _luminance(background)))
         assert (light + 0.05) / (dark + 0.05) >= 3
@@ -105,11 +105,11 @@ def test_colours_stand_out_in_light_and_dark(background):
         ([1, 16], [1, 2, 5, 10]),
     ],
 )
-def test_a_logarithmic_axis_has_neither_too_few_ticks_nor_too_many(values, ticks):
+def test_logarithmic_axis_has_neither_too_few_nor_too_many_ticks(values, ticks):
     assert _ticks(values) == pytest.approx(ticks)
 
 
-def test_over_many_decades_ticks_are_equally_far_apart():
+def test_ticks_are_equally_spaced_over_many_decades():
     ticks = _ticks([1e-30, 1])
     assert 4 <= len(ticks) <= 11
     assert len({round(math.log10(later / earlier)) for earlier, later in pairwise(ticks)}) == 1

@@ -19,21 +19,21 @@ STAGES = [{"stage": "fib", "rows": 5, "seconds": 2.0, "fingerprint": "ab"}]
     ("rows", "heading", "charts"),
     [
         (SIMULATED, "Simulation: a file", ["Packets by scheme", "State of all routers by scheme"]),
-        (ENGINES, "Engines: a file", ["Time for a message"]),
-        (TAGS, "Tables of tags: a file", ["Time for a message", "Bytes of a descriptor"]),
+        (ENGINES, "Engines: a file", ["Time per message"]),
+        (TAGS, "Tag tables: a file", ["Time per message", "Bytes per descriptor"]),
         (TABLE_1, "Table 1: a file", ["Descriptors registered and kept"]),
-        (STAGES, "Stages: a file", ["Time of each stage"]),
+        (STAGES, "Stages: a file", ["Time per stage"]),
         ([{"alpha": 0.5}], "a file", []),
     ],
 )
-def test_rows_are_known_by_their_members(rows, heading, charts):
+def test_rows_are_recognised_by_their_columns(rows, heading, charts):
     section = rows_section("a file", rows)
     assert section.heading == heading
     assert [chart.title for chart in section.charts] == charts
     assert len(section.grids[0].rows) == len(rows)
 
 
-def test_what_is_not_there_is_not_drawn():
+def test_missing_values_are_not_drawn():
     _, state = rows_section("a file", SIMULATED).charts
     assert state.table.to_pylist() == [
         {"scheme": "psf", "which": "counted", "bits": 428_438},
@@ -42,13 +42,13 @@ def test_what_is_not_there_is_not_drawn():
     ]
 
 
-def test_cells_are_for_people():
+def test_cells_are_formatted_for_reading():
     grid = rows_section("a file", [{"a_b": 1_000, "c": 0.1234567, "d": None, "e": True, "f": [1, "x"]}]).grids[0]
     assert list(grid.heads) == ["a b", "c", "d", "e", "f"]
     assert [cell.text for cell in grid.rows[0]] == ["1,000", "0.12346", "", "yes", '[1, "x"]']
 
 
-def test_of_many_rows_the_first_are_shown():
+def test_only_the_first_of_many_rows_are_shown():
     section = rows_section("a file", [{"n": n} for n in range(600)])
     assert len(section.grids[0].rows) == 500
     assert section.text == ["The first 500 of 600 rows."]
