@@ -1,4 +1,4 @@
-"""The predicate language: what can be said? Values, messages, predicates, and how they relate."""
+"""The predicate language: values, messages, predicates, and relations between predicates."""
 
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Descriptor, Filter

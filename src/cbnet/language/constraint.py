@@ -1,7 +1,7 @@
-"""Constraint: what can be asked of one attribute? A name, an operator and a constant.
+"""Constraints: tests of one attribute by a name, an operator and a constant.
 
-A constraint holds only if the message has that attribute, with a value of the constant's type:
-`x != 5` does not hold for a message without x, nor for one where x is a string.
+A constraint holds only if the message has the attribute with a value of the constant's type:
+`x != 5` fails for a message without x, and for one where x is a string.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cbnet.language.values import Value, ValueType, canonical, sort_key, validat
 
 
 class Op(Enum):
-    """An operator; its value is how it is written."""
+    """An operator; its value is its spelling."""
 
     EQ = "="
     NE = "!="
@@ -36,7 +36,7 @@ class Op(Enum):
 
     @property
     def rank(self) -> int:
-        """Return the operator's place in the order of constraints."""
+        """Return the operator's rank in the order of constraints."""
         return _RANK[self]
 
 
@@ -44,10 +44,10 @@ _RANK = {op: rank for rank, op in enumerate(Op)}
 _ORDERING = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
 _PATTERNS = frozenset({Op.PREFIX, Op.SUFFIX, Op.SUBSTRING})
 
-# The operator that holds exactly where another does not, among values of one kind.
+# The operator that holds exactly where another fails, among values of one type.
 OPPOSITE = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 
-# The meaning of the operators: operator -> test(value in the message, constant), both of one kind.
+# The semantics of the operators: operator -> test(value in the message, constant), both of one type.
 _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.EQ: operator.eq,
     Op.NE: operator.ne,
@@ -62,7 +62,7 @@ _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
 
 
 def takes(op: Op, kind: ValueType) -> bool:
-    """Return whether the operator compares values of this kind."""
+    """Return whether the operator compares values of this type."""
     if op in _PATTERNS:
         return kind is ValueType.STRING
     return kind is not ValueType.BOOL or op not in _ORDERING
@@ -75,21 +75,23 @@ class Constraint(ValueObject):
     _family = "constraint"
     name: str
     op: Op
-    value: Value | None  # None for `exists`, and only there
+    value: Value | None  # None for `exists` only
     kind: ValueType | None
 
     def __init__(self, name: str, op: Op | str, value: Value | None = None) -> None:
-        self._set(name=validate_name(name), op=_checked_op(op))
-        constant = self._checked_constant(value)
+        self._set(name=validate_name(name), op=_validate_op(op))
+        constant = self._validate_constant(value)
         self._set(value=constant, kind=None if constant is None else value_type(constant))
 
-    def _checked_constant(self, value: Value | None) -> Value | None:
+    def _validate_constant(self, value: Value | None) -> Value | None:
         if self.op is Op.EXISTS:
             if value is not None:
                 raise ValueDomainError(f"`exists {self.name}` takes no value", hint=f"write `{self.name} = …`")
             return None
         if value is None:
-            raise ValueDomainError(f"`{self.name} {self.op}` needs a value", hint="use the op `exists` for any value")
+            raise ValueDomainError(
+                f"`{self.name} {self.op}` needs a value", hint="use the operator `exists` for any value"
+            )
         constant = canonical(validate_value(value, self.name))
         if takes(self.op, value_type(constant)):
             return constant
@@ -98,7 +100,7 @@ class Constraint(ValueObject):
 
     def accepts(self, value: Value) -> bool:
         """Return whether an attribute with this value satisfies the constraint."""
-        if not isinstance(value, (str, int, float)):  # no message holds it
+        if not isinstance(value, (str, int, float)):  # not a value
             return False
         if self.op is Op.EXISTS:
             return True
@@ -121,7 +123,7 @@ class Constraint(ValueObject):
 
 
 def refusal(op: Op, value: Value) -> tuple[str, str]:
-    """Return why `op` does not take `value`, and what to write instead."""
+    """Return the problem of a `value` that `op` does not take, and a hint."""
     if op in _PATTERNS:
         return (
             f"`{op}` compares strings, not a {value_type(value)}",
@@ -130,7 +132,7 @@ def refusal(op: Op, value: Value) -> tuple[str, str]:
     return f"`{op}` compares numbers and strings, not a bool", "write `=` or `!=`"
 
 
-def _checked_op(op: Op | str) -> Op:
+def _validate_op(op: Op | str) -> Op:
     try:
         return Op(op)
     except ValueError:

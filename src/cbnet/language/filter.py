@@ -1,4 +1,4 @@
-"""Filter: which constraints and tags must all hold? And the descriptor, a filter of tags alone."""
+"""Filters: conjunctions of constraints and tags; descriptors: filters of tags only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 class Filter(ValueObject):
     """An immutable conjunction of constraints and required tags.
 
-    Several constraints may bear on one attribute; equal ones are merged. The order in which they
-    were given is kept for printing and plays no part in equality. The empty filter, written
-    `true`, matches every message.
+    A filter may hold several constraints on one attribute; equal ones are merged. Their order is kept
+    for printing and ignored by equality. The empty filter, written `true`, matches every message.
     """
 
     __slots__ = ("constraints", "tags")
@@ -42,14 +41,14 @@ class Filter(ValueObject):
         )
 
     def __and__(self, other: object) -> Filter:
-        """Return the filter of the messages that match both."""
+        """Return the filter that matches what both match."""
         if not isinstance(other, Filter):
             return NotImplemented
         return Filter(self.constraints + other.constraints, self.tags | other.tags)
 
     def __or__(self, other: object) -> Predicate:
-        """Return the predicate of the messages that match either."""
-        from cbnet.language.predicate import Predicate  # it is made of filters, so it imports this module
+        """Return the predicate that matches what either matches."""
+        from cbnet.language.predicate import Predicate  # imports this module
 
         return Predicate([self, other]) if isinstance(other, Filter) else NotImplemented
 

@@ -1,4 +1,4 @@
-"""Message: what is forwarded by content? Attributes with values, and tags [2002 §2, 2014 §2]."""
+"""Messages: attributes with values, and tags [2002 §2, 2014 §2]."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cbnet.language.values import RESERVED_NAME, Value, sort_key, validate_name,
 class Message(ValueObject):
     """An immutable set of named, typed values, and a set of tags.
 
-    Values stay as they were given (a float stays a float); two messages are equal when their
-    values are equal in the language, so 1 and 1.0 are the same and 1 and True are not.
+    Values keep their Python type (a float stays a float); messages are equal if their values are
+    equal in the language: 1 equals 1.0, but not True.
     """
 
     __slots__ = ("attributes", "tags")
@@ -31,17 +31,17 @@ class Message(ValueObject):
         self._set(attributes=MappingProxyType(checked), tags=validate_tags(tags))
 
     @classmethod
-    def of(cls, said: object) -> Message:
-        """Return a message given as one, or as the members of its JSON form."""
-        if isinstance(said, Message):
-            return said
-        if isinstance(said, Mapping):
-            return cls.from_dict(said)
-        raise ValueDomainError(f"{said!r} is not a message", hint="use a Message or a dict")
+    def of(cls, message: object) -> Message:
+        """Return a message, or the message of a mapping in the JSON form."""
+        if isinstance(message, Message):
+            return message
+        if isinstance(message, Mapping):
+            return cls.from_dict(message)
+        raise ValueDomainError(f"{message!r} is not a message", hint="use a Message or a dict")
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> Message:
-        """Make a message from the members of its JSON form, where the key "#" holds the tags."""
+        """Return the message of the members of its JSON form; the key "#" holds the tags."""
         attributes = {name: value for name, value in members.items() if name != RESERVED_NAME}
         return cls(attributes, members.get(RESERVED_NAME, ()))
 

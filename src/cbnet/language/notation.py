@@ -1,4 +1,4 @@
-"""Printing: how are names, tags and constants written so that the parser reads them back?"""
+"""Text of names, tags and constants, as the parser reads it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\
 
 
 def format_name(name: str) -> str:
-    """Return an attribute's name, in backquotes where it needs them."""
+    """Return an attribute's name, in backquotes if necessary."""
     if BARE_NAME.fullmatch(name) and name not in KEYWORDS:
         return name
     return _quoted(name, "`")
 
 
 def format_tag(tag: str) -> str:
-    """Return a tag with its `#`, in quotes where it needs them."""
+    """Return a tag with its `#`, in quotes if necessary."""
     return f"#{tag}" if BARE_NAME.fullmatch(tag) else "#" + _quoted(tag, '"')
 
 
 def format_value(value: Value) -> str:
-    """Return a constant as the parser reads it."""
+    """Return the text of a constant."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return _quoted(value, '"') if isinstance(value, str) else repr(value)
@@ -42,5 +42,5 @@ def _escaped(char: str, quote: str) -> str:
         return _ESCAPES[char]
     if char.isprintable():
         return char
-    units = char.encode("utf-16-be")  # beyond U+FFFF: two units, written as JSON does
+    units = char.encode("utf-16-be")  # beyond U+FFFF: two units, as in JSON
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

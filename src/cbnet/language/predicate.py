@@ -1,4 +1,4 @@
-"""Predicate: which messages does a node want? A disjunction of filters, its content-based address."""
+"""Predicates: disjunctions of filters; the content-based address of a node."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cbnet.language.value_object import ValueObject, validate_members
 class Predicate(ValueObject):
     """An immutable disjunction of filters.
 
-    Equal filters are merged; the order in which they were given is kept for printing and plays no
-    part in equality. The empty predicate, written `false`, matches no message.
+    Equal filters are merged; their order is kept for printing and ignored by equality. The empty
+    predicate, written `false`, matches no message.
     """
 
     __slots__ = ("filters",)
@@ -31,7 +31,7 @@ class Predicate(ValueObject):
         return any(filter.matches(message) for filter in self.filters)
 
     def __or__(self, other: object) -> Predicate:
-        """Return the predicate of the messages that match either."""
+        """Return the predicate that matches what either matches."""
         others = _filters(other)
         return NotImplemented if others is None else Predicate(self.filters + others)
 
@@ -40,7 +40,7 @@ class Predicate(ValueObject):
         return NotImplemented if others is None else Predicate(others + self.filters)
 
     def __and__(self, other: object) -> Predicate:
-        """Return the predicate of the messages that match both, within the limits of the parser."""
+        """Return the predicate that matches what both match, within the limits of the parser."""
         others = _filters(other)
         return NotImplemented if others is None else _product(self.filters, others)
 
@@ -67,10 +67,10 @@ class Predicate(ValueObject):
         return tuple(sorted(self.filters))
 
 
-def _filters(said: object) -> tuple[Filter, ...] | None:
-    if isinstance(said, Predicate):
-        return said.filters
-    return (said,) if isinstance(said, Filter) else None
+def _filters(operand: object) -> tuple[Filter, ...] | None:
+    if isinstance(operand, Predicate):
+        return operand.filters
+    return (operand,) if isinstance(operand, Filter) else None
 
 
 def _product(lefts: tuple[Filter, ...], rights: tuple[Filter, ...]) -> Predicate:

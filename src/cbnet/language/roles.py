@@ -1,12 +1,12 @@
-"""Roles: what is a message or a predicate there for, and which of them fit together? [2014 §2]
+"""Roles of messages and predicates in push and pull [2014 §2].
 
     push    notification N ──► subscription S     N matches S     N ⊇ S, if they are sets of tags
     pull    request R      ──► offer O            R matches O     R ⊇ O
             reply D        ──► request R          D matches R     D ⊇ R
 
-Subscriptions and offers are predicates that a node registers; the other three are messages. A request is both: it
-holds tags and equality constraints only, so it is the message that has those values, and as a filter it says what
-a reply must have. Hence a reply to a request matches every offer that the request matches.
+Subscriptions and offers are predicates that a node registers; the other three are messages. A request is both a
+message and a filter: it holds tags and equality constraints only, so it is the message with those values, and the
+filter that replies must match. Hence a reply to a request matches every offer that the request matches.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from cbnet.language.predicate import Predicate
 
 
 class MessageKind(Enum):
-    """What a message is sent for."""
+    """The role of a message."""
 
     NOTIFICATION = "notification"
     REQUEST = "request"
     REPLY = "reply"
 
 
-_NOTHING = Predicate()
+_EMPTY = Predicate()
 
 
 @dataclass(frozen=True)
 class Registration:
-    """What a node has registered, or several nodes together. Both stand in one forwarding table."""
+    """The predicates registered by one or more nodes. A forwarding table holds both."""
 
-    subscriptions: Predicate = _NOTHING
-    offers: Predicate = _NOTHING
+    subscriptions: Predicate = _EMPTY
+    offers: Predicate = _EMPTY
 
     def predicate_for(self, kind: MessageKind) -> Predicate:
-        """Return the predicate that a message of this kind is matched with; none for a reply, which has its request."""
-        return {MessageKind.NOTIFICATION: self.subscriptions, MessageKind.REQUEST: self.offers}.get(kind, _NOTHING)
+        """Return the predicate for messages of a kind: the empty one for replies, which follow their request."""
+        return {MessageKind.NOTIFICATION: self.subscriptions, MessageKind.REQUEST: self.offers}.get(kind, _EMPTY)
 
     def matches(self, message: Message, kind: MessageKind) -> bool:
-        """Return whether a message of this kind is for the node."""
+        """Return whether a message of this kind matches."""
         return self.predicate_for(kind).matches(message)
 
 
 def request_of(filter: Filter) -> Message:
-    """Return the request that a filter of tags and equality constraints is, as a message."""
+    """Return the message of a request, a filter of tags and equality constraints."""
     values = {constraint.name: constraint.value for constraint in filter.constraints}
     for constraint in filter.constraints:
         if constraint.op is not Op.EQ:
             raise InputError(f"a request cannot hold `{constraint}`", hint="use `=` and tags only")
     if len(values) < len(filter.constraints):
-        raise InputError(f"no reply can match `{filter}`", hint="give each attribute one value")
+        raise InputError(f"no reply can match `{filter}`", hint="use one value per attribute")
     return Message({name: value for name, value in values.items() if value is not None}, filter.tags)
 
 
 def filter_of(request: Message) -> Filter:
-    """Return the filter that a request is: what its replies must have."""
+    """Return the filter that replies to a request must match."""
     return Filter((Constraint(name, Op.EQ, value) for name, value in request.attributes.items()), request.tags)
 
 

@@ -1,8 +1,7 @@
-"""ValueObject: what makes a value of the language immutable, hashable and ordered? One key.
+"""Immutable, hashable and ordered objects, compared by a key.
 
-Messages, constraints, filters and predicates each give a key; equality, order and hash follow
-from it. The key is made when it is first asked for: most messages are matched once and never
-compared.
+Messages, constraints, filters and predicates define a key; equality, order and hash follow from it.
+The key is computed on first use: most messages are matched once and never compared.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Member = TypeVar("Member")
 
 @total_ordering
 class ValueObject:
-    """An immutable value that is compared by its key, with values of its own family only."""
+    """An immutable object, compared by its key, with objects of its own family only."""
 
     __slots__ = ("_hash", "_key")
     _family: ClassVar[str]
@@ -28,10 +27,10 @@ class ValueObject:
     if TYPE_CHECKING:
 
         def _make_key(self) -> tuple[Any, ...]:
-            """Return the key; each family has its own."""
+            """Return the key."""
 
     def _set(self, **members: object) -> None:
-        """Set the members, once, while the value is being made."""
+        """Set members during construction."""
         for name, member in members.items():
             object.__setattr__(self, name, member)
 
@@ -43,10 +42,10 @@ class ValueObject:
             return self._key
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} cannot be changed: make a new one")
+        raise AttributeError(f"a {type(self).__name__} is immutable: create a new one")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} cannot be changed: make a new one")
+        raise AttributeError(f"a {type(self).__name__} is immutable: create a new one")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ValueObject) or self._family != other._family:
@@ -67,7 +66,7 @@ class ValueObject:
 
 
 def validate_members(members: Iterable[Member], expected: type[Member]) -> Iterator[Member]:
-    """Yield the members of a conjunction or disjunction, each of the expected type."""
+    """Yield the members of a conjunction or disjunction; raise an error for one of another type."""
     if isinstance(members, (str, ValueObject)) or not isinstance(members, Iterable):
         raise ValueDomainError(
             f"expected a list of {expected.__name__}, not {members!r}",

@@ -1,8 +1,8 @@
-"""Values: what may stand in an attribute or a constraint, and when are two of them the same?
+"""Values of attributes and constraints: types, validation, order.
 
 Three types: string, number, bool. Ints of 64 bits and finite 64-bit floats are one type, number,
 and compare exactly: 2**53 + 1 differs from float(2**53), 1 equals 1.0, -0.0 equals 0. A bool is
-not a number, although Python says so: hence `kind` stands beside the value in every key.
+not a number, unlike in Python: every key holds the type beside the value.
 Strings are sequences of Unicode code points without surrogates, ordered by code point, which is
 the order of their UTF-8 bytes; they are never normalised.
 """
@@ -23,7 +23,7 @@ RESERVED_NAME = "#"  # the key of the tags in a JSON message
 
 
 class ValueType(IntEnum):
-    """The type of a value. Values of different kinds never match each other."""
+    """The type of a value. Values of different types never match each other."""
 
     BOOL = 0
     NUMBER = 1
@@ -46,25 +46,21 @@ def sort_key(value: Value) -> tuple[ValueType, Value]:
 
 
 def validate_value(value: object, where: str) -> Value:
-    """Return `value` as a plain Python value, or say why no message may hold it."""
+    """Return `value` as a plain Python value; raise an error if no message can hold it."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return _checked_int(int(value), where)
+        return _validate_int(int(value), where)
     if isinstance(value, float):
-        return _checked_float(float(value), where)
+        return _validate_float(float(value), where)
     if isinstance(value, str):
         return validate_text(value, where)
-    hint = (
-        "leave the attribute out to say that it is absent"
-        if value is None
-        else "use a string, an int, a float or a bool"
-    )
+    hint = "omit the attribute instead" if value is None else "use a string, an int, a float or a bool"
     raise ValueDomainError(f"{where}: {_type_name(value)} is not a value", hint=hint)
 
 
 def validate_name(name: object) -> str:
-    """Return the name of an attribute, or say why it cannot be one."""
+    """Return the name of an attribute; raise an error if it is not valid."""
     if not isinstance(name, str):
         raise ValueDomainError(f"an attribute's name must be a string, not {_type_name(name)}")
     if name == RESERVED_NAME:
@@ -73,20 +69,20 @@ def validate_name(name: object) -> str:
 
 
 def validate_tags(tags: object) -> frozenset[str]:
-    """Return a set of tags, or say why it cannot be one."""
-    if isinstance(tags, str) or not isinstance(tags, Iterable):  # a lone string is one tag out of its list
+    """Return a set of tags; raise an error if they are not valid."""
+    if isinstance(tags, str) or not isinstance(tags, Iterable):  # a string is a single tag without its list
         raise ValueDomainError("the tags must be a list of strings", hint='write ["a", "b"]')
-    return frozenset(_checked_tag(tag) for tag in tags)
+    return frozenset(_validate_tag(tag) for tag in tags)
 
 
-def _checked_tag(tag: object) -> str:
+def _validate_tag(tag: object) -> str:
     if not isinstance(tag, str):
         raise ValueDomainError(f"a tag must be a string, not {_type_name(tag)}")
     return validate_text(tag, "tag")
 
 
 def validate_text(text: str, where: str) -> str:
-    """Return `text` if it can be written as UTF-8."""
+    """Return `text`; raise an error if it cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -99,30 +95,30 @@ def validate_text(text: str, where: str) -> str:
 
 
 def canonical(value: Value) -> Value:
-    """Return the one form of a constant: a float that is a 64-bit integer becomes that int."""
+    """Return the canonical form of a constant: a float equal to a 64-bit int becomes that int."""
     if isinstance(value, float) and value.is_integer() and INT_MIN <= value <= INT_MAX:
         return int(value)
     return value
 
 
-def _checked_int(value: int, where: str) -> int:
+def _validate_int(value: int, where: str) -> int:
     if INT_MIN <= value <= INT_MAX:
         return value
     raise ValueDomainError(
         f"{where}: the integer does not fit in 64 bits ({INT_MIN} to {INT_MAX})",
-        hint="write it with a decimal point to take the nearest float, or as a string",
+        hint="write a decimal point for the nearest float, or a string",
     )
 
 
-def _checked_float(value: float, where: str) -> float:
+def _validate_float(value: float, where: str) -> float:
     if math.isfinite(value):
         return value
     name = "NaN" if math.isnan(value) else "infinity"
-    raise ValueDomainError(f"{where}: {name} is not a value", hint="leave the attribute out, or use a finite number")
+    raise ValueDomainError(f"{where}: {name} is not a value", hint="omit the attribute, or use a finite number")
 
 
 def _type_name(value: object) -> str:
-    """Return how a user would call the type of a value that is not one of ours."""
+    """Return the user-facing name of a Python type."""
     names = {
         type(None): "null", dict: "a nested object", list: "a list", tuple: "a list",
         bool: "a bool", int: "a number", float: "a number", str: "a string",

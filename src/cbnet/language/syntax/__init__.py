@@ -1,1 +1,1 @@
-"""The text and JSON forms of predicates and messages, read and written."""
+"""Text and JSON forms of predicates and messages."""

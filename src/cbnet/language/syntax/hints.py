@@ -1,39 +1,46 @@
-"""Advice: what did the writer of a wrong predicate mean, and how is that written here?"""
+"""Hints for invalid predicates: the correct spelling of what other languages write differently."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cbnet.language.notation import BARE_NAME, format_value
 from cbnet.language.syntax.lexer import Token, TokenType
 
 _OPERATORS = {
-    "==": "=", "===": "=", "!==": "!=", "<>": "!=", "=>": ">=", "=<": "<=", "~": "*=", "~=": "*=",
-    "=~": "*=", "^": "^=", "$": "$=", "*": "*=",
+    "==": "=", "===": "=", "!==": "!=", "<>": "!=", "=>": ">=", "=<": "<=", "^": "^=", "$": "$=", "*": "*=",
     "=^": "^=", "=$": "$=", "=*": "*=", "!": "!=", "<=>": "=", "**": "*=",
 }  # fmt: skip
 _WORDS = {
-    "like": "*=", "ilike": "*=", "contains": "*=", "matches": "*=", "regexp": "*=", "rlike": "*=",
+    "contains": "*=",
     "startswith": "^=", "starts": "^=", "starts_with": "^=", "beginswith": "^=", "prefix": "^=",
     "endswith": "$=", "ends": "$=", "ends_with": "$=", "suffix": "$=",
     "is": "=", "eq": "=", "equals": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
+_REGEX_SEARCH = frozenset({"=~", "~", "regexp", "rlike"})  # they match anywhere in a string
+_PATTERN_OPERATORS = _REGEX_SEARCH | {"~=", "like", "ilike", "matches", "match", "regex", "glob", "similar"}
+_REGEX_SYNTAX = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _ALL_OPERATORS = "= != < <= > >= ^= $= *="
+_ABSENCE = "absence cannot be tested; state what must be present"
 
 
-def operator_hint(operator: str) -> str:
-    """Say what to write instead of an unknown operator."""
+def operator_hint(tokens: Sequence[Token]) -> str:
+    """Return the hint for an unknown operator; `tokens` starts at the attribute's name."""
+    operator = tokens[1].text
     if operator in ("&&", "&", "||", "|"):
         return f"write `{'and' if '&' in operator else 'or'}`, after a whole constraint"
+    if operator in _PATTERN_OPERATORS:
+        return _pattern_hint(tokens)
     if operator in _OPERATORS:
         return f"write `{_OPERATORS[operator]}`"
     return f"write one of {_ALL_OPERATORS}"
 
 
 def after_name_hint(tokens: Sequence[Token]) -> str:
-    """Say what to write where a name is not followed by an operator; `tokens` starts at the name."""
+    """Return the hint for a name that no operator follows; `tokens` starts at the name."""
     name, token, *rest = tokens
     word = token.text.lower()
     following = [other.text.lower() for other in rest]
@@ -44,44 +51,72 @@ def after_name_hint(tokens: Sequence[Token]) -> str:
     if word == "is" and following[:2] == ["not", "null"]:
         return f"write `exists {name.text}`"
     if word == "is" and following[:1] == ["null"]:
-        return "absence cannot be asked for; say what must be there"
-    if token.type is TokenType.NAME and word in _WORDS:
+        return _ABSENCE
+    if _is_name(token) and word in _PATTERN_OPERATORS:
+        return _pattern_hint(tokens)
+    if _is_name(token) and word in _WORDS:
         return f"write `{_WORDS[word]}`"
     if word == "in":
         return f"write `{name.text} = … or {name.text} = …`, once for each value"
     if word == "between":
         return f"write `{name.text} >= … and {name.text} <= …`"
     if word == "not":
-        opposite = (
-            "there is no opposite of that" if set(following[:1]) & _WORDS.keys() else f"write one of {_ALL_OPERATORS}"
-        )
-        return f"there is no negation; {opposite}"
+        has_opposite = not {*following[:1]} & (_WORDS.keys() | _PATTERN_OPERATORS)
+        opposite = f"write one of {_ALL_OPERATORS}" if has_opposite else "this test has no opposite"
+        return f"negation is not supported; {opposite}"
     return f"write `exists {name.text}` for any value, or one of {_ALL_OPERATORS} and a value"
 
 
+def _pattern_hint(tokens: Sequence[Token]) -> str:
+    """Return the hint for a pattern operator, with the equivalent constraint if there is one."""
+    name, operator, *rest = tokens
+    hint = "patterns and regular expressions are not supported"
+    pattern = rest[0].value if rest and rest[0].type is TokenType.VALUE else None
+    equivalent = _equivalent(operator.text.lower(), pattern) if isinstance(pattern, str) else None
+    if equivalent is not None:
+        op, text = equivalent
+        return f"{hint}; write `{name.text} {op} {format_value(text)}`"
+    return f"{hint}; there are `^=` (prefix), `$=` (suffix) and `*=` (substring)"
+
+
+def _equivalent(operator: str, pattern: str) -> tuple[str, str] | None:
+    """Return the operator and constant that test exactly what a pattern does, if it is simple enough."""
+    if operator == "like":
+        text = pattern.strip("%")
+        is_plain = not re.search(r"[%_\\]", text)
+        at_start, at_end = not pattern.startswith("%"), not pattern.endswith("%")
+    elif operator in _REGEX_SEARCH:
+        text = pattern.removeprefix("^").removesuffix("$")
+        is_plain = not _REGEX_SYNTAX.search(text)
+        at_start, at_end = pattern.startswith("^"), pattern.endswith("$")
+    else:  # the meaning of the others differs between languages
+        return None
+    op = {(True, True): "=", (True, False): "^=", (False, True): "$=", (False, False): "*="}[at_start, at_end]
+    return (op, text) if is_plain and text else None
+
+
 def value_hint(token: Token) -> str:
-    """Say what to write where a value should stand."""
+    """Return the hint for a token where a value is expected."""
     if token.text in ("True", "TRUE", "False", "FALSE"):
         return f"write `{token.text.lower()}`"
     if token.text.lower() in ("null", "none", "nil", "undefined"):
-        return "a message cannot hold null, and absence cannot be asked for; write `exists name` for presence"
+        return "a message cannot hold null, and absence cannot be tested; write `exists name` for presence"
     if token.text.lower() in ("nan", "inf", "infinity"):
         return "NaN and infinity are not values"
     if token.type in (TokenType.NAME, TokenType.KEYWORD):
-        quoted = format_value(token.value)
-        return f"write {quoted} if it is a string; attributes cannot be compared with each other"
+        return f"write {format_value(token.value)} if it is a string; attributes cannot be compared with each other"
     if token.type is TokenType.OPERATOR:
         return f"write one operator only: {_ALL_OPERATORS}"
     return 'write a "string", a number, true or false'
 
 
 def name_hint(tokens: Sequence[Token]) -> str:
-    """Say what to write where an attribute's name should stand."""
+    """Return the hint for tokens where an attribute's name is expected."""
     token = tokens[0]
     if token.type is TokenType.VALUE and len(tokens) == 3 and tokens[1].text in _MIRRORED and _is_name(tokens[2]):
         return f"write the name first: `{tokens[2].text} {_MIRRORED[tokens[1].text]} {token.text}`"
     if token.type is TokenType.VALUE and isinstance(token.value, str):
-        return f"write {_as_name(token.value)} for a name; only strings stand in double quotes"
+        return f"write {_as_name(token.value)} for a name; double quotes are for strings only"
     if token.type is TokenType.OPEN:
         return "write `exists name`, without parentheses"
     if token.text in ("and", "or") and tokens[1].type is not TokenType.OPERATOR:
@@ -92,21 +127,21 @@ def name_hint(tokens: Sequence[Token]) -> str:
 
 
 def negation_hint(tokens: Sequence[Token]) -> str:
-    """Say what to write instead of `not` before these tokens."""
+    """Return the hint for `not` before these tokens."""
     if len(tokens) >= 3 and _is_name(tokens[0]) and tokens[1].text in _OPPOSITE and tokens[2].type is TokenType.VALUE:
         name, operator, value = (token.text for token in tokens[:3])
         return f"write `{name} {_OPPOSITE[operator]} {value}`"
     if len(tokens) >= 2 and _is_name(tokens[0]) and tokens[1].text in ("^=", "$=", "*="):
-        return f"there is no opposite of `{tokens[1].text}`; say what must be there"
+        return f"`{tokens[1].text}` has no opposite; state what must be present"
     if tokens and (tokens[0].type is TokenType.TAG or tokens[0].text == "exists"):
-        return "absence cannot be asked for; say what must be there"
+        return _ABSENCE
     if tokens and tokens[0].type is TokenType.OPEN:
         return "write the opposite of each constraint inside (= for !=, < for >=), and swap `and` with `or`"
     return "write the opposite operator: != for =, >= for <, <= for >"
 
 
 def trailing_hint(before: Sequence[Token], rest: Sequence[Token]) -> str:
-    """Say what to write where a conjunction should go on: up to three tokens before, and those from there on."""
+    """Return the hint for a token where `and`, `or` or the end is expected; `before` holds up to three tokens."""
     token = rest[0]
     if token.text in ("AND", "And", "&&", "&"):
         return "write `and`"

@@ -1,4 +1,4 @@
-"""JSON: how do messages and predicates look as JSON?
+"""JSON forms of messages and predicates.
 
 A message is an object of scalars; its key "#" holds the list of tags:
 
@@ -9,8 +9,8 @@ columns of the predicate files: name, op, value. A tag has the op "#".
 
     [[{"name": "dest", "op": "=", "value": "MXP"}, {"name": "vip", "op": "#"}], …]
 
-The members of a message are read one by one, so that every error knows its column, and nothing
-nested is ever entered.
+The members of a message are read one by one: every error has a column, and nested values are rejected
+unread.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAX_DIGITS = 400  # more digits than any finite float has
 
 
 def message_from_json(text: str) -> Message:
-    """Return the message that a JSON text says."""
+    """Return the message of a JSON text."""
     if not isinstance(text, str):
         raise MessageFormatError(f"a message must be a string, not {text!r}", hint="decode it as UTF-8 first")
     return Message.from_dict(members_from_json(text))
@@ -59,16 +59,16 @@ def predicate_to_json(predicate: Predicate) -> str:
 
 
 def predicate_from_json(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
-    """Return the predicate that a JSON text says, in the form of `predicate_to_json`."""
+    """Return the predicate of a JSON text, in the form of `predicate_to_json`."""
     validate_limits(limits).check_text(text)
     try:
-        filters = json.loads(text, object_pairs_hook=_once_each)
+        filters = json.loads(text, object_pairs_hook=_unique_members)
     except json.JSONDecodeError as error:
         raise MessageFormatError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     except MessageFormatError:
         raise
     except (RecursionError, ValueError):
-        raise MessageFormatError("not the JSON of a predicate: too deep, or a number too long") from None
+        raise MessageFormatError("JSON too deeply nested, or a number too long") from None
     if not isinstance(filters, list) or not all(isinstance(filter, list) for filter in filters):
         raise MessageFormatError("a predicate must be a list of lists of constraints", hint='write [[{"name": …}], …]')
     limits.check_size(len(filters), sum(map(len, filters)))
@@ -86,13 +86,13 @@ def _constraint_members(constraint: Constraint) -> dict[str, Any]:
 
 
 def _filter_from_members(members: list[Any], number: int) -> Filter:
-    parts = [_part(member, f"filter {number}, constraint {place}") for place, member in enumerate(members, 1)]
+    parts = [_part(member, f"filter {number}, constraint {index}") for index, member in enumerate(members, 1)]
     tags = [tag for part in parts for tag in part.tags]
     return Filter((constraint for part in parts for constraint in part.constraints), tags)
 
 
 def _part(member: Any, where: str) -> Filter:
-    """Return the filter of one constraint or tag, or say where the mistake stands."""
+    """Return the filter of one constraint or tag; `where` locates its error."""
     try:
         return _checked_part(member)
     except InputError as error:
@@ -110,15 +110,15 @@ def _checked_part(member: Any) -> Filter:
     return Filter(tags=[member["name"]]) if member["op"] == _TAG else Filter([Constraint(**member)])
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise MessageFormatError("a key stands twice in one object", hint="keep one of them")
+        raise MessageFormatError("duplicate key in an object", hint="keep one of them")
     return members
 
 
 class _Members:
-    """Reads the members of one flat JSON object, from left to right."""
+    """A reader of one flat JSON object, from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -132,16 +132,15 @@ class _Members:
             start = self._at
             name = self._name()
             if name in members:
-                raise self._error(
-                    f"the name {json.dumps(name, ensure_ascii=False)} stands twice", start, "keep one of them"
-                )
+                quoted = json.dumps(name, ensure_ascii=False)
+                raise self._error(f"duplicate name {quoted}", start, "keep one of them")
             self._expect(":", "expected `:` after a name")
             members[name] = self._member(name)
             more = self._accept(",")
             if not more:
                 self._expect("}", "expected `,` or `}`")
         if self._at < len(self._text):
-            raise self._error("something stands after the object", self._at, "write one object to a line")
+            raise self._error("text after the object", self._at, "write one object per line")
         return members
 
     def _name(self) -> str:
@@ -164,14 +163,14 @@ class _Members:
         if first == '"':
             return self._string()
         if first in ("{", "["):
-            what = "a nested object" if first == "{" else "a list"
-            raise self._error(f"{name}: {what} is not a value", self._at, _SCALARS)
+            type_name = "a nested object" if first == "{" else "a list"
+            raise self._error(f"{name}: {type_name} is not a value", self._at, _SCALARS)
         return self._word()
 
     def _string(self) -> Any:
         match = _STRING.match(self._text, self._at)
         if match is None:
-            raise self._error("the quote is not closed", self._at, 'write `"` at the end of the string')
+            raise self._error("unclosed quote", self._at, 'write `"` at the end of the string')
         return self._decoded(match.group())
 
     def _word(self) -> Any:
@@ -180,7 +179,7 @@ class _Members:
             raise self._error("a value is missing", self._at, _SCALARS)
         if match.group().lstrip("-").isdigit() and len(match.group()) > _MAX_DIGITS:
             self._at = match.end()
-            return 10**_MAX_DIGITS  # out of range, like what is written
+            return 10**_MAX_DIGITS  # out of range, like the number in the text
         return self._decoded(match.group())
 
     def _tags(self) -> Any:

@@ -1,7 +1,6 @@
-"""Lexer: of which words does the text of a predicate consist, and where do they stand?
+"""Lexer for predicates: text to tokens, with their positions.
 
-Linear in the length of the text. Every character belongs to a token or is an error that says
-what to write instead.
+Linear in the length of the text. Every character belongs to a token, or is an error with a hint.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from cbnet.language.values import Value, canonical, validate_value
 
 
 class TokenType(Enum):
-    """The kind of a token."""
+    """The type of a token."""
 
     KEYWORD = auto()
     NAME = auto()
@@ -29,7 +28,7 @@ class TokenType(Enum):
 
 
 class Token(NamedTuple):
-    """A word of the text: what it is, what it means and where it stands."""
+    """A token of the text: its type, decoded value, position and spelling."""
 
     type: TokenType
     value: Value
@@ -66,23 +65,23 @@ _MAX_DIGITS = 400  # more digits than any finite float has
 
 _STRAY = {
     '"': (
-        "the quote is not closed",
+        "unclosed quote",
         'end the string with `"`; inside it write \\" for a quote, \\n for a new line',
     ),
-    "`": ("the backquote is not closed", "end the name with a backquote"),
-    "'": ("strings stand in double quotes", "write \"…\" instead of '…'"),
+    "`": ("unclosed backquote", "end the name with a backquote"),
+    "'": ("strings need double quotes", "write \"…\" instead of '…'"),
     "#": ("a tag needs a name", 'write #name, or #"any text"'),
-    ",": ("a comma joins nothing here", "write `and`"),
-    ";": ("a semicolon ends nothing here", "write `or` between filters"),
+    ",": ("unexpected comma", "write `and`"),
+    ";": ("unexpected semicolon", "write `or` between filters"),
     "“": ("typographic quotes are not quotes", 'write plain double quotes: "…"'),
     "”": ("typographic quotes are not quotes", 'write plain double quotes: "…"'),
 }
 
 
 def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
-    """Return the tokens of a text, with an END token after the last, and the error that ended them.
+    """Return the tokens of a text, with an END token after the last, and the error that stopped the lexer.
 
-    The error is returned, not raised: a mistake of grammar that stands before it comes first.
+    The error is returned, not raised: a syntax error before it is reported first.
     """
     tokens: list[Token] = []
     position = 0
@@ -96,8 +95,8 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
             if match.lastgroup != "space":
                 tokens.append(_token(match, text))
             position = match.end()
-    except PredicateSyntaxError as found:
-        error = found
+    except PredicateSyntaxError as stop:
+        error = stop
     tokens.append(Token(TokenType.END, "", position, ""))
     return tokens, error
 
@@ -133,7 +132,7 @@ def _number(word: str, text: str, position: int) -> Value:
             text,
             position,
             length=len(word),
-            hint="write digits with `.` and `e` as in -12, 0.5 or 1e9; a string stands in double quotes",
+            hint="write digits with `.` and `e` as in -12, 0.5 or 1e9; strings need double quotes",
         )
     is_integer = word.lstrip("-").isdigit()
     try:
@@ -145,9 +144,9 @@ def _number(word: str, text: str, position: int) -> Value:
 
 
 def _unescaped(raw: str, text: str, position: int) -> str:
-    """Return what a quoted `raw`, which stands at `position` in `text`, means."""
+    """Return a quoted `raw`, at `position` in `text`, with its escapes decoded."""
 
-    def meaning(match: re.Match[str]) -> str:
+    def decode(match: re.Match[str]) -> str:
         escape = match.group()
         if len(escape) == 2 and escape[1] in _SIMPLE_ESCAPES:
             return _SIMPLE_ESCAPES[escape[1]]
@@ -163,11 +162,11 @@ def _unescaped(raw: str, text: str, position: int) -> str:
         else:
             problem, hint = (
                 f"unknown escape `{escape}`",
-                'write \\\\ for a backslash; known are \\" \\n \\r \\t \\b \\f \\uXXXX',
+                'write \\\\ for a backslash; the escapes are \\" \\n \\r \\t \\b \\f \\uXXXX',
             )
         raise PredicateSyntaxError(problem, text, position + match.start(), length=len(escape), hint=hint)
 
-    return _ESCAPE.sub(meaning, raw) if "\\" in raw else raw
+    return _ESCAPE.sub(decode, raw) if "\\" in raw else raw
 
 
 def _check_surrogates(text: str) -> None:
@@ -189,7 +188,7 @@ def _stray(text: str, position: int) -> PredicateSyntaxError:
         problem, hint = f"a name with `{char}` needs backquotes", "write `` `…` ``"
     else:
         problem, hint = _STRAY.get(
-            char, (f"unexpected character {char!r}", "a string stands in double quotes, a name in backquotes")
+            char, (f"unexpected character {char!r}", "strings need double quotes, such names backquotes")
         )
     return PredicateSyntaxError(problem, text, position, hint=hint)
 

@@ -1,12 +1,11 @@
-"""Parser: what does the text of a predicate say? Written by hand, so that errors can help.
+"""Parser for predicates, written by hand for precise errors.
 
     predicate   = conjunction { "or" conjunction }
     conjunction = term { "and" term }
     term        = "(" predicate ")" | "exists" name | tag | name operator value | "true" | "false"
 
-Parentheses are distributed into disjunctive normal form. Text, nesting and the normal form have
-limits, checked before the work is done, and so has the work itself: no input makes the parser slow
-or deep.
+Parentheses are distributed into disjunctive normal form. Limits on text, nesting, normal form and work
+are checked before the work is done: no input makes the parser slow or exhausts the stack.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ from cbnet.language.syntax.lexer import Token, TokenType, tokenize
 from cbnet.language.values import RESERVED_NAME, value_type
 
 _OPERATORS = {op.value: op for op in Op if op is not Op.EXISTS}
-_JOINTS = frozenset({"&&", "&", "||", "|"})  # they join terms elsewhere, and are no operators of ours
+_FOREIGN_CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they join constraints
 
-# What is written while parentheses are distributed, over what may be left of it at the end. Text
-# that multiplies out again and again what a `false` then drops is refused after about a second.
-_WASTE = 100
+# Constraints written while distributing parentheses, per constraint allowed in the result. Text that
+# repeatedly expands what a `false` then drops is refused after about a second.
+_MAX_EXPANSION = 100
 
-# A conjunction that is being read: constraints, and tags as plain strings.
+# An unfinished conjunction: constraints, and tags as plain strings.
 _Draft: TypeAlias = tuple[Constraint | str, ...]
 _TRUE: list[_Draft] = [()]
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
-    """Return the predicate that a text says."""
+    """Return the predicate of a text."""
     validate_limits(limits).check_text(text)
     return Predicate(map(_filter, _Parser(text, limits).parse()))
 
 
 def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
-    """Return the filter that a text says; a text that says several is an error."""
+    """Return the filter of a text; several filters, or none, are an error."""
     filters = parse(text, limits).filters
     if len(filters) != 1:
         raise InputError(f"expected one filter, not {len(filters)}", hint="use parse() for a predicate")
@@ -59,17 +58,17 @@ def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
 
 @dataclass
 class _Frame:
-    """What has been read of one parenthesis, or of the whole text."""
+    """The state of one open parenthesis, or of the whole text."""
 
     opening: Token
-    first: Token  # of the conjunction that is being read
+    first: Token  # of the current conjunction
     alternatives: list[_Draft] = field(default_factory=list)
     factors: list[list[_Draft]] = field(default_factory=list)
     size: int = 0
 
 
 class _Parser:
-    """Reads the tokens once, with a stack of open parentheses of its own: the text may be nested deeply."""
+    """A parser of one pass, with its own stack of open parentheses: nesting is not limited by Python's stack."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         self._text = text
@@ -97,12 +96,12 @@ class _Parser:
         opening = self._take()
         depth = len(self._frames)
         if depth > self._limits.nesting:
-            error = LimitError("nested parentheses", depth, self._limits.nesting, hint="remove the needless ones")
-            raise self._placed(error, opening)
+            error = LimitError("nested parentheses", depth, self._limits.nesting, hint="remove redundant ones")
+            raise self._located(error, opening)
         self._frames.append(_Frame(opening, self._peek()))
 
     def _join(self) -> bool:
-        """Read what stands after a term; return whether another term must follow."""
+        """Read what follows a term; return whether another term must come next."""
         while True:
             if self._accept("and"):
                 return True
@@ -118,9 +117,7 @@ class _Parser:
             elif token.type is not TokenType.END:
                 raise self._trailing()
             elif len(self._frames) > 1:
-                raise self._error(
-                    "the parenthesis is not closed", self._frames[-1].opening, hint="write `)` at its end"
-                )
+                raise self._error("unclosed parenthesis", self._frames[-1].opening, hint="write `)` at its end")
             elif self._lexical_error:
                 raise self._lexical_error
             else:
@@ -131,7 +128,7 @@ class _Parser:
         return self._frames.pop().alternatives
 
     def _end_conjunction(self) -> None:
-        """Add the conjunction that has been read to its disjunction."""
+        """Add the current conjunction to its disjunction."""
         frame = self._frames[-1]
         drafts = self._distributed(frame.factors, frame.first)
         self._count(frame.first, len(drafts))
@@ -157,19 +154,19 @@ class _Parser:
         self._count(first, size)
         return [tuple(chain.from_iterable(choice)) for choice in product(*factors)]
 
-    def _check_size(self, place: Token, filters: int, constraints: int) -> None:
+    def _check_size(self, token: Token, filters: int, constraints: int) -> None:
         try:
             self._limits.check_size(filters, constraints)
         except LimitError as error:
-            raise self._placed(error, place) from None
+            raise self._located(error, token) from None
 
-    def _count(self, place: Token, written: int) -> None:
+    def _count(self, token: Token, written: int) -> None:
         self._written += written
-        limit = _WASTE * self._limits.constraints
+        limit = _MAX_EXPANSION * self._limits.constraints
         if self._written > limit:
-            hint = "give the interface several smaller predicates"
-            error = LimitError("constraints written to distribute parentheses", self._written, limit, hint=hint)
-            raise self._placed(error, place)
+            hint = "split it into several smaller predicates"
+            error = LimitError("constraints after distributing parentheses", self._written, limit, hint=hint)
+            raise self._located(error, token)
 
     def _term(self) -> list[_Draft]:
         token = self._peek()
@@ -180,7 +177,7 @@ class _Parser:
         if self._accept("exists"):
             return [(Constraint(self._name(), Op.EXISTS),)]
         if token.text in ("not", "!") or (token.text == "NOT" and not self._is_operator(1)):
-            raise self._error("there is no negation", hint=negation_hint(self._tokens[self._next + 1 :][:4]))
+            raise self._error("negation is not supported", hint=negation_hint(self._tokens[self._next + 1 :][:4]))
         return [(self._constraint(),)]
 
     def _constant(self) -> list[_Draft]:
@@ -217,7 +214,7 @@ class _Parser:
     def _name(self) -> str:
         token = self._peek()
         if token.type is not TokenType.NAME:
-            problem = "the text ends too early" if token.type is TokenType.END else "expected a name"
+            problem = "unexpected end of text" if token.type is TokenType.END else "expected a name"
             raise self._error(problem, hint=name_hint(self._tokens[self._next :][:3]))
         if token.value == RESERVED_NAME:
             raise self._error("the name `#` is reserved for tags", hint="write #name for a tag")
@@ -229,20 +226,22 @@ class _Parser:
             problem = "an operator is missing" if token.type is TokenType.END else "expected an operator"
             raise self._error(problem, hint=after_name_hint(self._tokens[self._next - 1 :][:4]))
         if token.text not in _OPERATORS:
-            raise self._error(f"unknown operator `{token.text}`", hint=operator_hint(token.text))
+            raise self._error(
+                f"unknown operator `{token.text}`", hint=operator_hint(self._tokens[self._next - 1 :][:3])
+            )
         return _OPERATORS[self._take().text]
 
     def _trailing(self) -> PredicateSyntaxError:
-        """Return the error for a token that stands where a conjunction should go on or end."""
+        """Return the error for a token where `and`, `or` or the end is expected."""
         token = self._peek()
         if token.type is TokenType.CLOSE:
-            return self._error("the parenthesis was not opened", hint="remove `)`, or write `(` before")
+            return self._error("unmatched `)`", hint="remove it, or write `(` before")
         hint = trailing_hint(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
         return self._error("expected `and`, `or` or the end", hint=hint)
 
     def _is_operator(self, ahead: int = 0) -> bool:
         token = self._tokens[self._next + ahead]
-        return token.type is TokenType.OPERATOR and token.text not in _JOINTS
+        return token.type is TokenType.OPERATOR and token.text not in _FOREIGN_CONNECTIVES
 
     def _peek(self) -> Token:
         return self._tokens[self._next]
@@ -263,11 +262,11 @@ class _Parser:
         token = token or self._peek()
         return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
 
-    def _placed(self, error: LimitError, token: Token) -> InputError:
-        place = PredicateSyntaxError("", self._text, token.position)
-        return error.at(line=place.line, column=place.column)
+    def _located(self, error: LimitError, token: Token) -> InputError:
+        location = PredicateSyntaxError("", self._text, token.position)
+        return error.at(line=location.line, column=location.column)
 
 
 def _filter(draft: _Draft) -> Filter:
-    constraints = (literal for literal in draft if isinstance(literal, Constraint))
-    return Filter(constraints, [literal for literal in draft if isinstance(literal, str)])
+    constraints = (part for part in draft if isinstance(part, Constraint))
+    return Filter(constraints, [part for part in draft if isinstance(part, str)])

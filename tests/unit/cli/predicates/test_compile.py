@@ -218,7 +218,7 @@ def test_lines_are_read_as_the_reader_of_message_files_reads_them(stream, step):
 def test_a_name_that_stands_twice_is_found_beside_strings_with_colons(cbnet, source):
     outcome = cbnet("match", "--table", source, stdin=b'{"url": "http://x", "a": 1, "a": 2}\n{"url": "http://x"}\n')
     assert outcome.out == "2: all\n"
-    assert 'error: standard input:1:29: the name "a" stands twice' in outcome.err
+    assert 'error: standard input:1:29: duplicate name "a"' in outcome.err
 
 
 def test_bad_lines_are_reported_in_their_place_among_thousands(cbnet, source):
