@@ -31,8 +31,8 @@ def test_after_any_schedule_deliveries_are_those_of_the_reference(scheme, part):
 def test_the_schedules_are_not_idle():
     trials = [RandomSchedule(seed, "psf") for seed in range(20)]
     verdicts = [trial.run(25) for trial in trials]
-    happened = {what for verdict in verdicts for what in verdict.happened}
-    assert happened == {"subscribe", "unsubscribe", "cut", "repair", "kill", "start", "jump"}
+    events = {what for verdict in verdicts for what in verdict.events}
+    assert events == {"subscribe", "unsubscribe", "cut", "repair", "kill", "start", "jump"}
     assert sum(verdict.delivered for verdict in verdicts) > 1_000
     routers = [host.router for trial in trials for host in trial.memory.hosts.values()]
     for what in ("records_expired", "records_without_base", "records_superseded", "links_failed"):

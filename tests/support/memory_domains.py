@@ -1,16 +1,16 @@
-"""Domains in memory, and the same routers as one flat network: what live domains are compared with."""
+"""Domains in memory, and the same routers as one flat network, for comparison."""
 
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.simulation.memory_gateway import MemoryGateway
 
-SETTLING = 9.0  # seconds, for each domain that a change has to pass
+CONVERGENCE = 9.0  # seconds, plus 3 per domain
 
 
 class Domains:
     """Networks with gateways between them; a client at each router.
 
-    domains: "a1-a2 a2-a3; b1-b2", cables inside each domain, or a name alone. gateways: {"g": "a1 b2"}, to which routers
-    each is cabled: by their first letters it is in these domains.
+    domains: "a1-a2 a2-a3; b1-b2", the cables of each domain, or a single name. gateways: {"g": "a1 b2"}, the routers that
+    each is cabled to; their first letters name its domains.
     """
 
     def __init__(self, domains, gateways, *, seed=0, schemes=("psf",), outside="all"):
@@ -26,23 +26,23 @@ class Domains:
             for cable in part:
                 if "-" in cable:
                     self.memory.add_cable(*cable.split("-"))
-        self.gateways = {name: self._gateway(name, said.split()) for name, said in gateways.items()}
+        self.gateways = {name: self._gateway(name, routers.split()) for name, routers in gateways.items()}
         self.clients = {name: MemoryClient(self.memory, f"at {name}", name) for name in self.routers}
         self.got = {}
 
     def _gateway(self, name, at):
         sides = sorted({router[0] for router in at})
         settings = [Settings(f"{name}@{side}", network=side, scheme=self.scheme[side]) for side in sides]
-        made = MemoryGateway(self.memory, name, settings, self.outside)
+        gateway = MemoryGateway(self.memory, name, settings, self.outside)
         for router in at:
             self.memory.add_cable(router, f"{name}@{router[0]}")
-        return made
+        return gateway
 
     def settle(self, domains=None):
-        self.memory.run(SETTLING + 3 * (domains or len(self.domains)))
+        self.memory.run(CONVERGENCE + 3 * (domains or len(self.domains)))
 
     def deliveries(self, message, tags=()):
-        """Publish a message at every router; return who got it: source, router, subscription, each so often."""
+        """Publish a message at every router; return the deliveries: source, router, subscription."""
         for client in self.clients.values():
             client.deliveries.clear()
         for name, client in self.clients.items():
@@ -56,7 +56,7 @@ class Domains:
         )
 
     def filters(self):
-        """Return how many filters each router has in its records."""
+        """Return the number of filters in the records of each router."""
         return {
             name: host.router.database.predicates.count
             for name, host in self.memory.hosts.items()
@@ -65,10 +65,10 @@ class Domains:
 
 
 def flat(domains, gateways, *, seed=0, scheme="psf"):
-    """Return the same as one network in one domain, with each gateway as a router."""
+    """Return the same routers as one network in one domain, with each gateway as a router."""
     cables = [cable for part in domains.split(";") for cable in part.split()]
-    cables += [f"{router}-{name}" for name, said in gateways.items() for router in said.split()]
-    network = Domains("x", {}, seed=seed)  # a network with nothing in it yet
+    cables += [f"{router}-{name}" for name, routers in gateways.items() for router in routers.split()]
+    network = Domains("x", {}, seed=seed)  # still empty
     network.memory = MemoryNetwork(seed)
     names = sorted({name for cable in cables for name in cable.split("-")})
     for name in names:

@@ -1,4 +1,4 @@
-"""Small live networks in memory, and one router alone with scripted neighbours."""
+"""Small networks in memory, and single routers with scripted peers."""
 
 from cbnet import parse_filter
 from cbnet.network.link.actions import Send, Shut
@@ -14,7 +14,7 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 
 
 class Alone:
-    """A router whose neighbours and clients the test plays itself."""
+    """A router whose neighbours and clients are scripted by the test."""
 
     def __init__(self, name="a", life=100, **settings):
         self.router = Router(Settings(name, **settings), life)
@@ -22,7 +22,7 @@ class Alone:
         self.router.tick(self.now)
 
     def wait(self, seconds=0.1):
-        """Let time pass in small steps; return what the router does meanwhile."""
+        """Let time pass in small steps; return the router's actions."""
         done = []
         for _ in range(round(seconds / 0.1)):
             self.now += 0.1
@@ -51,18 +51,18 @@ def hello(role, name, *, low=1, high=1, network="cbnet", life=1, scheme="psf"):
 
 
 def sent(actions, kind=object, link=None):
-    """Return the frames of a kind that are sent, over one link or over all."""
+    """Return the frames of a type that are sent, over one link or over all."""
     chosen = [a for a in actions if isinstance(a, Send) and isinstance(a.frame, kind)]
     return [action.frame for action in chosen if link is None or action.link == link]
 
 
 def links_of(actions, kind):
-    """Return the links over which frames of a kind are sent."""
+    """Return the links over which frames of a type are sent."""
     return [a.link for a in actions if isinstance(a, Send) and isinstance(a.frame, kind)]
 
 
 def shut(actions):
-    """Return the links that are closed, with the reasons."""
+    """Return the closed links, with the reasons."""
     return {action.link: action.reason for action in actions if isinstance(action, Shut)}
 
 
@@ -70,11 +70,11 @@ class Lab:
     """A network in memory, with a client at each router."""
 
     def __init__(self, links, seed=1, **settings):
-        """Take links such as `a-b:2 b-c`."""
+        """Initialise with links such as `a-b:2 b-c`."""
         self.memory = MemoryNetwork(seed)
         lengths = {}
-        for said in links.split():
-            ends, _, length = said.partition(":")
+        for link in links.split():
+            ends, _, length = link.partition(":")
             a, _, b = ends.partition("-")
             lengths[a, b] = int(length or 1)
         self.names = sorted({name for pair in lengths for name in pair})
@@ -100,10 +100,10 @@ class Lab:
 
 
 def database(links, wants=()):
-    """Return the database of links such as `a-b:2`, each told by both ends, and of predicates by node."""
+    """Return the database of links such as `a-b:2`, with records of both ends, and of predicates by node."""
     neighbours = {}
-    for said in links.split():
-        ends, _, length = said.partition(":")
+    for link in links.split():
+        ends, _, length = link.partition(":")
         a, b = ends.split("-")
         neighbours.setdefault(a, {})[b] = int(length or 1)
         neighbours.setdefault(b, {})[a] = int(length or 1)

@@ -165,9 +165,9 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, l
         emit({"listening": settings.name, "pid": os.getpid()})
 
     try:
-        beginning = InitialState(loaded, _first_table(settings, command, loaded), command.get("life"))
+        initial = InitialState(loaded, _first_table(settings, command, loaded), command.get("life"))
         listen = parse_address(command["listen"])
-        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, beginning=beginning))
+        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, initial=initial))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1

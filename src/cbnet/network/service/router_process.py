@@ -30,7 +30,7 @@ async def serve(
     on_start: Callable[[Address], None] = lambda _: None,
     lifeline: int | None = None,
     security: SecurityPolicy = OPEN_POLICY,
-    beginning: InitialState = EMPTY_STATE,
+    initial: InitialState = EMPTY_STATE,
     process: ProcessSettings = DEFAULT_PROCESS,
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
@@ -38,7 +38,7 @@ async def serve(
     on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
     """
     drain, stop = shutdown_events(lifeline)
-    router = TcpRouter(settings, listen, neighbours, security, beginning)
+    router = TcpRouter(settings, listen, neighbours, security, initial)
     await router.start()
     try:
         async with http_server(router, process.http):

@@ -26,7 +26,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
-from cbnet.network.simulation.memory_network import REDIAL, TICK, End, MemoryNetwork
+from cbnet.network.simulation.memory_network import REDIAL, TICK, ConnectionEnd, MemoryNetwork
 
 Handler = Callable[[Message], ItemField | None]
 _DELAY = 0.001
@@ -35,7 +35,7 @@ _SILENT, _DEAD = 1.0, 3.5
 
 @dataclass(frozen=True)
 class ReceivedMessage:
-    """A message that came for one subscription."""
+    """A message received for one subscription."""
 
     subscription: int
     message: tuple[str, int, int]  # source, its life, number
@@ -44,14 +44,14 @@ class ReceivedMessage:
 
 
 class MemoryClient:
-    """A client of one router."""
+    """A client of one router; frames other than deliveries are kept in `answers`."""
 
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
         self._memory = memory
         self._host = memory.hosts[router]
-        self._end: End | None = None
+        self._end: ConnectionEnd | None = None
         self._heard = 0.0
-        self._late: list[Callable[[], None]] = []  # what came while it stood still
+        self._delayed: list[Callable[[], None]] = []  # callbacks that arrived while frozen
         self.name = name
         self.router = router
         self.is_disconnected = False
@@ -64,25 +64,25 @@ class MemoryClient:
         memory.every(TICK, self._tick)
         self._redial()
 
-    # --- what it is told
+    # --- operations
 
     def subscribe(self, id: int, predicate: str, wait: float = 0.0) -> None:
-        """Subscribe now, and again after each new connection."""
+        """Subscribe, now and after each reconnection."""
         self.subscriptions[id] = predicate
         self.send(Subscribe(id, predicate, wait))
 
     def unsubscribe(self, id: int) -> None:
-        """Subscribe no longer."""
+        """End a subscription."""
         del self.subscriptions[id]
         self.send(Unsubscribe(id))
 
     def offer(self, id: int, predicate: str, handler: Handler, wait: float = 0.0) -> None:
-        """Answer requests from now on, and again after each new connection."""
+        """Offer, now and after each reconnection."""
         self.offers[id] = predicate, handler
         self.send(OfferFrame(id, predicate, wait))
 
     def withdraw(self, id: int) -> None:
-        """Offer something no longer."""
+        """End an offer."""
         del self.offers[id]
         self.send(Withdraw(id))
 
@@ -96,12 +96,12 @@ class MemoryClient:
         is_fresh: bool = False,
         is_traced: bool = False,
     ) -> bool:
-        """Request something; return whether there is a connection to do it. The reply comes among the answers."""
-        written = request_to_bytes(as_request(request))
+        """Send a request; return whether the client is connected. The reply is added to `answers`."""
+        encoded = request_to_bytes(as_request(request))
         return self.send(
             PullFrame(
                 number=number,
-                request=written,
+                request=encoded,
                 timeout=timeout,
                 max_holders=max_holders,
                 is_fresh=is_fresh,
@@ -110,13 +110,13 @@ class MemoryClient:
         )
 
     def publish(self, attributes: Mapping[str, Value], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
-        """Publish a message; return whether there is a connection to do it."""
+        """Publish a message; return whether the client is connected."""
         return self.send(Publish(0, dict(attributes), list(tags), payload, False))
 
     def trace(
         self, number: int, attributes: Mapping[str, Value], *, is_dry: bool = True, predicate: str = "", at: str = ""
     ) -> None:
-        """Ask what happens to a message."""
+        """Trace a message."""
         self.send(
             Trace(
                 number=number,
@@ -130,15 +130,15 @@ class MemoryClient:
         )
 
     def send(self, frame: Frame) -> bool:
-        """Send any frame; return whether there is a connection to do it."""
+        """Send a frame; return whether the client is connected."""
         if self._end is not None:
             self._memory.send(self._end, frame)
         return self._end is not None
 
-    # --- how it fails
+    # --- failures
 
     def disconnect(self, *, silently: bool = False) -> None:
-        """Go away until `reconnect`; silently: the router does not notice at once."""
+        """Disconnect until `reconnect`; silently: the router does not notice at once."""
         self.is_disconnected = True
         if self._end is not None:
             end, self._end = self._end, None
@@ -148,29 +148,29 @@ class MemoryClient:
                 self._memory.close(end)
 
     def reconnect(self) -> None:
-        """Connect again, and subscribe to all that it wants."""
+        """Connect again, and restore subscriptions and offers."""
         self.is_disconnected = False
 
     def freeze(self, seconds: float) -> None:
-        """Read and say nothing for a while; then read all that has come."""
+        """Read and send nothing for some seconds; then handle what has arrived."""
         self.is_frozen = True
         self._memory.after(seconds, self._thaw)
 
     def _thaw(self) -> None:
         self.is_frozen = False
-        late, self._late = self._late, []
-        for do in late:
-            do()
+        delayed, self._delayed = self._delayed, []
+        for call in delayed:
+            call()
 
-    # --- what happens to it
+    # --- callbacks of the network
 
     @property
-    def end(self) -> End | None:
-        """Its end of the connection, as far as it knows that there is one."""
+    def end(self) -> ConnectionEnd | None:
+        """Its end of the connection; None if it knows that it has none."""
         return self._end
 
-    def opened(self, end: End) -> None:
-        """Say who this is, and what it wants."""
+    def opened(self, end: ConnectionEnd) -> None:
+        """Send the Hello, subscriptions and offers."""
         self._end = end
         self._heard = self._memory.now
         self.send(
@@ -189,10 +189,10 @@ class MemoryClient:
         for id, (predicate, _) in self.offers.items():
             self.send(OfferFrame(id, predicate, 0))
 
-    def received(self, end: End, frame: Frame) -> None:
-        """Remember what came."""
+    def received(self, end: ConnectionEnd, frame: Frame) -> None:
+        """Record a frame."""
         if self.is_frozen:
-            self._late.append(lambda: self.received(end, frame))
+            self._delayed.append(lambda: self.received(end, frame))
             return
         if end is not self._end:
             return
@@ -213,14 +213,14 @@ class MemoryClient:
         _, handler = self.offers.get(frame.offer, ("", lambda _: None))
         self.send(Answer(frame.number, handler(request_from_bytes(frame.request).content)))
 
-    def failed(self, end: End, reason: str) -> None:
-        """Give up a connection over which nonsense came."""
+    def failed(self, end: ConnectionEnd, reason: str) -> None:
+        """Fail the test: a router has sent invalid bytes."""
         raise AssertionError(f"link {end.link} of {self.name}: {reason}")
 
-    def closed(self, end: End) -> None:
-        """Take note that the connection is gone."""
+    def closed(self, end: ConnectionEnd) -> None:
+        """Handle the end of the connection."""
         if self.is_frozen:
-            self._late.append(lambda: self.closed(end))
+            self._delayed.append(lambda: self.closed(end))
         elif end is self._end:
             self._end = None
 

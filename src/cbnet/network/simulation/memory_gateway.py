@@ -1,4 +1,4 @@
-"""Memory gateway: a gateway of a network in memory; its routers start and end together."""
+"""A gateway in a `MemoryNetwork`; its routers start and stop together."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _Side:
 
 
 class MemoryGateway:
-    """A gateway of which each router has a name of its own, as all hosts of a network in memory."""
+    """A gateway whose routers have different names, as all hosts of a `MemoryNetwork`."""
 
     def __init__(self, memory: MemoryNetwork, name: str, settings: Sequence[Settings], outside: str = "exact") -> None:
-        """Add its routers, one for each domain (`Settings.network`), and start them."""
+        """Add and start its routers, one per domain (`Settings.network`)."""
         self._memory = memory
         self._name = name
         self._outside = outside
@@ -41,13 +41,13 @@ class MemoryGateway:
         memory.every(TICK, self._tick)
 
     def kill(self, *, silently: bool = False) -> None:
-        """End it; silently: its neighbours do not notice at once."""
+        """Kill all its routers; silently: neighbours do not notice at once."""
         self.gateway = None
         for host in self._hosts:
             self._memory.kill(host, silently=silently)
 
     def start(self) -> None:
-        """Start it again, with nothing in its memory."""
+        """Start it again, without its former state."""
         for host in self._hosts:
             self._memory.start(host)
         self._join()

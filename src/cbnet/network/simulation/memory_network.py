@@ -1,8 +1,8 @@
 """A network in one process, in memory, with a simulated clock: for tests and long simulated runs.
 
-Routers, clients and the cables between them; frames become bytes and take some time on their way, in order. Cables
-are cut and repaired, routers are killed and started again, clocks jump. Everything that is random comes from one seed:
-the same calls give the same run.
+Routers and clients are connected by cables; frames are encoded, and arrive in order after a delay. Cables can be cut
+and repaired, routers killed and restarted, clocks can jump. All randomness comes from one seed: the same calls give
+the same run.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.router import Router
 
 TICK = 0.25  # seconds between two ticks of a router or client
-REDIAL = 0.5  # seconds before a connection that is gone is tried again
-_SHORTEST, _LONGEST = 0.001, 0.1  # seconds on a cable
+REDIAL = 0.5  # seconds before a closed connection is dialled again
+_MIN_DELAY, _MAX_DELAY = 0.001, 0.1  # seconds on a cable
 
 
 class MemoryPeer(Protocol):
-    """Who has an end of a connection."""
+    """The callbacks of a connection end."""
 
-    def opened(self, end: End) -> None:
-        """Take a new connection."""
+    def opened(self, end: ConnectionEnd) -> None:
+        """Handle a new connection."""
 
-    def received(self, end: End, frame: Frame) -> None:
-        """Take a frame."""
+    def received(self, end: ConnectionEnd, frame: Frame) -> None:
+        """Handle a frame."""
 
-    def failed(self, end: End, reason: str) -> None:
-        """Take note that bytes came that are no frame."""
+    def failed(self, end: ConnectionEnd, reason: str) -> None:
+        """Handle bytes that are not a valid frame."""
 
-    def closed(self, end: End) -> None:
-        """Take note that a connection is gone."""
+    def closed(self, end: ConnectionEnd) -> None:
+        """Handle a closed connection."""
 
 
-class End:
+class ConnectionEnd:
     """One end of a connection."""
 
     def __init__(self, link: int, owner: MemoryPeer, delay: float) -> None:
         self.link = link
         self.owner = owner
-        self.peer: End
+        self.peer: ConnectionEnd
         self.is_open = True
-        self.is_lost = False  # nothing that is sent arrives, and nobody is told
+        self.is_lost = False  # nothing that is sent arrives
         self.delay = delay
         self.reader = FrameReader()
-        self.last_arrival = 0.0  # at the other end
+        self.last_arrival = 0.0  # time, at the peer
 
 
 @dataclass
@@ -63,54 +63,54 @@ class _Cable:
     ends: tuple[str, str]
     delay: float
     is_cut: bool = False
-    dialled: End | None = None  # at the first end, which dials
+    dialled: ConnectionEnd | None = None  # by the first router
 
 
 class Host:
-    """A place where a router runs, or not."""
+    """A host of one router, running or killed."""
 
-    def __init__(self, memory: MemoryNetwork, settings: Settings, beginning: InitialState) -> None:
+    def __init__(self, memory: MemoryNetwork, settings: Settings, initial: InitialState) -> None:
         self._memory = memory
         self.settings = settings
-        self.beginning = beginning
+        self.initial = initial
         self.router: Router | None = None
-        self.ahead = 0.0  # of its clock before the others
-        self.ends: dict[int, End] = {}
+        self.clock_offset = 0.0  # seconds
+        self.ends: dict[int, ConnectionEnd] = {}
 
     @property
     def now(self) -> float:
-        """What its clock says."""
-        return self._memory.now + self.ahead
+        """The time of its clock."""
+        return self._memory.now + self.clock_offset
 
-    def opened(self, end: End) -> None:
-        """Take a new connection."""
+    def opened(self, end: ConnectionEnd) -> None:
+        """Handle a new connection."""
         self.ends[end.link] = end
         if self.router is not None:
             self.perform(self.router.opened(end.link, self.now))
 
-    def received(self, end: End, frame: Frame) -> None:
-        """Give a frame to the router."""
+    def received(self, end: ConnectionEnd, frame: Frame) -> None:
+        """Pass a frame to the router."""
         if self.router is not None:
             self.perform(self.router.received(end.link, frame, self.now))
 
-    def failed(self, end: End, reason: str) -> None:
-        """Tell the router that bytes came that are no frame."""
+    def failed(self, end: ConnectionEnd, reason: str) -> None:
+        """Report invalid bytes to the router."""
         if self.router is not None:
             self.perform(self.router.failed(end.link, reason, self.now))
 
-    def closed(self, end: End) -> None:
-        """Tell the router that a connection is gone."""
+    def closed(self, end: ConnectionEnd) -> None:
+        """Report a closed connection to the router."""
         self.ends.pop(end.link, None)
         if self.router is not None:
             self.perform(self.router.closed(end.link, self.now))
 
     def tick(self) -> None:
-        """Let the router do what is due."""
+        """Call the router's `tick`."""
         if self.router is not None:
             self.perform(self.router.tick(self.now))
 
     def perform(self, actions: Iterable[Action]) -> None:
-        """Do what the router says."""
+        """Perform the actions of the router."""
         for action in actions:
             end = self.ends.get(action.link)
             if end is None:
@@ -124,13 +124,13 @@ class Host:
 
 
 class MemoryNetwork:
-    """A network in memory."""
+    """A network in memory; `run` lets simulated time pass."""
 
     def __init__(self, seed: int = 0) -> None:
         self.now = 0.0
         self.random = Random(seed)
         self.hosts: dict[str, Host] = {}
-        self.frames: Counter[str] = Counter()  # sent, by kind
+        self.frames: Counter[str] = Counter()  # frames sent, by type
         self.bytes: Counter[str] = Counter()
         self._cables: dict[frozenset[str], _Cable] = {}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -139,59 +139,59 @@ class MemoryNetwork:
 
     # --- time
 
-    def after(self, seconds: float, do: Callable[[], None]) -> None:
-        """Do something after some time."""
-        self._at(self.now + seconds, do)
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        """Schedule a call after some seconds."""
+        self._at(self.now + seconds, call)
 
-    def _at(self, time: float, do: Callable[[], None]) -> None:
-        """Do something at a time; of what is at the same time, that which was said first."""
-        heapq.heappush(self._events, (time, next(self._order), do))
+    def _at(self, time: float, call: Callable[[], None]) -> None:
+        """Schedule a call at a time; calls at the same time run in the order of scheduling."""
+        heapq.heappush(self._events, (time, next(self._order), call))
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the simulated time."""
         end = self.now + seconds
         while self._events and self._events[0][0] <= end:
-            self.now, _, do = heapq.heappop(self._events)
-            do()
+            self.now, _, call = heapq.heappop(self._events)
+            call()
         self.now = end
 
-    def every(self, seconds: float, do: Callable[[], None]) -> None:
-        """Do something again and again, first at a random time within the period."""
+    def every(self, seconds: float, call: Callable[[], None]) -> None:
+        """Repeat a call periodically, first at a random time within the period."""
 
-        def again() -> None:
-            do()
-            self.after(seconds, again)
+        def repeat() -> None:
+            call()
+            self.after(seconds, repeat)
 
-        self.after(self.random.uniform(0, seconds), again)
+        self.after(self.random.uniform(0, seconds), repeat)
 
     # --- routers and cables
 
-    def add(self, settings: Settings, beginning: InitialState = EMPTY_STATE) -> Router:
-        """Add a router and start it; beginning: what it begins with, each time that it starts."""
+    def add(self, settings: Settings, initial: InitialState = EMPTY_STATE) -> Router:
+        """Add a router and start it; initial: its state at each start."""
         if settings.name in self.hosts:
-            raise InputError(f"there is a router {settings.name!r} already")
-        host = self.hosts[settings.name] = Host(self, settings, beginning)
+            raise InputError(f"there already is a router {settings.name!r}")
+        host = self.hosts[settings.name] = Host(self, settings, initial)
         self.every(TICK, host.tick)
         return self.start(settings.name)
 
     def start(self, name: str) -> Router:
-        """Start a router that was added, or killed, with nothing in its memory."""
+        """Start a router that was killed; it has lost its state."""
         host = self.hosts[name]
         life = self.random.getrandbits(62)
-        chosen, host.beginning = host.beginning.life, replace(host.beginning, life=None)  # a life is for once
-        host.router = Router(host.settings, life if chosen is None else chosen, beginning=host.beginning)
+        chosen, host.initial = host.initial.life, replace(host.initial, life=None)  # used once
+        host.router = Router(host.settings, life if chosen is None else chosen, beginning=host.initial)
         host.tick()
         return host.router
 
     def router(self, name: str) -> Router:
-        """Return a router that runs."""
+        """Return a running router."""
         router = self.hosts[name].router
         if router is None:
-            raise InputError(f"the router {name!r} does not run")
+            raise InputError(f"the router {name!r} is not running")
         return router
 
     def kill(self, name: str, *, silently: bool = False) -> None:
-        """End a router; silently: its neighbours and clients do not notice at once."""
+        """Kill a router; silently: neighbours and clients do not notice at once."""
         host = self.hosts[name]
         host.router = None
         for end in host.ends.values():
@@ -200,17 +200,17 @@ class MemoryNetwork:
         host.ends.clear()
 
     def jump_clock(self, name: str, seconds: float) -> None:
-        """Let the clock of a router jump."""
-        self.hosts[name].ahead += seconds
+        """Move the clock of a router."""
+        self.hosts[name].clock_offset += seconds
 
     def add_cable(self, a: str, b: str) -> None:
-        """Add a cable between two routers; it is dialled, and dialled again whenever the connection is gone."""
-        cable = _Cable((a, b), self.random.uniform(_SHORTEST, _LONGEST))
+        """Add a cable between two routers; the first dials, and dials again whenever the connection is closed."""
+        cable = _Cable((a, b), self.random.uniform(_MIN_DELAY, _MAX_DELAY))
         self._cables[frozenset((a, b))] = cable
         self.every(REDIAL, lambda: self._redial(cable))
 
     def cut(self, a: str, b: str, *, noticed_by: Collection[str] | None = None) -> None:
-        """Cut a cable: what is on its way is lost. Both ends notice it, or only some of them at once."""
+        """Cut a cable: frames in transit are lost. Both ends notice at once, or only those named."""
         self._cables[frozenset((a, b))].is_cut = True
         noticing = (a, b) if noticed_by is None else noticed_by
         for end in list(self.hosts[a].ends.values()):
@@ -219,11 +219,11 @@ class MemoryNetwork:
                 self._sever(end.peer, b in noticing)
 
     def repair(self, a: str, b: str) -> None:
-        """Repair a cable; it is dialled again when its first end has noticed that the connection is gone."""
+        """Repair a cable; its first end dials again when it has noticed the cut."""
         self._cables[frozenset((a, b))].is_cut = False
 
     def cables(self, *, cut: bool) -> list[tuple[str, str]]:
-        """Return the cables that are cut, or those that are not."""
+        """Return the cables that are cut, or the others."""
         return [cable.ends for cable in self._cables.values() if cable.is_cut is cut]
 
     def _redial(self, cable: _Cable) -> None:
@@ -234,55 +234,55 @@ class MemoryNetwork:
 
     # --- connections
 
-    def dial(self, caller: MemoryPeer, called: MemoryPeer, delay: float) -> End:
-        """Make a connection between two parties; return the end of the caller."""
-        near, far = (End(next(self._links), owner, delay) for owner in (caller, called))
+    def dial(self, caller: MemoryPeer, called: MemoryPeer, delay: float) -> ConnectionEnd:
+        """Connect two peers; return the caller's end."""
+        near, far = (ConnectionEnd(next(self._links), owner, delay) for owner in (caller, called))
         near.peer, far.peer = far, near
         caller.opened(near)
         self.after(delay, lambda: called.opened(far))
         near.last_arrival = self.now + delay
         return near
 
-    def send(self, end: End, frame: Frame) -> None:
-        """Send a frame to the other end."""
+    def send(self, end: ConnectionEnd, frame: Frame) -> None:
+        """Send a frame to the peer."""
         data = encode(frame)
         kind = type(frame).__name__
         self.frames[kind] += 1
         self.bytes[kind] += len(data)
         self.send_bytes(end, data)
 
-    def send_bytes(self, end: End, data: bytes) -> None:
-        """Send bytes, whatever they are, to the other end."""
+    def send_bytes(self, end: ConnectionEnd, data: bytes) -> None:
+        """Send arbitrary bytes to the peer."""
         self._arrive(end, lambda: self._receive(end.peer, data))
 
-    def close(self, end: End) -> None:
-        """Close a connection from one end, after what was sent."""
+    def close(self, end: ConnectionEnd) -> None:
+        """Close a connection from one end, after the frames sent."""
         end.is_open = False
         self._arrive(end, lambda: self._close(end.peer))
 
-    def disconnect_silently(self, end: End) -> None:
-        """Let nothing that is sent over a connection arrive; nobody is told."""
+    def disconnect_silently(self, end: ConnectionEnd) -> None:
+        """Lose everything sent over a connection; neither end notices."""
         for each in (end, end.peer):
             self._sever(each, is_noticed=False)
 
-    def _sever(self, end: End, is_noticed: bool) -> None:
-        """Let nothing that is sent from an end arrive; perhaps that end notices."""
+    def _sever(self, end: ConnectionEnd, is_noticed: bool) -> None:
+        """Lose everything sent from an end, which may notice."""
         end.is_lost = True
         if is_noticed:
             self.after(end.delay, lambda: self._close(end))
 
-    def _arrive(self, end: End, do: Callable[[], None]) -> None:
-        """Let something happen at the other end, after all that was sent there before."""
+    def _arrive(self, end: ConnectionEnd, call: Callable[[], None]) -> None:
+        """Schedule a call for the arrival at the peer, after everything sent before."""
         jitter = self.random.uniform(1, 2)
         end.last_arrival = max(end.last_arrival, self.now + end.delay * jitter)
 
         def arrived() -> None:
             if not end.is_lost:
-                do()
+                call()
 
         self._at(end.last_arrival, arrived)
 
-    def _receive(self, end: End, data: bytes) -> None:
+    def _receive(self, end: ConnectionEnd, data: bytes) -> None:
         if not end.is_open:
             return
         try:
@@ -291,7 +291,7 @@ class MemoryNetwork:
         except WireError as error:
             end.owner.failed(end, error.reason)
 
-    def _close(self, end: End) -> None:
+    def _close(self, end: ConnectionEnd) -> None:
         if end.is_open:
             end.is_open = False
             end.owner.closed(end)

@@ -1,15 +1,15 @@
 """Random schedules of failures and changes, each reproducible from its seed.
 
-Routers and clients in memory; predicates change, cables are cut and repaired, routers killed and started, clocks
-jump, messages are published all the while. Now and then everything is left alone for as long as a change may
-take to be known everywhere; then messages are published at every router, and
+In a network in memory, predicates change, cables are cut and repaired, routers killed and restarted, clocks jump, and
+messages are published all the time. Then everything is left alone until the network has converged, messages are
+published at every router, and
 
-    after that      every subscription that can be reached has got exactly what its predicate matches, once,
+    after that      every reachable subscription has received exactly the messages that match its predicate, once,
                     and the routers have sent exactly the packets that the scheme sends in the simulator
-    all the while   no subscription gets a message twice, or one that its predicates never matched
+    at all times    no subscription receives a message twice, or one that its predicates never matched
 
-The answers are those of the predicates asked one by one, and the component of each router that of the cables that are
-not cut: nothing of the routers is asked.
+Expected values do not depend on the routers: predicates are evaluated one by one, and components come from the cables
+that are not cut.
 """
 
 from __future__ import annotations
@@ -38,58 +38,58 @@ MESSAGES = (
     Message({"b": False, "k": 1}, ["a", "b"]), Message({"s": "x"}), Message(),
 )  # fmt: skip
 parse = cache(parsed_anew)
-SETTLING = 9.0  # seconds: a dead link is noticed after 3.5, a client's later; dialled again; then records flow
+CONVERGENCE = 9.0  # seconds: a dead link is noticed after 3.5, a client's later; then redialling and flooding
 
 
 @dataclass
 class ScheduleVerdict:
-    """What a trial has shown."""
+    """The result of a schedule."""
 
-    delivered: int = 0  # of those that were checked
+    delivered: int = 0  # deliveries that were checked
     missed: list[str] = field(default_factory=list)
     spurious: list[str] = field(default_factory=list)
-    twice: list[str] = field(default_factory=list)
-    packets: list[str] = field(default_factory=list)  # where there were more or fewer than in the simulator
+    duplicates: list[str] = field(default_factory=list)
+    packets: list[str] = field(default_factory=list)  # checks with more or fewer than in the simulator
     checks: int = 0
-    happened: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_good(self) -> bool:
-        """Whether everything was as it must be."""
-        return not (self.missed or self.spurious or self.twice or self.packets)
+        """Whether no check failed."""
+        return not (self.missed or self.spurious or self.duplicates or self.packets)
 
 
 class RandomSchedule:
-    """One random schedule over one random network."""
+    """A random schedule over a random network."""
 
-    def __init__(self, seed: int, scheme: str, *, most: int = 8) -> None:
+    def __init__(self, seed: int, scheme: str, *, max_routers: int = 8) -> None:
         self.memory = MemoryNetwork(seed)
         self.random = self.memory.random
         self.verdict = ScheduleVerdict()
         self._scheme = scheme
         self._published: dict[bytes, Message] = {}
-        self._ever: dict[tuple[str, int], list[Predicate]] = {}  # what a subscription has ever asked for
+        self._ever: dict[tuple[str, int], list[Predicate]] = {}  # all predicates that a subscription has had
         self._clients: dict[str, MemoryClient] = {}
-        self._names = [f"r{number}" for number in range(self.random.randint(2, most))]
-        self._lay_out()
+        self._names = [f"r{number}" for number in range(self.random.randint(2, max_routers))]
+        self._build()
 
     def run(self, changes: int) -> ScheduleVerdict:
-        """Let as many things happen, and check the outcome as it is, then with everything repaired."""
+        """Apply random changes, and check deliveries; then repair everything, and check again."""
         for _ in range(changes):
             self._change()
             for _ in range(self.random.choice((0, 3, 10))):
                 self.memory.after(self.random.uniform(0, 0.5), self._publish)
             self.memory.run(self.random.choice((0.0, 0.01, 0.05, 0.3, 1.0, 4.0)))
         self.check()
-        self._heal()
+        self._repair_all()
         self.check()
         return self.verdict
 
     # --- the network
 
-    def _lay_out(self) -> None:
+    def _build(self) -> None:
         names, random = self._names, self.random
-        pairs = {(names[random.randrange(place)], names[place]) for place in range(1, len(names))}
+        pairs = {(names[random.randrange(index)], names[index]) for index in range(1, len(names))}
         pairs |= {tuple(sorted(random.sample(names, 2))) for _ in range(random.randint(0, len(names)))}  # type: ignore[misc]
         lengths = {pair: random.choice((1, 1, 2, 5)) for pair in sorted(pairs)}
         refresh, lifetime = random.choice(((4.0, 13.0), (600.0, 1800.0)))
@@ -109,7 +109,7 @@ class RandomSchedule:
             for _ in range(random.choice((0, 1, 3))):
                 self._subscribe(client)
 
-    def _heal(self) -> None:
+    def _repair_all(self) -> None:
         for pair in self.memory.cables(cut=True):
             self.memory.repair(*pair)
         for name in self._dead():
@@ -121,7 +121,7 @@ class RandomSchedule:
     def _dead(self) -> list[str]:
         return [name for name in self._names if self.memory.hosts[name].router is None]
 
-    # --- what happens
+    # --- random changes
 
     def _change(self) -> None:
         changes: list[tuple[int, Callable[[], None]]] = [
@@ -130,7 +130,7 @@ class RandomSchedule:
         ]  # fmt: skip
         weights, calls = zip(*changes, strict=True)
         call = self.random.choices(calls, weights)[0]
-        self.verdict.happened[call.__name__.strip("_")] += 1
+        self.verdict.events[call.__name__.strip("_")] += 1
         call()
 
     def _subscribe(self, client: str | None = None) -> None:
@@ -175,13 +175,13 @@ class RandomSchedule:
         client.publish(dict(message.attributes), payload, tuple(sorted(message.tags)))
         return payload
 
-    # --- what must be
+    # --- checks
 
     def check(self) -> None:
-        """Let everything settle, publish at every router, and compare."""
-        self.memory.run(SETTLING)
+        """Wait for convergence, publish at every router, and compare deliveries and packets."""
+        self.memory.run(CONVERGENCE)
         while any(host.router is not None and host.router.is_overlapping for host in self.memory.hosts.values()):
-            self.memory.run(0.1)  # meanwhile there are more packets than in the simulator
+            self.memory.run(0.1)  # until then more packets are sent than in the simulator
         before = self._packets_sent()
         expected: Counter[tuple[str, int, bytes]] = Counter()
         payloads: set[bytes] = set()
@@ -196,13 +196,13 @@ class RandomSchedule:
                 packets += deliver(simulated[name], network.graph.id(name), message).cost
         self.memory.run(2.0)
         sent = self._packets_sent() - before
-        is_known = self._scheme != "multitree" or self._trees == 1  # else every message takes a random tree
-        if is_known and sent != packets:
+        is_deterministic = self._scheme != "multitree" or self._trees == 1  # otherwise a message takes a random tree
+        if is_deterministic and sent != packets:
             self.verdict.packets.append(f"at {self.memory.now:.1f}: {sent} packets, not {packets}")
         self._compare(expected, payloads)
 
     def _expected(self, network: Network, message: Message, payload: bytes) -> Iterable[tuple[str, int, bytes]]:
-        """Return who must get a message, by asking every predicate: client, subscription, payload."""
+        """Yield the expected deliveries of a message: client, subscription, payload."""
         reached = {str(name) for name in network.graph.names}
         for name, client in self._clients.items():
             if client.router in reached:
@@ -211,34 +211,34 @@ class RandomSchedule:
                         yield name, id, payload
 
     def _compare(self, expected: Counter[tuple[str, int, bytes]], payloads: set[bytes]) -> None:
-        got: Counter[tuple[str, int, bytes]] = Counter()
+        actual: Counter[tuple[str, int, bytes]] = Counter()
         for name, client in self._clients.items():
-            got.update((name, each.subscription, each.payload) for each in client.deliveries)
-        late = Counter({key: count for key, count in got.items() if key[2] in payloads})
-        where = f"at {self.memory.now:.1f}"
+            actual.update((name, each.subscription, each.payload) for each in client.deliveries)
+        late = Counter({key: count for key, count in actual.items() if key[2] in payloads})
+        time = f"at {self.memory.now:.1f}"
         self.verdict.checks += 1
         self.verdict.delivered += len(expected)
-        self.verdict.missed += [f"{where}: {key}" for key in expected - late]
-        self.verdict.spurious += [f"{where}: {key}" for key in late if key not in expected]
-        self.verdict.twice += [f"{where}: {key}" for key, count in got.items() if count > 1]
-        for name, id, payload in got:
+        self.verdict.missed += [f"{time}: {key}" for key in expected - late]
+        self.verdict.spurious += [f"{time}: {key}" for key in late if key not in expected]
+        self.verdict.duplicates += [f"{time}: {key}" for key, count in actual.items() if count > 1]
+        for name, id, payload in actual:
             if not any(each.matches(self._published[payload]) for each in self._ever[name, id]):
-                self.verdict.spurious.append(f"{where}: {name} never asked for {payload!r}")
+                self.verdict.spurious.append(f"{time}: {name} never subscribed to {payload!r}")
 
     def _packets_sent(self) -> int:
         return self.memory.frames["Packet"]
 
     def _simulated(self) -> dict[str, Scheme]:
-        """Return for each running router the scheme over the part of the network that it can reach."""
-        found: dict[str, Scheme] = {}
+        """Return, for each running router, the scheme over its component of the network."""
+        schemes: dict[str, Scheme] = {}
         for name in self._running():
-            if name not in found:
+            if name not in schemes:
                 built = scheme(self._scheme)(self._network(name))
-                found.update((str(reached), built) for reached in built.network.graph.names)
-        return found
+                schemes.update((str(reached), built) for reached in built.network.graph.names)
+        return schemes
 
     def _network(self, name: str) -> Network:
-        """Return the network around a router as it is, with the predicates that its clients ask for."""
+        """Return the component of a router, with the predicates of its clients."""
         neighbours: dict[str, dict[str, int]] = {each: {} for each in self._running()}
         for a, b in self.memory.cables(cut=False):
             if a in neighbours and b in neighbours:
@@ -246,9 +246,9 @@ class RandomSchedule:
                 neighbours[a][b] = neighbours[b][a] = length
         edges = reachable_edges(name, lambda each: neighbours[each])
         graph = Graph.from_edges(((a, b, length) for (a, b), length in edges.items()), names=[name])
-        wanted: dict[int, Predicate] = {id: Predicate() for id in range(len(graph))}
+        predicates: dict[int, Predicate] = {id: Predicate() for id in range(len(graph))}
         for client in self._clients.values():
             if client.router in graph.names:
                 for predicate in client.subscriptions.values():
-                    wanted[graph.id(client.router)] |= parse(predicate)
-        return Network(graph, wanted)
+                    predicates[graph.id(client.router)] |= parse(predicate)
+        return Network(graph, predicates)

@@ -71,11 +71,11 @@ class TcpRouter:
         listen: Address,
         neighbours: Mapping[str, Address],
         security: SecurityPolicy = OPEN_POLICY,
-        beginning: InitialState = EMPTY_STATE,
+        initial: InitialState = EMPTY_STATE,
     ) -> None:
         """Initialise with the address to listen at (port 0: any free port) and the neighbours to dial."""
-        life = secrets.randbits(62) if beginning.life is None else beginning.life
-        self.router = Router(settings, life, security.access, beginning)
+        life = secrets.randbits(62) if initial.life is None else initial.life
+        self.router = Router(settings, life, security.access, initial)
         self._security = security
         self.address = listen
         self.neighbours = neighbours

@@ -1,4 +1,4 @@
-"""The network in memory: the same calls give the same run, and what is broken is broken."""
+"""Networks in memory: runs are reproducible, and failures have their effects."""
 
 import pytest
 from support.memory_networks import Lab
@@ -10,19 +10,19 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.network.simulation.random_schedule import RandomSchedule
 
 
-def story(seed):
-    trial = RandomSchedule(seed, "psf")
-    trial.run(12)
-    deliveries = {name: client.deliveries for name, client in trial._clients.items()}
-    return trial.memory.frames, trial.memory.bytes, deliveries
+def run(seed):
+    schedule = RandomSchedule(seed, "psf")
+    schedule.run(12)
+    deliveries = {name: client.deliveries for name, client in schedule._clients.items()}
+    return schedule.memory.frames, schedule.memory.bytes, deliveries
 
 
-def test_the_same_seed_gives_the_same_run_to_the_last_byte():
-    assert story(3) == story(3)
-    assert story(3) != story(4)
+def test_same_seed_gives_the_same_run_to_the_last_byte():
+    assert run(3) == run(3)
+    assert run(3) != run(4)
 
 
-def test_a_cut_is_noticed_at_once_if_it_is_told_and_after_the_silence_if_not():
+def test_cut_is_noticed_at_once_or_after_the_dead_time():
     for noticed_by, seconds in ((None, 0.5), (["a"], 0.5), (["b"], 4.5), ([], 4.5)):
         lab = Lab("a-b")
         lab.memory.cut("a", "b", noticed_by=noticed_by)
@@ -33,7 +33,7 @@ def test_a_cut_is_noticed_at_once_if_it_is_told_and_after_the_silence_if_not():
         assert lab.router("a").view.names == ["a", "b"]
 
 
-def test_a_connection_that_one_end_has_given_up_and_the_other_not_is_replaced():
+def test_half_open_connection_is_replaced():
     lab = Lab("a-b b-c")
     lab.clients["c"].subscribe(1, "x = 1")
     lab.run(1)
@@ -51,7 +51,7 @@ def test_a_connection_that_one_end_has_given_up_and_the_other_not_is_replaced():
     assert len(lab.router("b").links.routers()) == 2
 
 
-def test_what_is_on_its_way_when_a_cable_is_cut_is_lost():
+def test_messages_in_transit_over_a_cut_cable_are_lost():
     lab = Lab("a-b")
     lab.clients["b"].subscribe(1, "x = 1")
     lab.run(1)
@@ -64,7 +64,7 @@ def test_what_is_on_its_way_when_a_cable_is_cut_is_lost():
 
 
 @pytest.mark.parametrize("silently", [False, True])
-def test_a_router_that_is_killed_and_started_again_is_as_good_as_new(silently):
+def test_restarted_router_delivers_again(silently):
     lab = Lab("a-b b-c")
     lab.clients["a"].subscribe(1, "x = 1")
     lab.run(1)
@@ -79,7 +79,7 @@ def test_a_router_that_is_killed_and_started_again_is_as_good_as_new(silently):
     assert sorted(lab.payloads("a")) == [b"after", b"too"]
 
 
-def test_a_router_restarted_at_once_forgets_its_clients_and_they_come_back():
+def test_clients_of_a_router_restarted_at_once_reconnect():
     lab = Lab("a-b")
     lab.clients["b"].subscribe(1, "x = 1")
     lab.run(1)
@@ -91,7 +91,7 @@ def test_a_router_restarted_at_once_forgets_its_clients_and_they_come_back():
     assert lab.payloads("b") == [b"m"]
 
 
-def test_clocks_that_jump_disturb_nobody():
+def test_clock_jumps_have_no_effect():
     lab = Lab("a-b b-c")
     lab.clients["c"].subscribe(1, "x = 1")
     lab.run(1)
@@ -103,11 +103,11 @@ def test_clocks_that_jump_disturb_nobody():
     assert lab.memory.frames[Close.__name__] == 0
 
 
-def test_a_name_is_given_once_and_only_a_router_that_runs_can_be_had():
+def test_names_are_unique_and_killed_routers_are_an_error():
     memory = MemoryNetwork()
     memory.add(Settings("a"))
-    with pytest.raises(InputError, match="there is a router 'a' already"):
+    with pytest.raises(InputError, match="there already is a router 'a'"):
         memory.add(Settings("a"))
     memory.kill("a")
-    with pytest.raises(InputError, match="does not run"):
+    with pytest.raises(InputError, match="is not running"):
         memory.router("a")

@@ -1,4 +1,4 @@
-"""A trial has teeth: it finds out a network in which something does not work."""
+"""Random schedules detect networks that are broken on purpose."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing import SCHEMES
 
 
-def first_bad():
+def first_failure():
     for seed in range(60):
         verdict = RandomSchedule(seed, SCHEMES[seed % len(SCHEMES)]).run(25)
         if not verdict.is_good:
@@ -19,7 +19,7 @@ def first_bad():
     return None
 
 
-def forgets_what_was_covered(self, gone):
+def forget_covered_filters(self, gone):
     for filter in gone:
         self._coverer.pop(filter, None)
         if filter in self._covered:
@@ -32,26 +32,26 @@ def forgets_what_was_covered(self, gone):
         (Flooding, "greet", lambda *_: None),  # no summary after a new connection
         (Flooding, "_pass_on", lambda *_: None),
         (LinkTable, "watch", lambda *_: None),  # half-open links are never noticed
-        (_Own, "met", lambda *_: False),  # nothing is learnt of earlier lives
-        (Announcement, "_displace", forgets_what_was_covered),
+        (_Own, "met", lambda *_: False),  # earlier lives are ignored
+        (Announcement, "_displace", forget_covered_filters),
     ],
 )
-def test_what_does_not_work_is_noticed(monkeypatch, part, name, broken):
+def test_broken_part_is_detected(monkeypatch, part, name, broken):
     monkeypatch.setattr(part, name, broken)
-    verdict = first_bad()
+    verdict = first_failure()
     assert verdict.missed or verdict.packets
 
 
-def test_what_comes_twice_is_noticed(monkeypatch):
+def test_duplicate_delivery_is_detected(monkeypatch):
     matched = Subscriptions.matched
     monkeypatch.setattr(Subscriptions, "matched", lambda *a: {link: ids * 2 for link, ids in matched(*a).items()})
-    verdict = first_bad()
-    assert verdict.twice
+    verdict = first_failure()
+    assert verdict.duplicates
     assert not verdict.missed
 
 
-def test_what_nobody_asked_for_is_noticed(monkeypatch):
+def test_spurious_delivery_is_detected(monkeypatch):
     monkeypatch.setattr(
         Subscriptions, "matched", lambda self, _: {link: list(by_id) for link, by_id in self._of.items() if by_id}
     )
-    assert first_bad().spurious
+    assert first_failure().spurious

@@ -16,7 +16,7 @@ from cbnet.network import MemoryClient, MemoryNetwork, Router
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.linkstate.records import Key, RecordKind
 from cbnet.network.linkstate.view import reachable_edges
-from cbnet.network.simulation.memory_network import End
+from cbnet.network.simulation.memory_network import ConnectionEnd
 
 Edges = dict[tuple[str, str], int]
 
@@ -95,7 +95,7 @@ def _held(subscriptions: Subscriptions) -> set[tuple[int, int]]:
     return {(link, id) for link, id, _ in subscriptions.all()}
 
 
-def _is_whole(end: End | None, peer: int) -> bool:
+def _is_whole(end: ConnectionEnd | None, peer: int) -> bool:
     """Return whether what is sent from either end of a connection arrives at the other."""
     if end is None or end.peer.link != peer:
         return False

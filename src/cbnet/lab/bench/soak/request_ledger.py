@@ -14,7 +14,7 @@ from cbnet.lab.bench.soak.delivery_ledger import Counts
 from cbnet.language.message import Message
 from cbnet.network import MemoryClient
 from cbnet.network.protocol.frames import ItemField, PullFailure, PullReply
-from cbnet.network.simulation.memory_network import End
+from cbnet.network.simulation.memory_network import ConnectionEnd
 
 _ITEMS = 10  # each offered by every tenth client
 _TIMEOUT = 5.0  # seconds
@@ -26,7 +26,7 @@ class _Asked:
     """A request that has not ended."""
 
     client: MemoryClient
-    end: End  # over which it was sent
+    end: ConnectionEnd  # over which it was sent
     item: int
     at: float
     is_quiet: bool
