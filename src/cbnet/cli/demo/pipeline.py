@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from cbnet.cli.progress import Report
     from cbnet.pipeline.run.configuration import Config
-    from cbnet.pipeline.run.runner import Outcome
+    from cbnet.pipeline.run.runner import StageOutcome
 
 _GRAPH = "aslike:60"
 _CLUSTERS = 300  # of 1000 users
@@ -27,17 +27,17 @@ _SETTINGS = {
 }
 
 
-def run_small_pipeline(folder: Path, report: Report = lambda _: None) -> list[Outcome]:
+def run_small_pipeline(folder: Path, report: Report = lambda _: None) -> list[StageOutcome]:
     """Run the pipeline for a small Internet in a folder, and return what came of it."""
     from cbnet.pipeline.run.runner import run
-    from cbnet.pipeline.spark.lazy_session import LateSession
+    from cbnet.pipeline.spark.session import LazySession
 
     report("starting Spark")
-    with LateSession("cbnet demo", conf=_SETTINGS) as session:
+    with LazySession("cbnet demo", conf=_SETTINGS) as session:
         return [*run(_config(folder), session.start, lambda name: report(f"on Spark: {name}"))]
 
 
-def show_small_pipeline(outcomes: list[Outcome], console: Console) -> None:
+def show_small_pipeline(outcomes: list[StageOutcome], console: Console) -> None:
     """Draw Table 1 of the small Internet beside the paper's."""
     from cbnet.cli.pipeline.pipeline_output import show_table1
 
@@ -50,13 +50,20 @@ def show_small_pipeline(outcomes: list[Outcome], console: Console) -> None:
 
 
 def _config(folder: Path) -> Config:
-    from cbnet.pipeline.run.configuration import Config, Live, Network, People, Tables, papers_applications
+    from cbnet.pipeline.run.configuration import (
+        Config,
+        LiveConfig,
+        NetworkConfig,
+        PopulationConfig,
+        TablesConfig,
+        paper_applications,
+    )
 
     return Config(
         out=str(folder),
-        network=Network(graph=_GRAPH, routers=_TABLES),
-        population=People(clusters=_CLUSTERS),
-        applications=papers_applications(),
-        tables=Tables(),
-        live=Live(),
+        network=NetworkConfig(graph=_GRAPH, routers=_TABLES),
+        population=PopulationConfig(clusters=_CLUSTERS),
+        applications=paper_applications(),
+        tables=TablesConfig(),
+        live=LiveConfig(),
     )

@@ -10,10 +10,10 @@ from cbnet.cli.grids import add_cells, new_grid
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-    from cbnet.pipeline.run.runner import Outcome
+    from cbnet.pipeline.run.runner import StageOutcome
 
 
-def more_grids(outcomes: Sequence[Outcome]) -> Iterator[Grid]:
+def more_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
     """Yield a table for each kind of further results that a run has."""
     folded = [each.result.facts for each in outcomes if each.name.startswith("folded/")]
     if folded:

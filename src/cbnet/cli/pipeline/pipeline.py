@@ -36,10 +36,10 @@ def run(config: File, master: Master = None, conf: Settings = None, out: Out = N
     from cbnet.cli.pipeline.pipeline_output import print_outcomes, show_outcomes
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.runner import run as run_stages
-    from cbnet.pipeline.spark.lazy_session import LateSession
+    from cbnet.pipeline.spark.session import LazySession
 
     said = read_config(config, out=out)
-    with LateSession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
+    with LazySession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
         outcomes = [*run_stages(said, session.start, lambda name: print_remark(f"{name} …"))]
     if json:
         print_outcomes(outcomes)
@@ -52,11 +52,11 @@ def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("pipeline.toml"),
 ) -> None:
     """Write a configuration with comments, which runs as it is."""
-    from cbnet.pipeline.run.template import FIRST
+    from cbnet.pipeline.run.template import TEMPLATE
 
     try:
         with file.open("x", encoding="utf-8") as written:
-            written.write(FIRST)
+            written.write(TEMPLATE)
     except FileExistsError:
         raise InputError("there is such a file already", hint="give another name", file=str(file)) from None
     except OSError as error:
@@ -70,10 +70,10 @@ def status(config: File, master: Master = None, conf: Settings = None, out: Out 
     from cbnet.cli.pipeline.pipeline_output import show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.runner import needs_spark, states
-    from cbnet.pipeline.spark.lazy_session import LateSession
+    from cbnet.pipeline.spark.session import LazySession
 
     said = read_config(config, out=out)
-    with LateSession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
+    with LazySession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
         found = [*states(said, session.start() if needs_spark(said) else None)]
     if json:
         for each in found:

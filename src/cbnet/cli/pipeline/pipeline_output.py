@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    from cbnet.pipeline.run.runner import Outcome, State
-    from cbnet.pipeline.spark.results import Result
+    from cbnet.pipeline.run.runner import StageOutcome, StageState
+    from cbnet.pipeline.spark.results import StoredResult
 
 _COUNTS = {
     "interfaces": "interfaces", "destinations": "destinations", "tags": "tags", "descriptors": "descriptors",
@@ -27,7 +27,7 @@ _COUNTS = {
 _MIB = 2**20
 
 
-def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+def print_outcomes(outcomes: Sequence[StageOutcome]) -> None:
     """Print an object for each stage, then one for each yield and each row of Table 1."""
     from cbnet.pipeline.derive.derivation_counts import PAPER
     from cbnet.pipeline.tables.table1 import PAPER_TABLE1
@@ -46,20 +46,20 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
 _YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "tags")
 
 
-def stage_members(name: str, result: Result) -> dict[str, Any]:
+def stage_members(name: str, result: StoredResult) -> dict[str, Any]:
     """Return what is known of a stage's result."""
     facts = {key: value for key, value in result.facts.items() if key != "cost"}
     members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.facts.get("cost", {})}
     return {**members, "facts": facts}
 
 
-def state_members(name: str, state: State, result: Result | None) -> dict[str, Any]:
+def state_members(name: str, state: StageState, result: StoredResult | None) -> dict[str, Any]:
     """Return how it stands with a stage."""
     rows, seconds = (None, None) if result is None else (result.rows, result.seconds)
     return {"stage": name, "state": str(state), "rows": rows, "seconds": seconds}
 
 
-def show_states(out: str, states: Sequence[tuple[str, State, Result | None]]) -> None:
+def show_states(out: str, states: Sequence[tuple[str, StageState, StoredResult | None]]) -> None:
     """Draw a row for each stage."""
     from rich.console import Console
 
@@ -70,7 +70,7 @@ def show_states(out: str, states: Sequence[tuple[str, State, Result | None]]) ->
     Console(highlight=False).print(grid)
 
 
-def show_outcomes(out: str, outcomes: Sequence[Outcome]) -> None:
+def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
     """Draw what was read and derived, what stages took, Table 1, and what else there is."""
     from rich.console import Console
 
@@ -86,7 +86,7 @@ def show_outcomes(out: str, outcomes: Sequence[Outcome]) -> None:
     console.print(f"Results: {out}", markup=False, soft_wrap=True)
 
 
-def show_table1(outcomes: Sequence[Outcome], console: Console, most: int | None = None) -> None:
+def show_table1(outcomes: Sequence[StageOutcome], console: Console, most: int | None = None) -> None:
     """Draw Table 1 of each router, or of the first few, beside the paper's."""
     facts = _facts(outcomes, "table1")
     for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:most]:
@@ -110,7 +110,7 @@ def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
     return grid
 
 
-def stage_grid(outcomes: Sequence[Outcome]) -> Grid:
+def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
     """Return what each stage took, and all of them together."""
     grid = new_grid(
         "Stages",
@@ -164,7 +164,7 @@ def _cell(row: dict[str, Any], key: str) -> str:
     return f"{row[key]:,}"
 
 
-def _yield_blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _yield_blocks(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
     from cbnet.pipeline.derive.derivation_counts import DerivationCounts, side_by_side
 
     for name, found in _yields(outcomes):
@@ -172,13 +172,13 @@ def _yield_blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield text if name == found["app"] else f"{name}, as\n{text}"
 
 
-def _yields(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _yields(outcomes: Sequence[StageOutcome]) -> Iterator[tuple[str, dict[str, Any]]]:
     for each in outcomes:
         if "yield" in each.result.facts:
             yield each.name.removeprefix("descriptors/"), each.result.facts["yield"]
 
 
-def _rejected_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _rejected_lines(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
     for each in outcomes:
         rejected = each.result.facts.get("rejected")
         if rejected:
@@ -186,5 +186,5 @@ def _rejected_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"{each.name}: malformed rows: {reasons}; they are in {each.result.facts['aside']}"
 
 
-def _facts(outcomes: Sequence[Outcome], stage: str) -> Any:
+def _facts(outcomes: Sequence[StageOutcome], stage: str) -> Any:
     return next(each.result.facts for each in outcomes if each.name == stage)

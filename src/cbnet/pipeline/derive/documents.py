@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_tag
 from cbnet.pipeline.schemas import COUNTS, DOCUMENTS, POSTS, arrow_schema
-from cbnet.pipeline.spark.list_columns import Numbers, counted_sets, lengths_of, rows_of
+from cbnet.pipeline.spark.list_columns import Numbers, lengths_of, rows_of, sets_with_counts
 
 _WORD = re.compile(r"[^\W\d_]{2,}")  # two or more letters
 
@@ -59,6 +59,6 @@ def _documents(user: pa.Array, item: pa.Array, lists: pa.Array, weights: Numbers
     coded = lists.flatten().dictionary_encode()
     cleaned = [clean_tag(word, cleaning) or None for word in coded.dictionary.to_pylist()]
     words = pa.array(cleaned, pa.string()).take(coded.indices)
-    distinct, counts = counted_sets(words, rows_of(lengths_of(lists)), weights, len(lists))
+    distinct, counts = sets_with_counts(words, rows_of(lengths_of(lists)), weights, len(lists))
     counts = counts.cast(pa.list_(pa.int32()))
     return pa.RecordBatch.from_arrays([user, item, distinct, counts], schema=arrow_schema(DOCUMENTS))

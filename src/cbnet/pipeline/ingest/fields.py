@@ -1,12 +1,12 @@
-"""Fields: how is a line cut into the columns that are wanted?
+"""Fields of separated lines, split a batch at a time by Arrow, and the result of a parser.
 
-All lines of a batch at once, in Arrow's own loops. A line that cannot be cut is left out, with the reason.
+A line that cannot be split is rejected, with a reason.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,74 +20,90 @@ from cbnet.pipeline.spark.list_columns import Numbers, lengths_of
 
 Mask: TypeAlias = NDArray[np.bool_]
 
-WRONG_COUNT = "another number of fields than the header"
+WRONG_COUNT = "number of fields differs from the header"
 TOO_FEW = "too few fields"
-NOT_QUOTED = "wrong quotes"
+BAD_QUOTES = "unbalanced quotes"
 
 
 @dataclass(frozen=True)
-class Cut:
-    """The wanted columns of some lines, as text; `lines` says which line each row comes from."""
+class ParsedLines:
+    """The rows of some lines, and the rejected lines; lines are counted from 0."""
+
+    rows: pa.RecordBatch
+    lines: Numbers  # the line of each row, ascending
+    rejected: dict[int, str]  # line -> reason; few different reasons, so that they can be counted
+
+
+Parser: TypeAlias = Callable[[pa.Array], ParsedLines]
+
+
+@dataclass(frozen=True)
+class FieldColumns:
+    """Columns of text from some lines, and the rejected lines."""
 
     columns: list[pa.Array]
-    lines: Numbers
-    bad: dict[int, str] = field(default_factory=dict)  # line -> why it is left out
+    lines: Numbers  # the line of each row
+    rejected: dict[int, str] = field(default_factory=dict)  # line -> reason
 
-    def without(self, wrong: Mask, reason: str) -> Cut:
-        """Return this cut without the rows that are wrong."""
+    def trim(self) -> FieldColumns:
+        """Return the columns without white space around the texts."""
+        return FieldColumns([pc.utf8_trim_whitespace(column) for column in self.columns], self.lines, self.rejected)
+
+    def reject(self, wrong: Mask, reason: str) -> FieldColumns:
+        """Return the columns without the rows that are wrong."""
         if not wrong.any():
             return self
         right = pa.array(~wrong)
-        bad = {**self.bad, **dict.fromkeys(self.lines[wrong].tolist(), reason)}
-        return Cut([column.filter(right) for column in self.columns], self.lines[~wrong], bad)
+        rejected = {**self.rejected, **dict.fromkeys(self.lines[wrong].tolist(), reason)}
+        return FieldColumns([column.filter(right) for column in self.columns], self.lines[~wrong], rejected)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How lines are cut: at `separator`, into the columns at `places`, counted from 0, of `width` in all if known."""
+    """The separator of lines, the indexes of the columns to keep, and the number of columns if known."""
 
     separator: str
-    places: Sequence[int]
+    indexes: Sequence[int]
     width: int | None = None
     quoted: bool = False
 
-    def cut(self, lines: pa.Array) -> Cut:
-        """Cut lines of text."""
+    def split(self, lines: pa.Array) -> FieldColumns:
+        """Split lines into columns."""
         if not self.quoted:
-            return self._cut_plain(lines, np.arange(len(lines)))
+            return self._split_plain(lines, np.arange(len(lines)))
         with_quotes = np.asarray(pc.match_substring(lines, '"'))
-        plain = self._cut_plain(lines.filter(pa.array(~with_quotes)), np.flatnonzero(~with_quotes))
+        plain = self._split_plain(lines.filter(pa.array(~with_quotes)), np.flatnonzero(~with_quotes))
         if not with_quotes.any():
             return plain
-        return _merged(plain, self._cut_quoted(lines.filter(pa.array(with_quotes)), np.flatnonzero(with_quotes)))
+        return _merge(plain, self._split_quoted(lines.filter(pa.array(with_quotes)), np.flatnonzero(with_quotes)))
 
-    def _cut_plain(self, lines: pa.Array, numbers: Numbers) -> Cut:
+    def _split_plain(self, lines: pa.Array, numbers: Numbers) -> FieldColumns:
         split = _split_at(lines, self.separator)
         counts = lengths_of(split)
-        wrong = counts != self.width if self.width is not None else counts <= max(self.places)
+        wrong = counts != self.width if self.width is not None else counts <= max(self.indexes)
         fields = split.flatten()
         first = np.cumsum(counts) - counts
-        columns = [fields.take(pa.array(first[~wrong] + place)) for place in self.places]
-        bad = dict.fromkeys(numbers[wrong].tolist(), self._wrong_count)
-        return Cut(columns, numbers[~wrong], bad)
+        columns = [fields.take(pa.array(first[~wrong] + index)) for index in self.indexes]
+        rejected = dict.fromkeys(numbers[wrong].tolist(), self._wrong_count)
+        return FieldColumns(columns, numbers[~wrong], rejected)
 
-    def _cut_quoted(self, lines: pa.Array, numbers: Numbers) -> Cut:
-        """Cut lines some fields of which stand in double quotes, where two stand for one."""
+    def _split_quoted(self, lines: pa.Array, numbers: Numbers) -> FieldColumns:
+        """Split lines with fields in double quotes, in which two quotes are one."""
         rows: list[list[str]] = []
-        kept, bad = [], {}
+        kept, rejected = [], {}
         for number, line in zip(numbers.tolist(), lines.to_pylist(), strict=True):
             try:
                 row = next(csv.reader([line], delimiter=self.separator, strict=True))
             except csv.Error:
-                bad[number] = NOT_QUOTED
+                rejected[number] = BAD_QUOTES
                 continue
-            if len(row) != self.width if self.width is not None else len(row) <= max(self.places):
-                bad[number] = self._wrong_count
+            if len(row) != self.width if self.width is not None else len(row) <= max(self.indexes):
+                rejected[number] = self._wrong_count
             else:
                 kept.append(number)
                 rows.append(row)
-        columns = [pa.array([row[place] for row in rows], pa.string()) for place in self.places]
-        return Cut(columns, np.array(kept, dtype=np.int64), bad)
+        columns = [pa.array([row[index] for row in rows], pa.string()) for index in self.indexes]
+        return FieldColumns(columns, np.array(kept, dtype=np.int64), rejected)
 
     @property
     def _wrong_count(self) -> str:
@@ -95,7 +111,7 @@ class Layout:
 
 
 def split_fields(line: str, separator: str, quoted: bool) -> list[str]:
-    """Return the fields of one line: of a header."""
+    """Return the fields of one line, such as a header."""
     if quoted:
         return next(csv.reader([line], delimiter=separator), [])
     return [*_split_at(pa.array([line]), separator)[0].as_py()]
@@ -107,9 +123,9 @@ def _split_at(lines: pa.Array, separator: str) -> pa.Array:
     return pc.split_pattern(lines, separator)
 
 
-def _merged(one: Cut, other: Cut) -> Cut:
+def _merge(one: FieldColumns, other: FieldColumns) -> FieldColumns:
     """Return the rows of both in the order of the lines."""
     lines = np.concatenate([one.lines, other.lines])
     order = np.argsort(lines)
     columns = [pa.concat_arrays(pair).take(pa.array(order)) for pair in zip(one.columns, other.columns, strict=True)]
-    return Cut(columns, lines[order], {**one.bad, **other.bad})
+    return FieldColumns(columns, lines[order], {**one.rejected, **other.rejected})

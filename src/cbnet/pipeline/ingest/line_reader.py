@@ -1,8 +1,8 @@
-"""Lines: what do the lines of a task say, and how many of them were good?
+"""Lines of a task, parsed and counted by block.
 
-Spark hands a task one or more *blocks*, parts of files, line by line and in order. A line's own number is known only
-inside its block: how many lines stand before the block would need a look at them all. So a task counts from the
-block's start, and what needs numbers of the whole file adds those of the blocks before (`readers.first_in_file`).
+Spark gives a task one or more *blocks*, parts of files, line by line and in order. A line's number is known only inside
+its block, so a task counts from the start of the block; for numbers in the whole file the lines of the blocks before
+are added (`readers.first_in_file`).
 
     file ─┬─ block at byte 0:      lines 0, 1, 2 …   the header, if there is one, is line 0
           └─ block at byte 2²⁷:    lines 0, 1, 2 …
@@ -20,25 +20,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cbnet.pipeline.ingest.fields import Mask
-from cbnet.pipeline.ingest.parse_result import Parsed, Parser
+from cbnet.pipeline.ingest.fields import Mask, ParsedLines, Parser
 from cbnet.pipeline.spark.list_columns import Numbers
 
 NOT_UTF8 = "not UTF-8"
-WRONG_HEADER = "another header than the other files"
+WRONG_HEADER = "header differs from the other files"
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 class Block(NamedTuple):
-    """A part of a file, named by the byte where it starts."""
+    """A part of a file, identified by its first byte."""
 
     file: str
     start: int
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Lines of a block that stand together, at least one; `first` is the number of the first, from 0, in the block."""
+class LineRun:
+    """Consecutive lines of a block, at least one; `first` is the number of the first in the block, from 0."""
 
     block: Block
     first: int
@@ -46,15 +45,15 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """How many lines there are, blanks, comments and header left out, how many rows they say, and why some say none."""
+class LineCounts:
+    """Numbers of lines (without blank ones, comments and header), of rows, and of rejected lines by reason."""
 
     lines: int = 0
     rows: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.lines + other.lines, self.rows + other.rows, self.rejected + other.rejected)
+    def __add__(self, other: LineCounts) -> LineCounts:
+        return LineCounts(self.lines + other.lines, self.rows + other.rows, self.rejected + other.rejected)
 
     def __str__(self) -> str:
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.rejected.most_common(5))
@@ -63,65 +62,65 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Reader:
-    """How a trace's lines are read; `header` is its first line, where it has one."""
+class LineReader:
+    """A parser of the lines of a trace, with its header line, if it has one."""
 
     parse: Parser
     header: str | None = None
     comment: str = ""
 
-    def read(self, piece: Piece) -> tuple[Parsed, Tally]:
-        """Return what a piece says, by the numbers of its lines in their block, and its count."""
-        lines, wrong = _decoded(piece.lines)
-        starts_file = piece.block.start == 0 and piece.first == 0
-        lines = _bare(lines, starts_file)
-        bad = dict.fromkeys(wrong, NOT_UTF8)
+    def read(self, run: LineRun) -> tuple[ParsedLines, LineCounts]:
+        """Parse and count lines; the numbers of the result are those of the block."""
+        lines, wrong = _decode(run.lines)
+        starts_file = run.block.start == 0 and run.first == 0
+        lines = _strip(lines, starts_file)
+        rejected = dict.fromkeys(wrong, NOT_UTF8)
         if starts_file and self.header is not None and lines[0].as_py() != self.header:
-            bad[0] = WRONG_HEADER
+            rejected[0] = WRONG_HEADER
         content = ~_is_blank(lines, self.comment)
-        content[[*bad]] = False
+        content[[*rejected]] = False
         content[0] &= not (starts_file and self.header is not None)
 
         parsed = self.parse(lines.filter(pa.array(content)))
-        count = int(content.sum()) + len(bad)
+        count = int(content.sum()) + len(rejected)
         numbers = np.flatnonzero(content)
-        bad.update((int(numbers[line]), reason) for line, reason in parsed.bad.items())
-        in_block = {line + piece.first: reason for line, reason in sorted(bad.items())}
-        found = Parsed(parsed.rows, numbers[parsed.lines] + piece.first, in_block)
-        return found, Tally(count, parsed.rows.num_rows, Counter(bad.values()))
+        rejected.update((int(numbers[line]), reason) for line, reason in parsed.rejected.items())
+        in_block = {line + run.first: reason for line, reason in sorted(rejected.items())}
+        counts = LineCounts(count, parsed.rows.num_rows, Counter(rejected.values()))
+        return ParsedLines(parsed.rows, numbers[parsed.lines] + run.first, in_block), counts
 
 
-def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-    """Cut batches of the columns value, file and start into pieces of one block each."""
+def line_runs(batches: Iterable[pa.RecordBatch]) -> Iterator[LineRun]:
+    """Split batches of the columns value, file and start into runs of one block each."""
     block, first = Block("", -1), 0
     for batch in batches:
         lines, files, starts = batch.columns
-        for begin, end in _runs(files, starts.to_numpy()):
+        for begin, end in _run_bounds(files, starts.to_numpy()):
             here = Block(files[begin].as_py(), starts[begin].as_py())
             block, first = (block, first) if here == block else (here, 0)
-            yield Piece(block, first, lines.slice(begin, end - begin))
+            yield LineRun(block, first, lines.slice(begin, end - begin))
             first += end - begin
 
 
-def read_pieces(
-    batches: Iterable[pa.RecordBatch], reader: Reader, note: Callable[[Block, Tally], None]
-) -> Iterator[tuple[Piece, Parsed]]:
-    """Yield each piece and what it says; a block's count is noted when all of it has been read."""
-    block, tally = None, Tally()
-    for piece in pieces(batches):
-        if block is not None and piece.block != block:
-            note(block, tally)
-            tally = Tally()
-        block = piece.block
-        parsed, more = reader.read(piece)
-        tally += more
-        yield piece, parsed
+def read_lines(
+    batches: Iterable[pa.RecordBatch], reader: LineReader, count: Callable[[Block, LineCounts], None]
+) -> Iterator[tuple[LineRun, ParsedLines]]:
+    """Yield each run and its rows; call `count` with the counts of each block once all of it has been read."""
+    block, counts = None, LineCounts()
+    for run in line_runs(batches):
+        if block is not None and run.block != block:
+            count(block, counts)
+            counts = LineCounts()
+        block = run.block
+        parsed, more = reader.read(run)
+        counts += more
+        yield run, parsed
     if block is not None:
-        note(block, tally)
+        count(block, counts)
 
 
-def _runs(files: pa.Array, starts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield where each run of rows of one block begins and ends."""
+def _run_bounds(files: pa.Array, starts: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of each run of rows of one block."""
     if not len(starts):
         return
     changes = starts[1:] != starts[:-1]
@@ -130,8 +129,8 @@ def _runs(files: pa.Array, starts: Numbers) -> Iterator[tuple[int, int]]:
     yield from pairwise(bounds)
 
 
-def _decoded(lines: pa.Array) -> tuple[pa.Array, list[int]]:
-    """Return lines as text, and which of them were none: Spark hands on bytes that it did not check."""
+def _decode(lines: pa.Array) -> tuple[pa.Array, list[int]]:
+    """Return lines as text, and the numbers of those that are not UTF-8, which Spark does not check."""
     try:
         lines.validate(full=True)
         return lines, []
@@ -149,8 +148,8 @@ def _is_text(line: bytes) -> bool:
     return True
 
 
-def _bare(lines: pa.Array, starts_file: bool) -> pa.Array:
-    """Return lines without the end that Windows gives them, and without a byte order mark."""
+def _strip(lines: pa.Array, starts_file: bool) -> pa.Array:
+    """Return lines without carriage returns and byte order mark."""
     lines = pc.utf8_rtrim(lines, "\r")
     if starts_file and (first := lines[0].as_py()).startswith(BYTE_ORDER_MARK):
         lines = pa.concat_arrays([pa.array([first[1:]], lines.type), lines[1:]])

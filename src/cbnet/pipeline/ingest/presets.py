@@ -1,4 +1,4 @@
-"""Presets: how are the files of well-known traces laid out? Each is a source without its path."""
+"""Layouts of well-known traces: sources without a path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TAGS = {"format": "tagged", "header": True, "columns": {"user": "user", "item":
 _OHLC = {"open": "float", "high": "float", "low": "float", "close": "float"}
 
 PRESETS: dict[str, dict[str, Any]] = {
-    # What users said about items.
+    # Tags of items by users.
     "bookmarks": _TAGS,
     "music": _TAGS,
     "delicious": {"format": "tagged", "columns": {"user": 1, "item": 3, "tags": 4}},  # user, date, URL, tags
@@ -27,7 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "columns": {"user": "user", "item": "link", "tags": "hashtags"},
     },
     "tweets-json": {"format": "tweets", "tag_prefix": "#"},
-    # What users wrote, and who follows whom.
+    # Posts, articles and followers.
     "posts": {"format": "posts", "columns": {"user": 1, "text": 2}},
     "articles": {"format": "wordcounts"},
     "article-users": {"format": "pairs", "columns": {"user": 1, "item": 2}},
@@ -72,9 +72,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset(name: object) -> dict[str, Any]:
-    """Return the members of the source that has this name."""
+    """Return the members of the source with this name."""
     if name not in PRESETS:
         close = get_close_matches(str(name), PRESETS, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(PRESETS)}"
-        raise InputError(f"source: there is no preset {name!r}", hint=hint)
+        hint = f"did you mean {close[0]!r}?" if close else f"known presets: {', '.join(PRESETS)}"
+        raise InputError(f"source: unknown preset {name!r}", hint=hint)
     return PRESETS[str(name)]

@@ -1,10 +1,10 @@
-"""Readers: how does Spark read a trace, whatever its files look like?
+"""Traces read by Spark.
 
-A trace is text, one row a line, in any number of files and folders, compressed or not. Spark cuts plain and bzip2
-files into blocks, which are read side by side; a gzip or zstd file is one block.
+A trace is text, one row per line, in any number of files and folders, compressed or not. Spark splits plain and bzip2
+files into blocks, which are read in parallel; a gzip or zstd file is one block.
 
-What a row's number costs: nothing, unless it is needed. Word counts name their documents by it, and rejected rows are
-reported with it; both then let Spark count the lines of every block once more, without Python.
+Numbers of rows cost nothing unless they are needed: by word counts, whose documents have no other name, and by rejected
+rows. Spark then counts the lines of every block once more, without Python.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ import pyarrow as pa
 from pyspark import Accumulator, AccumulatorParam
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812, the name that Spark's own documents use
+from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 from pyspark.sql.types import ArrayType, BooleanType, DataType, DoubleType, LongType, StringType, StructType
 
 from cbnet.errors import InputError
-from cbnet.pipeline.ingest.fields import Layout, split_fields
-from cbnet.pipeline.ingest.line_reader import BYTE_ORDER_MARK, WRONG_HEADER, Block, Reader, Tally, read_pieces
-from cbnet.pipeline.ingest.parse_result import Parser
+from cbnet.pipeline.ingest.fields import Layout, Parser, split_fields
+from cbnet.pipeline.ingest.line_reader import BYTE_ORDER_MARK, WRONG_HEADER, Block, LineCounts, LineReader, read_lines
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.ingest.text_parser import parse_text
 from cbnet.pipeline.ingest.tweet_parser import parse_tweets
@@ -42,61 +41,60 @@ _TYPES: dict[str, DataType] = {
     "string": StringType(), "int": LongType(), "float": DoubleType(), "bool": BooleanType(),
     "tags": ArrayType(StringType()),
 }  # fmt: skip
-_LONGEST_TEXT = 1000  # characters of a rejected line that are kept
+_MAX_TEXT = 1000  # characters of a rejected line that are kept
 
-Note = Callable[[Block, Tally], None]
+BlockCounts = dict[Block, LineCounts]
+Count = Callable[[Block, LineCounts], None]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A trace that is being read: its rows now; after an action on them, their count and what was rejected."""
+    """The rows of a trace and, after an action on them, the counts and the rejected lines."""
 
     source: Source
     rows: DataFrame
     _lines: DataFrame
-    _reader: Reader
-    _noted: Accumulator[dict[Block, Tally]]
+    _reader: LineReader
+    _counts: Accumulator[BlockCounts]
 
-    def tally(self) -> Tally:
-        """Return how many lines, rows and rejected lines there were, as far as the rows have been computed."""
-        return sum(self._noted.value.values(), Tally())
+    def counts(self) -> LineCounts:
+        """Return the numbers of lines, rows and rejected lines of all blocks that have been read."""
+        return sum(self._counts.value.values(), LineCounts())
 
     def rejected(self) -> DataFrame:
-        """Return the lines that say no row, in the schema REJECTED; this reads the trace once more."""
+        """Return the rejected lines (REJECTED); this reads the trace again."""
         first = first_in_file(_block_sizes(self._lines))
-        note = partial(_note, self._noted)
-        return self._lines.mapInArrow(partial(_rejected, reader=self._reader, note=note, first=first), REJECTED)
+        count = partial(_add, self._counts)
+        return self._lines.mapInArrow(partial(_rejected, reader=self._reader, count=count, first=first), REJECTED)
 
-    def check(self) -> Tally:
-        """Return the tally; raise an error if more was rejected than the source allows, or if headers differ."""
-        tally = self.tally()
-        where = ", ".join(self.source.paths)
-        if tally.rejected[WRONG_HEADER]:
-            raise InputError(f"{where}: files have different headers", hint="read them as sources of their own")
-        if tally.rejected.total() > self.source.most_rejected * tally.lines:
-            raise InputError(
-                f"{where}: too many malformed rows: {tally}",
-                hint=f"most_rejected = {self.source.most_rejected:g} allows fewer",
-            )
-        return tally
+    def check(self) -> LineCounts:
+        """Return the counts; raise an error if too many lines were rejected, or if headers differ."""
+        counts = self.counts()
+        paths = ", ".join(self.source.paths)
+        if counts.rejected[WRONG_HEADER]:
+            raise InputError(f"{paths}: files have different headers", hint="define a source for each header")
+        if counts.rejected.total() > self.source.most_rejected * counts.lines:
+            hint = f"correct them, or raise most_rejected ({self.source.most_rejected:g})"
+            raise InputError(f"{paths}: too many malformed rows: {counts}", hint=hint)
+        return counts
 
 
 def read(spark: SparkSession, source: Source) -> Reading:
-    """Read a trace, into the schema of its format."""
+    """Read a trace into the schema of its format."""
     source.check()
     lines = _lines(spark, source.paths)
     header = _header(lines) if source.header else None
     schema = schema_of(source)
     parse = _parser(source, header, arrow_schema(schema), _vocabulary(spark, source))
-    reader = Reader(parse, header, source.comment)
-    noted = spark.sparkContext.accumulator({}, _Union())
+    reader = LineReader(parse, header, source.comment)
+    counts = spark.sparkContext.accumulator({}, _Union())
     first = first_in_all(_block_sizes(lines)) if source.format == "wordcounts" else None
-    work = partial(_rows, reader=reader, note=partial(_note, noted), first=first)
-    return Reading(source, lines.mapInArrow(work, schema), lines, reader, noted)
+    work = partial(_rows, reader=reader, count=partial(_add, counts), first=first)
+    return Reading(source, lines.mapInArrow(work, schema), lines, reader, counts)
 
 
 def schema_of(source: Source) -> StructType:
-    """Return the columns that a source is read into."""
+    """Return the schema of the rows of a source."""
     if source.format in _SCHEMAS:
         return _SCHEMAS[source.format]
     schema = StructType()
@@ -106,7 +104,7 @@ def schema_of(source: Source) -> StructType:
 
 
 def first_in_file(sizes: Mapping[Block, int]) -> dict[Block, int]:
-    """Return how many lines of its file stand before each block of this many lines."""
+    """Return the number of lines of its file before each block; sizes: lines of each block."""
     first, before = {}, Counter[str]()
     for block in sorted(sizes):
         first[block] = before[block.file]
@@ -115,28 +113,28 @@ def first_in_file(sizes: Mapping[Block, int]) -> dict[Block, int]:
 
 
 def first_in_all(sizes: Mapping[Block, int]) -> dict[Block, int]:
-    """Return how many lines stand before each block, in its file and in the files before it, by their names."""
+    """Return the number of lines before each block, in its file and in the files before it by name."""
     blocks = sorted(sizes)
     before = accumulate((sizes[block] for block in blocks), initial=0)
     return dict(zip(blocks, before, strict=False))
 
 
-class _Union(AccumulatorParam[dict[Block, Tally]]):
-    """Each block's tally, however often the block is read: a task that is run again changes nothing."""
+class _Union(AccumulatorParam[BlockCounts]):
+    """The counts of each block once, however often it is read: a repeated task changes nothing."""
 
-    def zero(self, value: dict[Block, Tally]) -> dict[Block, Tally]:  # noqa: ARG002
+    def zero(self, value: BlockCounts) -> BlockCounts:  # noqa: ARG002
         return {}
 
-    def addInPlace(self, one: dict[Block, Tally], other: dict[Block, Tally]) -> dict[Block, Tally]:  # noqa: N802
+    def addInPlace(self, one: BlockCounts, other: BlockCounts) -> BlockCounts:  # noqa: N802
         return one | other
 
 
-def _note(noted: Accumulator[dict[Block, Tally]], block: Block, tally: Tally) -> None:
-    noted.add({block: tally})
+def _add(total: Accumulator[BlockCounts], block: Block, counts: LineCounts) -> None:
+    total.add({block: counts})
 
 
 def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
-    """Return the lines of files, each with the block that it is from, in the order that `lines.pieces` needs."""
+    """Return the lines of files, each with its block, in the order that `line_runs` needs."""
     try:
         text = spark.read.text(paths, lineSep="\n")
     except AnalysisException as error:
@@ -146,18 +144,18 @@ def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
 
 
 def _block_sizes(lines: DataFrame) -> dict[Block, int]:
-    """Return how many lines each block has: a number for some 100 megabytes, so not many."""
+    """Return the number of lines of each block; a block is some 100 megabytes, so there are few."""
     return {Block(file, start): count for file, start, count in lines.groupBy("file", "start").count().collect()}
 
 
 def _header(lines: DataFrame) -> str:
-    """Return the first line of a file, the same one for all files of a source."""
-    found = lines.where("start = 0").select("value").head(1)
-    return found[0][0].rstrip("\r").removeprefix(BYTE_ORDER_MARK) if found else ""
+    """Return the first line of one of the files."""
+    first = lines.where("start = 0").select("value").head(1)
+    return first[0][0].rstrip("\r").removeprefix(BYTE_ORDER_MARK) if first else ""
 
 
 def _vocabulary(spark: SparkSession, source: Source) -> pa.Array:
-    """Return the words that word counts name by their numbers."""
+    """Return the words of word counts, by number."""
     if not source.vocabulary:
         return pa.array([], pa.string())
     lines = _lines(spark, [source.vocabulary]).collect()
@@ -175,50 +173,50 @@ def _parser(source: Source, header: str | None, schema: pa.Schema, vocabulary: p
     layout = _layout(source, header)
     if source.format == "table":
         return partial(parse_table, layout=layout, schema=schema, source=source)
-    return partial(parse_text, layout=layout, names=[*source.wanted], schema=schema, source=source)
+    return partial(parse_text, layout=layout, names=[*source.file_columns], schema=schema, source=source)
 
 
 def _layout(source: Source, header: str | None) -> Layout:
-    found = split_fields(header, source.separator, source.quoted) if header else []
-    places = []
-    for name in source.wanted.values():
-        if isinstance(name, str) and found and name not in found:
-            raise InputError(f"{source.paths[0]}: there is no column {name!r}", hint=f"it has {', '.join(found)}")
-        # An empty trace has no header, and no line that the place would matter for.
-        places.append(name - 1 if isinstance(name, int) else found.index(name) if found else 0)
-    return Layout(source.separator, places, len(found) or None, source.quoted)
+    names = split_fields(header, source.separator, source.quoted) if header else []
+    indexes = []
+    for name in source.file_columns.values():
+        if isinstance(name, str) and names and name not in names:
+            raise InputError(f"{source.paths[0]}: no column {name!r}", hint=f"it has {', '.join(names)}")
+        # An empty trace has no header, and no line to which the index would apply.
+        indexes.append(name - 1 if isinstance(name, int) else names.index(name) if names else 0)
+    return Layout(source.separator, indexes, len(names) or None, source.quoted)
 
 
 def _rows(
-    batches: Iterable[pa.RecordBatch], reader: Reader, note: Note, first: Mapping[Block, int] | None
+    batches: Iterable[pa.RecordBatch], reader: LineReader, count: Count, first: Mapping[Block, int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Return the rows; with `first`, an item is named by the number of its line, from 0, in the whole trace."""
-    for piece, parsed in read_pieces(batches, reader, note):
+    """Yield the rows; with `first`, the item is the number of the line in the whole trace, from 0."""
+    for run, parsed in read_lines(batches, reader, count):
         rows = parsed.rows
         if first is not None:
-            numbers = pa.array(parsed.lines + first[piece.block]).cast(pa.string())
+            numbers = pa.array(parsed.lines + first[run.block]).cast(pa.string())
             rows = rows.set_column(rows.schema.get_field_index("item"), "item", numbers)
         yield rows
 
 
 def _rejected(
-    batches: Iterable[pa.RecordBatch], reader: Reader, note: Note, first: Mapping[Block, int]
+    batches: Iterable[pa.RecordBatch], reader: LineReader, count: Count, first: Mapping[Block, int]
 ) -> Iterator[pa.RecordBatch]:
     schema = arrow_schema(REJECTED)
-    for piece, parsed in read_pieces(batches, reader, note):
-        if parsed.bad:
-            texts = piece.lines.cast(pa.binary()).take([number - piece.first for number in parsed.bad])
+    for run, parsed in read_lines(batches, reader, count):
+        if parsed.rejected:
+            texts = run.lines.cast(pa.binary()).take([number - run.first for number in parsed.rejected])
             columns = [
-                pa.array([path_of(piece.block.file)] * len(parsed.bad)),
-                pa.array([number + first[piece.block] + 1 for number in parsed.bad]),
-                pa.array([*parsed.bad.values()]),
-                pa.array([text.decode(errors="replace")[:_LONGEST_TEXT] for text in texts.to_pylist()]),
+                pa.array([path_of(run.block.file)] * len(parsed.rejected)),
+                pa.array([number + first[run.block] + 1 for number in parsed.rejected]),
+                pa.array([*parsed.rejected.values()]),
+                pa.array([text.decode(errors="replace")[:_MAX_TEXT] for text in texts.to_pylist()]),
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def path_of(file: str) -> str:
-    """Return a file as people write it: Spark gives a local one as file:/with%20blank."""
+    """Return the usual form of a path; Spark gives a local one as file:/with%20blank."""
     return re.sub("^/+", "/", unquote(file.removeprefix("file:"))) if file.startswith("file:") else file
 
 

@@ -1,4 +1,4 @@
-"""Source: which files hold a trace, and where in a line stands what? One section of a configuration:
+"""Sources: the files of a trace and their layout, as one section of a configuration:
 
 path = "traces/bookmarks.tsv.gz"
 format = "tagged"
@@ -18,9 +18,9 @@ from cbnet.pipeline.ingest.presets import preset
 
 Format = Literal["tagged", "tweets", "posts", "pairs", "follows", "wordcounts", "table", "quotes"]
 Type = Literal["string", "int", "float", "bool", "tags"]
-BLANKS = " "  # as a separator: any number of them, of any kind
+BLANKS = " "  # as a separator: any run of white space
 
-# Format -> its columns: the first ones must be there, those after the bar may be.
+# Format -> its columns: required | optional.
 _COLUMNS = {
     "tagged": "tags | user item",
     "posts": "user text | item",
@@ -30,7 +30,7 @@ _COLUMNS = {
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a trace is and how it is to be read; see docs/reference/traces.md."""
+    """The files of a trace and their layout; see docs/reference/traces.md."""
 
     path: str | tuple[str, ...]
     format: Format
@@ -52,32 +52,36 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return [self.path] if isinstance(self.path, str) else [*self.path]
 
     @property
-    def wanted(self) -> dict[str, str | int]:
-        """Return each column that a line is to be cut into, with the name or the number that it has in the file."""
+    def file_columns(self) -> dict[str, str | int]:
+        """Return the name or the number in the file of each column to read."""
         if self.format == "table":
             return {name: self.columns.get(name, name) for name in self.types}
         return self.columns
 
     @classmethod
     def of(cls, section: Mapping[str, Any]) -> Source:
-        """Make a source of a section of a configuration; what it does not say, its `preset` does."""
-        said = dict(section)
-        named = said.pop("preset", None)
+        """Build a source from a section of a configuration, over the values of its `preset`."""
+        members = dict(section)
+        name = members.pop("preset", None)
         try:
-            source = msgspec.convert({**(preset(named) if named is not None else {}), **said}, cls)
+            source = msgspec.convert({**(preset(name) if name is not None else {}), **members}, cls)
         except msgspec.ValidationError as error:
             raise InputError(f"source: {_plain(error)}", hint="docs/reference/traces.md lists the keys") from None
         source.check()
         return source
 
     def check(self) -> None:
-        """Check what the types of the members alone do not say."""
+        """Check the values beyond their types."""
         for wrong, problem, hint in (
-            (not self.paths, "no path", "give the files or folders to read"),
+            (not self.paths, "no path", "set path to files or folders"),
             (not self.separator or not self.tag_separator, "a separator is empty", 'write "\\t", ",", "|" or " "'),
-            (self.quoted and len(self.separator) > 1, "a separator of quoted fields is one character", None),
-            (not 0 <= self.most_rejected <= 1, "most_rejected is a share from 0 to 1", None),
-            (self.format == "wordcounts" and not self.vocabulary, "no vocabulary", "give the file of its words"),
+            (self.quoted and len(self.separator) > 1, "the separator of quoted fields must be one character", None),
+            (not 0 <= self.most_rejected <= 1, "most_rejected must be from 0 to 1", None),
+            (
+                self.format == "wordcounts" and not self.vocabulary,
+                "no vocabulary",
+                "set it to the file of words",
+            ),
             (self.format in ("table", "quotes") and not self.types, "no types", 'write types = { price = "float" }'),
         ):
             if wrong:
@@ -85,18 +89,18 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         self._check_columns()
 
     def _check_columns(self) -> None:
-        named = [column for column in self.wanted.values() if isinstance(column, str)]
+        named = [column for column in self.file_columns.values() if isinstance(column, str)]
         if named and not self.header:
-            hint = "set header = true, or give the columns' numbers, from 1"
-            raise InputError(f"source: column {named[0]!r} has a name, and the file has no header", hint=hint)
-        if any(isinstance(column, int) and column < 1 for column in self.wanted.values()):
+            hint = "set header = true, or use column numbers, from 1"
+            raise InputError(f"source: column {named[0]!r} is a name, but the file has no header", hint=hint)
+        if any(isinstance(column, int) and column < 1 for column in self.file_columns.values()):
             raise InputError("source: columns are counted from 1")
         if self.format not in _COLUMNS:
             return
         needed, _, further = _COLUMNS[self.format].partition("|")
         for column in needed.split():
             if column not in self.columns:
-                raise InputError(f"source: no column for {column}", hint=f"write columns = {{ {column} = 1 }}")
+                raise InputError(f"source: no column {column}", hint=f"write columns = {{ {column} = 1 }}")
         known = needed.split() + further.split()
         for column in self.columns:
             if column not in known:

@@ -1,4 +1,4 @@
-"""Text rows: which users, items, tags and texts do separated lines hold?"""
+"""Rows of users, items, tags and texts from separated lines."""
 
 from __future__ import annotations
 
@@ -8,35 +8,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cbnet.pipeline.ingest.fields import Cut, Layout, Mask
-from cbnet.pipeline.ingest.parse_result import Parsed
+from cbnet.pipeline.ingest.fields import Layout, Mask, ParsedLines
 from cbnet.pipeline.ingest.source import BLANKS, Source
-from cbnet.pipeline.spark.list_columns import from_lengths, lengths_of, only
+from cbnet.pipeline.spark.list_columns import filter_elements, from_lengths, lengths_of
 
-_MAY_BE_EMPTY = ("item", "tags")  # a tweet without a link is a fact, a tweet without a user is a mistake
+_MAY_BE_EMPTY = ("item", "tags")  # a tweet may have no link, but must have a user
 
 
-def parse_text(lines: pa.Array, layout: Layout, names: Sequence[str], schema: pa.Schema, source: Source) -> Parsed:
-    """Return the rows of `schema` that lines say; the layout cuts them into the columns `names`."""
-    cut = layout.cut(lines)
-    cut = Cut([pc.utf8_trim_whitespace(column) for column in cut.columns], cut.lines, cut.bad)
-    for place, name in enumerate(names):
+def parse_text(lines: pa.Array, layout: Layout, names: Sequence[str], schema: pa.Schema, source: Source) -> ParsedLines:
+    """Parse lines to rows of `schema`; the layout splits them into the columns `names`."""
+    fields = layout.split(lines).trim()
+    for index, name in enumerate(names):
         if name not in _MAY_BE_EMPTY:
-            cut = cut.without(_is_absent(cut.columns[place], source), f"no {name}")
-    found = dict(zip(names, cut.columns, strict=True))
+            fields = fields.reject(_is_absent(fields.columns[index], source), f"no {name}")
+    texts = dict(zip(names, fields.columns, strict=True))
     columns = []
-    for wanted in schema:
-        if wanted.name == "tags":
-            columns.append(tag_lists(found["tags"], source))
-        elif wanted.name in found:
-            columns.append(_null_if(found[wanted.name], _is_absent(found[wanted.name], source)))
+    for column in schema:
+        if column.name == "tags":
+            columns.append(tag_lists(texts["tags"], source))
+        elif column.name in texts:
+            columns.append(_null_if(texts[column.name], _is_absent(texts[column.name], source)))
         else:
-            columns.append(pa.nulls(len(cut.lines), wanted.type))
-    return Parsed(pa.RecordBatch.from_arrays(columns, schema=schema), cut.lines, cut.bad)
+            columns.append(pa.nulls(len(fields.lines), column.type))
+    return ParsedLines(pa.RecordBatch.from_arrays(columns, schema=schema), fields.lines, fields.rejected)
 
 
 def tag_lists(texts: pa.Array, source: Source) -> pa.Array:
-    """Return the tags that each text lists, in its order, without empty ones and without their prefix."""
+    """Split texts into lists of tags without their prefix; empty tags are dropped."""
     texts = pc.if_else(pa.array(_is_absent(texts, source)), "", texts)
     if source.tag_separator == BLANKS:
         lists = pc.utf8_split_whitespace(texts)
@@ -44,16 +42,16 @@ def tag_lists(texts: pa.Array, source: Source) -> pa.Array:
         lists = pc.split_pattern(texts, source.tag_separator)
     tags = bare_tags(lists.flatten(), source.tag_prefix)
     lists = from_lengths(tags, lengths_of(lists))
-    return only(lists, np.asarray(pc.not_equal(tags, "")))
+    return filter_elements(lists, np.asarray(pc.not_equal(tags, "")))
 
 
 def bare_tags(tags: pa.Array, prefix: str) -> pa.Array:
-    """Return tags without blanks around them, and without one prefix before them."""
+    """Strip white space and one prefix from tags."""
     tags = pc.utf8_trim_whitespace(tags)
     if not prefix:
         return tags
-    cut = pc.utf8_slice_codeunits(tags, len(prefix))
-    return pc.if_else(pc.starts_with(tags, prefix), cut, tags)
+    stripped = pc.utf8_slice_codeunits(tags, len(prefix))
+    return pc.if_else(pc.starts_with(tags, prefix), stripped, tags)
 
 
 def _is_absent(texts: pa.Array, source: Source) -> Mask:

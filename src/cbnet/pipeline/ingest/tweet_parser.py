@@ -1,10 +1,10 @@
-"""Tweets: who linked to what, with which hashtags? JSON lines with entities, as Twitter's interfaces gave them.
+"""Rows of users, links and hashtags from tweets: JSON lines with entities, as of Twitter's interfaces.
 
     {"user": {"id_str": "7"}, "entities": {"hashtags": [{"text": "sun"}], "urls": [{"expanded_url": "http://…"}]}}
     {"author_id": "7", "entities": {"hashtags": [{"tag": "sun"}], "urls": [{"expanded_url": "http://…"}]}}
 
-A tweet with several links is a row for each, one without a link a row without an item. Lines that are no tweets but
-notices of the stream, such as {"delete": …}, say nothing.
+A tweet gives a row for each link, or one row without an item. Notices of the stream, such as {"delete": …}, are
+ignored.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from cbnet.pipeline.ingest.parse_result import Parsed
+from cbnet.pipeline.ingest.fields import ParsedLines
 from cbnet.pipeline.ingest.text_parser import bare_tags
 
-NOT_A_TWEET = "not a JSON object of a tweet"
+NOT_A_TWEET = "not the JSON object of a tweet"
 NO_USER = "no user"
 
 
@@ -53,20 +53,20 @@ class _Tweet(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Tweet).decode
 
 
-def parse_tweets(lines: pa.Array, schema: pa.Schema, prefix: str = "#") -> Parsed:
-    """Return a row for each link of each tweet."""
+def parse_tweets(lines: pa.Array, schema: pa.Schema, prefix: str = "#") -> ParsedLines:
+    """Parse tweets to a row for each link."""
     users, items, tags, numbers = [], [], [], []
-    bad: dict[int, str] = {}
+    rejected: dict[int, str] = {}
     for number, line in enumerate(lines.to_pylist()):
         try:
             tweet = _decode(line)
         except msgspec.MsgspecError:
-            bad[number] = NOT_A_TWEET
+            rejected[number] = NOT_A_TWEET
             continue
         author = _author(tweet)
         if author is None:
             if tweet.text is not None or tweet.entities is not None:
-                bad[number] = NO_USER
+                rejected[number] = NO_USER
             continue
         hashtags = _hashtags(tweet)
         for link in _links(tweet):
@@ -77,22 +77,22 @@ def parse_tweets(lines: pa.Array, schema: pa.Schema, prefix: str = "#") -> Parse
     lists = pa.array(tags, pa.list_(pa.string()))
     lists = pa.ListArray.from_arrays(lists.offsets, bare_tags(lists.flatten(), prefix))
     columns = [pa.array(users, pa.string()), pa.array(items, pa.string()), lists]
-    return Parsed(pa.RecordBatch.from_arrays(columns, schema=schema), np.array(numbers, dtype=np.int64), bad)
+    return ParsedLines(pa.RecordBatch.from_arrays(columns, schema=schema), np.array(numbers, dtype=np.int64), rejected)
 
 
 def _author(tweet: _Tweet) -> str | None:
     user = tweet.user or _User()
-    named = (user.id_str, user.id, tweet.author_id, user.screen_name)
-    return next((str(name) for name in named if name not in (None, "")), None)
+    names = (user.id_str, user.id, tweet.author_id, user.screen_name)
+    return next((str(name) for name in names if name not in (None, "")), None)
 
 
 def _hashtags(tweet: _Tweet) -> list[str]:
-    found = tweet.entities.hashtags if tweet.entities else None
-    return [tag for each in found or () if (tag := (each.text or each.tag or "").strip())]
+    hashtags = tweet.entities.hashtags if tweet.entities else None
+    return [tag for each in hashtags or () if (tag := (each.text or each.tag or "").strip())]
 
 
 def _links(tweet: _Tweet) -> Iterator[str | None]:
-    """Yield each different link of a tweet; None once if it has none."""
-    found = tweet.entities.urls if tweet.entities else None
-    links = [link for each in found or () if (link := each.expanded_url or each.url)]
+    """Yield the distinct links of a tweet; None once if it has none."""
+    urls = tweet.entities.urls if tweet.entities else None
+    links = [link for each in urls or () if (link := each.expanded_url or each.url)]
     yield from dict.fromkeys(links) if links else (None,)

@@ -27,12 +27,12 @@ from cbnet.pipeline.match.message_columns import Attribute
 from cbnet.pipeline.match.message_frames import Frame, read_frame
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, ship_tables, version_of_all
 from cbnet.pipeline.match.worker_counts import Tallies
-from cbnet.pipeline.spark.filesystem import delete, names_in, write_text
+from cbnet.pipeline.spark.filesystem import delete, list_names, write_text
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import ABOUT, Made
+from cbnet.pipeline.spark.results import MANIFEST, Provenance
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
 
-_PARTS = {"matches", "counts", ABOUT}
+_PARTS = {"matches", "counts", MANIFEST}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> Summary:
     tallies = Tallies.new(spark)
     with _timed(spark, steps, "match and write"):
         matches = match_shipped(frame.rows, tables, key=job.key, columns=job.columns, note=tallies.note)
-        delete(spark, f"{out}/{ABOUT}")  # what was there is not whole any more
+        delete(spark, f"{out}/{MANIFEST}")  # what was there is not whole any more
         write_routed(matches, f"{out}/matches", buckets=job.buckets)
     with _timed(spark, steps, "count by interface"):
         counts = interface_counts(spark, f"{out}/matches").coalesce(1)
@@ -139,7 +139,7 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> Summary:
 
 def check_out(spark: SparkSession, out: str, parts: set[str]) -> None:
     """Refuse to write into a folder that holds what is not ours."""
-    foreign = [name for name in names_in(spark, out) if name not in parts and not name.startswith(".")]
+    foreign = [name for name in list_names(spark, out) if name not in parts and not name.startswith(".")]
     if foreign:
         raise InputError(
             f"the folder holds {foreign[0]!r}, which is not of this command", hint="name another", file=out
@@ -185,6 +185,6 @@ def _write_about(
     spark: SparkSession, out: str, job: MatchJob, tables: Sequence[ShippedTable], summary: Summary
 ) -> None:
     parameters = {"format": job.format, "key": job.key, "columns": job.columns, "buckets": job.buckets}
-    made = Made("match", parameters, {f"table {place}": table.version for place, table in enumerate(tables, 1)})
+    made = Provenance("match", parameters, {f"table {place}": table.version for place, table in enumerate(tables, 1)})
     about = {**asdict(made), "messages": [*job.messages], "summary": summary.members()}
-    write_text(spark, f"{out}/{ABOUT}", json.dumps(about, indent=2) + "\n")
+    write_text(spark, f"{out}/{MANIFEST}", json.dumps(about, indent=2) + "\n")

@@ -33,8 +33,8 @@ from cbnet.pipeline.match.message_frames import frame_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import ship_tables, version_of_all
 from cbnet.pipeline.match.table_versions import PinnedTables
 from cbnet.pipeline.match.worker_counts import Tallies
-from cbnet.pipeline.spark.filesystem import exists, names_in, read_text, write_text
-from cbnet.pipeline.spark.results import ABOUT
+from cbnet.pipeline.spark.filesystem import exists, list_names, read_text, write_text
+from cbnet.pipeline.spark.results import MANIFEST
 
 CHECKPOINT = "_checkpoint"
 BUCKETS = 4  # files of each micro-batch, at most
@@ -219,7 +219,7 @@ class MatchStream:
 
     def _claim(self, about: dict[str, Any], *, is_new: bool) -> None:
         """Make sure that this stream alone writes to the folder: the numbers of its batches are names there."""
-        owner = read_text(self._spark, f"{self._out}/{ABOUT}")
+        owner = read_text(self._spark, f"{self._out}/{MANIFEST}")
         if owner is not None and json.loads(owner).get("stream") != about["stream"]:
             hint = "name its checkpoint with --checkpoint, or another folder"
             raise InputError("the folder belongs to another stream", hint=hint, file=self._out)
@@ -229,7 +229,7 @@ class MatchStream:
             write_text(self._spark, f"{self._checkpoint}/cbnet/stream.json", json.dumps(about) + "\n")
         if owner is None:
             told = {"stage": "stream", "stream": about["stream"], "messages": self._job.messages}
-            write_text(self._spark, f"{self._out}/{ABOUT}", json.dumps(told, indent=2) + "\n")
+            write_text(self._spark, f"{self._out}/{MANIFEST}", json.dumps(told, indent=2) + "\n")
 
 
 def _counted_by_source(query: StreamingQuery) -> Mapping[str, int]:
@@ -244,7 +244,7 @@ def read_whole_batches(spark: SparkSession, out: str) -> DataFrame | None:
     folder = f"{out}/matches"
     whole = [
         f"{folder}/{name}"
-        for name in names_in(spark, folder)
-        if exists(spark, f"{folder}/{name}/{_DONE}") and len(names_in(spark, f"{folder}/{name}")) > 1
+        for name in list_names(spark, folder)
+        if exists(spark, f"{folder}/{name}/{_DONE}") and len(list_names(spark, f"{folder}/{name}")) > 1
     ]
     return spark.read.option("basePath", folder).parquet(*whole) if whole else None

@@ -62,7 +62,7 @@ def read_frame(
     """Return messages as they are now; `options` are those of Spark's reader. A bad line has its own column."""
     if format in MESSAGE_PRESETS:
         reading = read(spark, Source.of({"preset": format, "path": [*paths]}))
-        return Frame(reading.rows, lambda: reading.tally().rejected)
+        return Frame(reading.rows, lambda: reading.counts().rejected)
     with _explained(paths):
         columns = frame_schema(spark, paths, format, schema=schema, options=options)
         return Frame(_reader(spark.read, format, columns, options).load([*paths]))

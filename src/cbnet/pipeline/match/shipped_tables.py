@@ -25,7 +25,8 @@ from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.matching.compiled_table import Compiled
 from cbnet.matching.storage.columns import Texts
-from cbnet.pipeline.spark.shipped_arrays import give_file, own_folder
+from cbnet.pipeline.spark.filesystem import process_folder
+from cbnet.pipeline.spark.shipped_data import ship_file
 
 AnyTable = Table[Any] | str | Path
 _DIGITS = 16  # of a version: two of a billion versions are the same once in 40 such lives
@@ -58,7 +59,7 @@ def ship_tables(spark: SparkSession, tables: AnyTable | Sequence[AnyTable], *, f
     listed = [tables] if isinstance(tables, Table | str | Path) else [*tables]
     if not listed:
         raise InputError("there is no table to match with", hint="give one, or several")
-    return [_ship(spark, keep_table(table, own_folder()), filters) for table in listed]
+    return [_ship(spark, keep_table(table, process_folder()), filters) for table in listed]
 
 
 def keep_table(table: AnyTable, folder: Path) -> Path:
@@ -117,7 +118,7 @@ def _ship(spark: SparkSession, kept: Path, filters: bool) -> ShippedTable:
     is_local = bool(spark.sparkContext._jsc.sc().isLocal())  # then there are no other hosts
     if not is_local:
         for file in files:
-            give_file(spark, file)
+            ship_file(spark, file)
     version = kept.stem.removeprefix("cbnet-")
     return ShippedTable(version, str(kept) if is_local else kept.name, not is_local, filters, kept.stat().st_size)
 

@@ -17,8 +17,16 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.pipeline.match.shipped_tables import keep_table
-from cbnet.pipeline.spark.filesystem import delete, exists, fetch, names_in, read_text, store, write_text
-from cbnet.pipeline.spark.shipped_arrays import own_folder
+from cbnet.pipeline.spark.filesystem import (
+    delete,
+    download,
+    exists,
+    list_names,
+    process_folder,
+    read_text,
+    upload,
+    write_text,
+)
 
 _KEPT = 100  # batches whose versions are kept; Spark keeps as many of its own records
 
@@ -56,7 +64,7 @@ class PinnedTables:
             seen = _seen(path)
             if before is not None and before[0] == seen:
                 return before[1]
-            version = _version(keep_table(path, own_folder()))
+            version = _version(keep_table(path, process_folder()))
         except InputError as error:
             if before is None:
                 raise
@@ -65,14 +73,14 @@ class PinnedTables:
             return before[1]
         stored = self._stored(version)
         if not exists(self._spark, stored):
-            store(self._spark, _local(version), stored)
+            upload(self._spark, _local(version), stored)
         self._known[path] = (seen, version)
         return version
 
     def _local(self, version: str) -> Path:
         path = _local(version)
         if not path.exists():
-            fetch(self._spark, self._stored(version), path)
+            download(self._spark, self._stored(version), path)
         return path
 
     def _stored(self, version: str) -> str:
@@ -91,7 +99,7 @@ class PinnedTables:
                     delete(self._spark, f"{self._folder}/tables/{name}")
 
     def _names(self, folder: str, suffix: str) -> list[str]:
-        names = names_in(self._spark, f"{self._folder}/{folder}")
+        names = list_names(self._spark, f"{self._folder}/{folder}")
         return [name for name in names if name.endswith(suffix) and not name.startswith(".")]
 
     def _pinned(self, name: str) -> list[str]:
@@ -112,4 +120,4 @@ def _version(kept: Path) -> str:
 
 
 def _local(version: str) -> Path:
-    return own_folder() / f"cbnet-{version}.cbt"
+    return process_folder() / f"cbnet-{version}.cbt"

@@ -1,7 +1,7 @@
-"""Counter-based randomness: which random numbers belong to a row, wherever the row is made?
+"""Counter-based random numbers.
 
-A generator with a state gives row 1000 what its place in a sequence gives it: other partitions, other numbers. Here the
-numbers of a row are a function of seed, stream, row and slot alone, so any partition makes any row, in any order:
+The numbers of a row are a function of seed, stream, row and slot alone, so any partition can generate any row, in any
+order. (Those of a generator with state would depend on the partitions.)
 
     counter   row (64 bits) │ slot │ stream        key   seed (64 bits)
                   └──────── ten rounds of Philox4x32 ────────┘
@@ -25,7 +25,7 @@ _WEYL = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_AT_ONCE = 1 << 14  # rows: their words stay in the cache, which makes it twice as fast
+_CHUNK = 1 << 14  # rows whose words fit in the processor's cache: twice as fast
 
 
 def words(seed: int, stream: int, rows: ArrayLike, slots: ArrayLike = 0) -> Words:
@@ -36,25 +36,25 @@ def words(seed: int, stream: int, rows: ArrayLike, slots: ArrayLike = 0) -> Word
     rows = np.asarray(rows, dtype=np.uint64)
     slots = np.broadcast_to(np.asarray(slots, dtype=np.uint64), rows.shape)
     out = np.empty((4, len(rows)), dtype=np.uint64)
-    for start in range(0, len(rows), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
         counter = (rows[part] & _LOW, rows[part] >> _HALF, slots[part], np.uint64(stream))
         out[:, part] = _philox(counter, (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF))
     return out
 
 
 def units(word: Words) -> Units:
-    """Return words as numbers from 0 to below 1, of 32 bits."""
+    """Convert words to floats in [0, 1) of 32 bits."""
     return word.astype(np.float64) * 2.0**-32
 
 
 def wide_units(high: Words, low: Words) -> Units:
-    """Return pairs of words as numbers from 0 to below 1, of 53 bits."""
+    """Convert pairs of words to floats in [0, 1) of 53 bits."""
     return ((high << np.uint64(21)) | (low >> np.uint64(11))).astype(np.float64) * 2.0**-53
 
 
 def below(unit: Units, bounds: NDArray[np.integer] | int) -> NDArray[np.int64]:
-    """Return whole numbers from 0 to below the bounds, which are at least 1."""
+    """Convert floats in [0, 1) to integers in [0, bound); bounds are at least 1."""
     numbers: NDArray[np.int64] = (unit * bounds).astype(np.int64)
     return numbers
 

@@ -1,41 +1,56 @@
-"""Model files: how does a model reach a file, or the executors?"""
+"""Rows and files of tag models: one row of MODELS for each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.model import Model
-from cbnet.pipeline.spark.shipped_arrays import Shipped, ship
+from cbnet.pipeline.population.tag_model import TagModel
+from cbnet.pipeline.schemas import MODELS, arrow_schema
+from cbnet.pipeline.spark.shipped_data import ShippedData, ship_table
 
 
-def ship_model(spark: SparkSession, model: Model) -> Shipped:
-    """Give a model to all executors of a session."""
-    return ship(spark, model_arrays(model))
+def ship_models(spark: SparkSession, models: Mapping[str, TagModel]) -> ShippedData:
+    """Send models, by application, to all executors of a session."""
+    return ship_table(spark, model_table(models))
 
 
 @lru_cache(maxsize=8)
-def open_model(shipped: Shipped) -> Model:
-    """Return a model where a task runs; what it derives from its arrays is kept as long as the process."""
-    return model_of(shipped.arrays())
+def open_models(shipped: ShippedData) -> dict[str, TagModel]:
+    """Return models in a task; they and their cached properties are kept as long as the process."""
+    return models_of_table(shipped.table())
 
 
-def model_arrays(model: Model) -> dict[str, NDArray[Any]]:
-    """Return what makes a model, as arrays."""
+def model_table(models: Mapping[str, TagModel]) -> pa.Table:
+    """Return models as rows of MODELS: few, each with all its sets."""
+    rows = [
+        {
+            "app": app,
+            "mutation": model.mutation,
+            "first_new": model.first_new,
+            "stride": model.stride,
+            "offsets": model.sets.offsets,
+            "tags": model.sets.tags,
+        }
+        for app, model in models.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(MODELS))
+
+
+def models_of_table(table: pa.Table) -> dict[str, TagModel]:
+    """Return the models of rows of MODELS."""
     return {
-        "offsets": model.sets.offsets,
-        "tags": model.sets.tags,
-        "mutation": np.array([model.mutation]),
-        "numbers": np.array([model.first_new, model.stride], dtype=np.int64),
+        batch["app"][row].as_py(): TagModel(
+            TagSets(np.asarray(batch["offsets"][row].values), np.asarray(batch["tags"][row].values)),
+            batch["mutation"][row].as_py(),
+            batch["first_new"][row].as_py(),
+            batch["stride"][row].as_py(),
+        )
+        for batch in table.combine_chunks().to_batches()
+        for row in range(batch.num_rows)
     }
-
-
-def model_of(arrays: dict[str, NDArray[Any]]) -> Model:
-    """Return the model of arrays as `model_arrays` gives them."""
-    first_new, stride = arrays["numbers"].tolist()
-    return Model(TagSets(arrays["offsets"], arrays["tags"]), float(arrays["mutation"][0]), first_new, stride)

@@ -1,7 +1,6 @@
-"""Model fit: do the sets that a model makes look like those of its trace?
+"""Comparison of generated sets with the trace of their model, at the trace's size.
 
-Compared at the trace's own size: tags per set, popularity slope, share of distinct sets, and the share of sets
-that is kept when those that hold another are dropped.
+Measures: tags per set, slope of the popularity, share of distinct sets, share of minimal sets.
 """
 
 from __future__ import annotations
@@ -12,25 +11,25 @@ import numpy as np
 
 from cbnet.matching.minimal_sets import minimal
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.model import Model, distinct_share
 from cbnet.pipeline.population.synthetic_sets import synthetic_rows
+from cbnet.pipeline.population.tag_model import TagModel, distinct_share
 
-_RANKS = 1000  # the slope is that of the most popular tags: behind them, counts are ones and twos
+_RANKS = 1000  # of the most popular tags, for the slope: counts of others are ones and twos
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a collection of sets looks."""
+class SetMeasures:
+    """Statistics of a collection of sets."""
 
     tags_per_set: float
-    slope: float  # of popularity: of log(count) over log(rank), with the sign of Zipf's exponent
-    distinct: float  # sets, over all
-    kept: float  # sets that hold no other, over all
+    slope: float  # of log(count) over log(rank), with the sign of Zipf's exponent
+    distinct: float  # share of distinct sets
+    kept: float  # share of minimal sets
 
 
-def look(sets: TagSets) -> Look:
-    """Return how sets look; at least two tags must occur."""
-    return Look(
+def measure(sets: TagSets) -> SetMeasures:
+    """Measure sets of at least two different tags."""
+    return SetMeasures(
         float(sets.sizes.mean()),
         _slope(sets),
         distinct_share(sets),
@@ -38,14 +37,15 @@ def look(sets: TagSets) -> Look:
     )
 
 
-def compare(model: Model, seed: int = 1) -> list[dict[str, str | float]]:
-    """Return a row for each measure: of the trace, of as many synthetic sets, and the relative difference."""
-    trace = look(model.sets)
-    made = look(synthetic_rows(model, seed, np.arange(len(model.sets))))
+def compare(model: TagModel, seed: int = 1) -> list[dict[str, str | float]]:
+    """Return a row for each measure: of the trace, of as many generated sets, and the relative difference."""
+    trace = measure(model.sets)
+    synthetic = measure(synthetic_rows(model, seed, np.arange(len(model.sets))))
     rows: list[dict[str, str | float]] = []
-    for field in fields(Look):
-        had, got = getattr(trace, field.name), getattr(made, field.name)
-        rows.append({"measure": field.name, "trace": had, "synthetic": got, "difference": got / had - 1})
+    for field in fields(SetMeasures):
+        expected, actual = getattr(trace, field.name), getattr(synthetic, field.name)
+        difference = actual / expected - 1
+        rows.append({"measure": field.name, "trace": expected, "synthetic": actual, "difference": difference})
     return rows
 
 

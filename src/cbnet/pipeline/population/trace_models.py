@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.model import Model, fit
 from cbnet.pipeline.population.synthetic_trace import synthetic_trace
+from cbnet.pipeline.population.tag_model import TagModel, fit
 from cbnet.pipeline.schemas import DESCRIPTORS, arrow_schema
 
 MAX_SETS = 500_000
@@ -28,7 +28,7 @@ _ROUNDING_STEPS = 1 << 20
 
 def models_of_traces(
     sets: DataFrame, apps: Sequence[str], known: int, *, max_sets: int = MAX_SETS, seed: int = 0
-) -> dict[str, Model]:
+) -> dict[str, TagModel]:
     """Fit a model to each application; sets: SETS, known: number of tags of the dictionary."""
     return {
         app: fit(_sample(sets, app, max_sets), seed=seed, first_new=known + number, stride=len(apps))
@@ -36,7 +36,7 @@ def models_of_traces(
     }
 
 
-def models_without_traces(apps: Sequence[str], *, seed: int = 0) -> dict[str, Model]:
+def models_without_traces(apps: Sequence[str], *, seed: int = 0) -> dict[str, TagModel]:
     """Fit models to synthetic traces; no two applications share a tag."""
     traces = [synthetic_trace(app, SYNTHETIC_SETS, seed) for app in apps]
     disjoint = [  # the most frequent tags of all applications have the lowest numbers

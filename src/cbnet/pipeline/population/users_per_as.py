@@ -1,13 +1,13 @@
-"""Users per AS: at which node does each cluster of users live? [2014 §4.2.2]
+"""Numbers of users of each AS, and the assignment of clusters of users to nodes [2014 §4.2.2].
 
-The paper takes users per AS from an estimate. Given such a file, so do we: an AS that is not in it has no users.
+The paper takes users per AS from an estimate. If such a file is given, an AS that is not in it has no users.
 
-Without one, users are spread by class and degree: of all users, Tier-1 ASes have 2 %, large ISPs 25 %, small ones
-20 %, stubs 53 % (as a 2026 estimate of users per AS says for the ASes of 2012), in each class in proportion to the
-degree; a graph without AS relations has them in proportion to the degree alone.
+Without a file, users are distributed by class and degree: of all users, Tier-1 ASes have 2 %, large ISPs 25 %, small
+ones 20 %, stubs 53 % (by a 2026 estimate of users per AS, for the ASes of 2012), in each class in proportion to the
+degree; in a graph without AS relations in proportion to the degree alone.
 
-Clusters are dealt, not drawn: an AS gets its share of them, rounded, and they are neighbours in the numbering. So what
-an AS wants stands together in the data.
+Clusters are not drawn at random: an AS gets its share, rounded, as consecutive numbers. So the descriptors of an AS are
+contiguous in the data.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from cbnet.topology import AsClass, Graph, as_classes
 Weights: TypeAlias = NDArray[np.float64]
 
 _SHARES = {AsClass.TIER_1: 0.02, AsClass.LARGE: 0.25, AsClass.SMALL: 0.20, AsClass.STUB: 0.53}
-_MOST_ERRORS = 20
+_MAX_ERRORS = 20
 
 
 def users_from_file(graph: Graph, path: Path, *, name: str = "asn", users: str = "users") -> Weights:
-    """Return the users of each node by a CSV file with a header, packed by gzip or not: float64[n].
+    """Read the users of each node from a CSV file with a header, plain or gzip: float64[n].
 
-    name, users: its columns. Rows about nodes that are not in the graph are left out.
+    name, users: columns. Rows of nodes that are not in the graph are ignored.
     """
     ids = {str(name): node for node, name in enumerate(graph.names)}
     weights = np.zeros(len(graph))
@@ -44,20 +44,20 @@ def users_from_file(graph: Graph, path: Path, *, name: str = "asn", users: str =
         node = ids.get(row[name].strip())
         count = _count(row[users])
         if count is None:
-            mistakes.append(InputError(f"{row[users]!r} is no number of users", line=line, hint="write 0 or more"))
+            mistakes.append(InputError(f"{row[users]!r} is not a number of users", line=line, hint="write 0 or more"))
         elif node is not None:
             weights[node] += count
-        if len(mistakes) == _MOST_ERRORS:
+        if len(mistakes) == _MAX_ERRORS:
             break
     if mistakes:
         raise FileError(str(path), mistakes)
     if not weights.any():
-        raise InputError("no node of the graph has users", hint="names must be those of the graph", file=str(path))
+        raise InputError("no node of the graph has users", hint="use the names of the graph's nodes", file=str(path))
     return weights
 
 
 def users_by_class(graph: Graph) -> Weights:
-    """Return relative numbers of users of each node, by its class and degree: float64[n]."""
+    """Return the relative number of users of each node, by class and degree: float64[n]."""
     degrees = graph.degrees.astype(np.float64)
     if graph.relations is None:
         return degrees
@@ -71,7 +71,7 @@ def users_by_class(graph: Graph) -> Weights:
 
 
 def first_clusters(weights: Weights, clusters: int) -> NDArray[np.int64]:
-    """Return the first cluster of each node, and the end of the last one's: int64[n + 1]."""
+    """Return the first cluster of each node, and the number of clusters: int64[n + 1]."""
     if not (weights >= 0).all() or not weights.any():
         raise InputError("users per node must be 0 or more, and not all 0")
     if clusters < 0:
@@ -83,7 +83,7 @@ def first_clusters(weights: Weights, clusters: int) -> NDArray[np.int64]:
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if _is_packed(path) else path.open(encoding="utf-8") as file:
+        with gzip.open(path, "rt", encoding="utf-8") if _is_gzip(path) else path.open(encoding="utf-8") as file:
             reader = csv.DictReader(file)
             missing = [column for column in columns if column not in (reader.fieldnames or ())]
             if missing:
@@ -96,7 +96,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
         raise InputError("cannot read: the file is damaged, or not UTF-8", file=str(path)) from None
 
 
-def _is_packed(path: Path) -> bool:
+def _is_gzip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 

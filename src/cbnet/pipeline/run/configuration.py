@@ -1,7 +1,6 @@
-"""Configuration: of what does a run of the pipeline consist?
+"""The configuration of a run: one TOML file, as `cbnet pipeline init` writes it.
 
-One TOML file; `cbnet pipeline init` writes one with comments. Sections that are not there are not run, or have the
-values of [2014 §4.2]. Paths begin at the folder of the file.
+Missing sections are not run, or have the values of [2014 §4.2]. Paths are relative to the folder of the file.
 """
 
 from __future__ import annotations
@@ -27,84 +26,84 @@ from cbnet.topology.trees.ties import Ties
 
 Name = str | int
 Kind = Literal["web", "blog", "video", "social"]
-# The formats that an application reads.
+# Formats of the sources of an application.
 _FORMATS: dict[str, tuple[str, ...]] = {
     "web": ("tagged",), "blog": ("posts", "wordcounts"), "video": ("tagged",), "social": ("tagged", "tweets"),
 }  # fmt: skip
 
 
-class Network(msgspec.Struct, frozen=True, kw_only=True):
-    """Where users live, and which tables are built."""
+class NetworkConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The graph, its users, and the routers whose tables are built."""
 
     graph: str = "aslike:300"
-    largest: bool = False  # component
-    users: str = ""  # a file of users per node; else they are spread by class and degree
-    root: Name | None = None  # of the tree; None: drawn by class
-    routers: int | tuple[Name, ...] = 1  # so many of the most central ones of the tree, or these
+    largest: bool = False  # component only
+    users: str = ""  # a file of users per node; default: by class and degree
+    root: Name | None = None  # of the tree; default: drawn by class
+    routers: int | tuple[Name, ...] = 1  # the number of most central ones, or names
 
 
-class People(msgspec.Struct, frozen=True, kw_only=True):
-    """How many users there are: clusters of 1000."""
+class PopulationConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of users, in clusters of 1000."""
 
     clusters: int = 2_500
 
     def check(self) -> None:
         """Check the range."""
         if self.clusters < 0:
-            raise InputError(f"clusters = {self.clusters}: give 0 or more")
+            raise InputError(f"clusters = {self.clusters}: must be 0 or more")
 
 
-class Application(msgspec.Struct, frozen=True, kw_only=True):
-    """Who uses an application, and what its users say."""
+class ApplicationConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The users of an application and their descriptors."""
 
     kind: Kind
     share: float  # of clusters
-    descriptors: float  # of a cluster that uses it, on average
-    sets: int | Literal["trace"]  # to draw from, made by a model of the trace; or the trace's own
-    read: tuple[str, ...] = ()  # names of sources; none: a trace is made up
-    authors: str = ""  # blog: who wrote which article
-    followers: str = ""  # social: who follows whom
+    descriptors: float  # per cluster that uses it, on average
+    sets: int | Literal["trace"]  # number of generated sets to draw from, or those of the trace
+    read: tuple[str, ...] = ()  # names of sources; none: the trace is synthetic
+    authors: str = ""  # blog: a source of authors and articles
+    followers: str = ""  # social: a source of followers and authors
 
     def check(self) -> None:
-        """Check the ranges."""
+        """Check the range."""
         if not 0 <= self.share <= 1 or self.descriptors < 0 or (self.sets != "trace" and self.sets < 1):
-            raise InputError("share is from 0 to 1, descriptors 0 or more, sets 1 or more")
+            raise InputError("share must be from 0 to 1, descriptors 0 or more, sets 1 or more")
         for key, kind in (("authors", "blog"), ("followers", "social")):
             if getattr(self, key) and (self.kind != kind or not self.read):
-                raise InputError(f"{key} belong to an application of the kind {kind!r} that reads a source")
+                raise InputError(f"{key}: only an application of kind {kind!r} that reads a source has these")
         if self.authors and len(self.read) > 1:
-            raise InputError("authors are those of one source", hint="read one, or give each an application of its own")
+            raise InputError("authors: the application reads several sources", hint="use one application per source")
 
     @property
     def role(self) -> str:
-        """What its users' descriptors are for."""
+        """The role of its descriptors: subscription or offer."""
         return next(app.role for app in population.APPLICATIONS if app.name == self.kind)
 
-    def elected(self, name: str) -> population.Application:
-        """Return it as the population knows it."""
+    def application(self, name: str) -> population.Application:
+        """Return the application of the population."""
         sets = None if self.sets == "trace" else self.sets
         return population.Application(name, self.role, self.share, self.descriptors, sets)
 
 
-class AllRouters(msgspec.Struct, frozen=True, kw_only=True):
-    """Table 1 of every router of the tree, as counts."""
+class AllRoutersConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of Table 1 for every router of the tree."""
 
-    distinct: bool = False  # also how many descriptors are different, before any is dropped
+    distinct: bool = False  # also count the distinct descriptors before reduction
 
 
-class Folded(msgspec.Struct, frozen=True, kw_only=True):
+class FoldedConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Tables folded over k trees, of the same routers."""
 
     k: tuple[int, ...] = (1, 8, 16)
 
     def check(self) -> None:
-        """Check the numbers of trees."""
+        """Check the range."""
         if not self.k or not all(1 <= k <= MAX_TREES for k in self.k):
-            raise InputError(f"k lists numbers of trees from 1 to {MAX_TREES}")
+            raise InputError(f"k must be a list of numbers from 1 to {MAX_TREES}")
 
 
-class Curves(msgspec.Struct, frozen=True, kw_only=True):
-    """What k trees cost: [2014 Figures 4 and 5]."""
+class CurvesConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Costs of k trees [2014 Figures 4 and 5]."""
 
     k: tuple[int, ...] = KS
     selections: int = 20
@@ -112,44 +111,44 @@ class Curves(msgspec.Struct, frozen=True, kw_only=True):
     ties: tuple[Ties, ...] = (Ties.SMALLEST,)
 
     def check(self) -> None:
-        """Check the numbers."""
+        """Check the range."""
         if not self.k or min(self.k) < 1 or self.selections < 1 or self.sources < 1 or not self.ties:
-            raise InputError("k, selections and sources are 1 or more, and there is a rule of ties")
+            raise InputError("k, selections and sources must be 1 or more, and ties not empty")
 
 
-class Tables(msgspec.Struct, frozen=True, kw_only=True):
-    """Compiled tables of the routers, each a file."""
+class TablesConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Compiled tables of the routers, one file each."""
 
     engine: Literal["tags", "bloom", "pivot", "counting"] = "tags"
 
 
-class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that a live network can start from."""
+class LiveConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The folder of a live network."""
 
     trees: int = 1
 
     def check(self) -> None:
-        """Check the number of trees."""
+        """Check the range."""
         if not 1 <= self.trees <= MAX_TREES:
-            raise InputError(f"trees is a number from 1 to {MAX_TREES}")
+            raise InputError(f"trees must be from 1 to {MAX_TREES}")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the pipeline."""
 
-    out: str  # the folder of its results
-    seed: int = 0  # of everything that is random
-    network: Network = Network()
-    population: People = People()
+    out: str  # folder of the results
+    seed: int = 0  # of everything random
+    network: NetworkConfig = NetworkConfig()
+    population: PopulationConfig = PopulationConfig()
     sources: dict[str, Source] = {}
     cleaning: Cleaning = Cleaning()
     topics: TopicModel = TopicModel()
-    applications: dict[str, Application] = {}
-    all_routers: AllRouters | None = None
-    folded: Folded | None = None
-    curves: Curves | None = None
-    tables: Tables | None = None
-    live: Live | None = None
+    applications: dict[str, ApplicationConfig] = {}
+    all_routers: AllRoutersConfig | None = None
+    folded: FoldedConfig | None = None
+    curves: CurvesConfig | None = None
+    tables: TablesConfig | None = None
+    live: LiveConfig | None = None
 
     @property
     def has_traces(self) -> bool:
@@ -158,9 +157,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SECTIONS: dict[str, type[msgspec.Struct]] = {
-    "network": Network, "population": People, "cleaning": Cleaning, "topics": TopicModel, "all_routers": AllRouters,
-    "folded": Folded, "curves": Curves, "tables": Tables, "live": Live,
-}  # fmt: skip
+    "network": NetworkConfig,
+    "population": PopulationConfig,
+    "cleaning": Cleaning,
+    "topics": TopicModel,
+    "all_routers": AllRoutersConfig,
+    "folded": FoldedConfig,
+    "curves": CurvesConfig,
+    "tables": TablesConfig,
+    "live": LiveConfig,
+}
 _PAPERS = {app.name: app for app in population.APPLICATIONS}
 
 
@@ -169,13 +175,13 @@ class _Top(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
-def papers_applications() -> dict[str, Application]:
+def paper_applications() -> dict[str, ApplicationConfig]:
     """Return the applications of [2014 §4.2.2], without traces."""
-    return {name: msgspec.convert(_usual(name), Application) for name in _PAPERS}
+    return {name: msgspec.convert(_defaults(name), ApplicationConfig) for name in _PAPERS}
 
 
 def read_config(path: Path, *, out: str | None = None) -> Config:
-    """Return what a file says; all its mistakes are one error. `out` is used instead of the file's."""
+    """Read a configuration; report all its mistakes in one error. `out` overrides that of the file."""
     document = TomlDocument(path)
     top = document.section(_Top, (), document.tables, other_keys=[*_SECTIONS, "sources", "applications"])
     members: dict[str, Any] = {
@@ -184,56 +190,56 @@ def read_config(path: Path, *, out: str | None = None) -> Config:
     members["sources"] = _sources(document)
     members["applications"] = _applications(document, members["sources"])
     document.finish()
-    assert top is not None, "else there were mistakes"
-    config = Config(out=out or _placed(top.out, path), seed=top.seed, **members)
-    return _with_places(config, path, document)
+    assert top is not None, "finish() raises an error otherwise"
+    config = Config(out=out or _absolute(top.out, path), seed=top.seed, **members)
+    return _with_absolute_paths(config, path, document)
 
 
 def _sources(document: TomlDocument) -> dict[str, Source | None]:
-    given = document.at(("sources",))
-    if not isinstance(given, Mapping):
-        document.note(("sources",), "this must hold sections", "write [sources.NAME]")
+    sections = document.at(("sources",))
+    if not isinstance(sections, Mapping):
+        document.note(("sources",), "sources must be sections", "write [sources.NAME]")
         return {}
-    return {name: _source(document, name, section) for name, section in given.items()}
+    return {name: _source(document, name, section) for name, section in sections.items()}
 
 
 def _source(document: TomlDocument, name: str, section: Any) -> Source | None:
     at = ("sources", name)
     if not isinstance(section, Mapping):
-        document.note(at, "this must be a section", f"begin it with a line [{'.'.join(at)}]")
+        document.note(at, "this must be a section", f"write [{'.'.join(at)}]")
         return None
     known = [*(field.name for field in msgspec.structs.fields(Source)), "preset"]
     wrong = [key for key in section if key not in known]
     for key in wrong:
         document.note_unknown((*at, key), known)
-    made: Source | None = None if wrong else document.build(at, lambda: Source.of(section))
-    return made
+    source: Source | None = None if wrong else document.build(at, lambda: Source.of(section))
+    return source
 
 
-def _applications(document: TomlDocument, sources: Mapping[str, Source | None]) -> dict[str, Application | None]:
-    given = document.at(("applications",))
-    if not isinstance(given, Mapping):
-        document.note(("applications",), "this must hold sections", "write [applications.web]")
+def _applications(document: TomlDocument, sources: Mapping[str, Source | None]) -> dict[str, ApplicationConfig | None]:
+    sections = document.at(("applications",))
+    if not isinstance(sections, Mapping):
+        document.note(("applications",), "applications must be sections", "write [applications.web]")
         return {}
-    if not given:
-        given = {name: {} for name in _PAPERS}
-    return {name: _application(document, name, section, sources) for name, section in given.items()}
+    if not sections:
+        sections = {name: {} for name in _PAPERS}
+    return {name: _application(document, name, section, sources) for name, section in sections.items()}
 
 
 def _application(
     document: TomlDocument, name: str, section: Any, sources: Mapping[str, Source | None]
-) -> Application | None:
+) -> ApplicationConfig | None:
     at = ("applications", name)
     if not isinstance(section, Mapping):
-        document.note(at, "this must be a section", f"begin it with a line [{'.'.join(at)}]")
+        document.note(at, "this must be a section", f"write [{'.'.join(at)}]")
         return None
     kind = section.get("kind", name)
     if kind not in _PAPERS:
-        hint = f"write one of {', '.join(_PAPERS)}"
-        document.note((*at, "kind"), f"{kind!r} is no kind of application", f"{hint} as its kind, or as its name")
+        hint = f"set kind to one of {', '.join(_PAPERS)}"
+        document.note((*at, "kind"), f"{kind!r} is not a kind of application", hint)
         return None
-    said = {**section, "read": [section["read"]]} if isinstance(section.get("read"), str) else section
-    app = document.section(Application, at, {**_usual(kind), **said})
+    members = {**section, "read": [section["read"]]} if isinstance(section.get("read"), str) else section
+    app = document.section(ApplicationConfig, at, {**_defaults(kind), **members})
     if app is not None:
         for key, names, formats in (
             ("read", app.read, _FORMATS[app.kind]),
@@ -245,7 +251,7 @@ def _application(
     return app
 
 
-def _usual(kind: str) -> dict[str, Any]:
+def _defaults(kind: str) -> dict[str, Any]:
     paper = _PAPERS[kind]
     return {"kind": kind, "share": paper.share, "descriptors": paper.descriptors, "sets": paper.sets or "trace"}
 
@@ -258,37 +264,37 @@ def _check_source(
     formats: tuple[str, ...],
 ) -> None:
     if name not in sources:
-        document.note(at, f"there is no source {name!r}", f"write a section [sources.{name}]")
+        document.note(at, f"no source {name!r}", f"add a section [sources.{name}]")
         return
     source = sources[name]
     if source is not None and source.format not in formats:
-        wanted = " or ".join(formats)
-        document.note(at, f"source {name!r} has the format {source.format!r}", f"this reads {wanted}")
+        hint = f"use a source of format {' or '.join(formats)}"
+        document.note(at, f"source {name!r} has the format {source.format!r}", hint)
 
 
-def _with_places(config: Config, path: Path, document: TomlDocument) -> Config:
-    """Return a configuration with whole paths, after checking what needs this machine's files."""
+def _with_absolute_paths(config: Config, path: Path, document: TomlDocument) -> Config:
+    """Return the configuration with absolute paths; check that sections with local files have a local `out`."""
     network = config.network
     if network.graph.partition(":")[0] not in GENERATORS:
-        network = msgspec.structs.replace(network, graph=_placed(network.graph, path))
+        network = msgspec.structs.replace(network, graph=_absolute(network.graph, path))
     if network.users:
-        network = msgspec.structs.replace(network, users=_placed(network.users, path))
+        network = msgspec.structs.replace(network, users=_absolute(network.users, path))
     for section in ("tables", "live"):
         if getattr(config, section) is not None and not is_local(config.out):
-            document.note((section,), "its files are written by the driver alone", "give an `out` on this machine")
+            document.note((section,), "this section needs a local output folder", "set `out` to a local path")
     document.finish()
-    sources = {name: _source_with_places(source, path) for name, source in config.sources.items()}
+    sources = {name: _source_with_absolute_paths(source, path) for name, source in config.sources.items()}
     return msgspec.structs.replace(config, network=network, sources=sources)
 
 
-def _source_with_places(source: Source, path: Path) -> Source:
+def _source_with_absolute_paths(source: Source, path: Path) -> Source:
     return msgspec.structs.replace(
         source,
-        path=tuple(_placed(each, path) for each in source.paths),
-        vocabulary=_placed(source.vocabulary, path) if source.vocabulary else "",
+        path=tuple(_absolute(each, path) for each in source.paths),
+        vocabulary=_absolute(source.vocabulary, path) if source.vocabulary else "",
     )
 
 
-def _placed(name: str, config: Path) -> str:
-    """Return a path that begins at the folder of the configuration."""
+def _absolute(name: str, config: Path) -> str:
+    """Resolve a path against the folder of the configuration."""
     return os.path.abspath(config.parent / Path(name).expanduser()) if is_local(name) else name  # noqa: PTH100

@@ -1,10 +1,10 @@
-"""Run: how do the stages of a configuration become results, so that nothing is done twice?
+"""Execution of the stages of a configuration, without repeating finished work.
 
-    plan    every stage with what makes its result: its parameters, its files, the fingerprints of the stages before
-    run     in order; a stage whose result is there, made by just that, is not run again
+    plan    every stage with its provenance: parameters, files, fingerprints of the stages before it
+    run     in order; a stage with a complete result of the same provenance is skipped
 
-A result counts only once its `_cbnet.json` is there, so a run that was killed goes on at the stage that it was in. A
-changed parameter changes the fingerprints of what depends on it, and of nothing else.
+A result counts only once its manifest is written, so a killed run resumes at the stage that it was in. A changed
+parameter changes the fingerprints of the stages that depend on it, and of no others.
 """
 
 from __future__ import annotations
@@ -21,119 +21,129 @@ from pyspark.sql import SparkSession
 from cbnet.errors import CbnetError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.input_fingerprint import files_fingerprint
-from cbnet.pipeline.run.stage import Stage, Workplace
-from cbnet.pipeline.run.stages.extras import more_stages
-from cbnet.pipeline.run.stages.people import people_stages
+from cbnet.pipeline.run.stage import Stage, StageContext
+from cbnet.pipeline.run.stages.optional_results import optional_stages
+from cbnet.pipeline.run.stages.population import population_stages
 from cbnet.pipeline.run.stages.tables import table_stages
 from cbnet.pipeline.run.stages.traces import trace_stages
-from cbnet.pipeline.spark.costs import Meter
+from cbnet.pipeline.spark.costs import CostMeter
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import Made, Result, is_done, is_local, mark_whole, read_result, write_result
+from cbnet.pipeline.spark.results import (
+    Provenance,
+    StoredResult,
+    current_result,
+    is_local,
+    read_result,
+    write_manifest,
+    write_result,
+)
 
 
-class State(StrEnum):
-    """How it stands with a stage."""
+class StageState(StrEnum):
+    """State of the stored result of a stage."""
 
     DONE = "done"
-    STALE = "stale"  # there is a result, of other parameters or inputs
+    STALE = "stale"  # stored by other parameters or inputs
     MISSING = "missing"
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A stage, where its result goes, and what makes it."""
+class PlannedStage:
+    """A stage, the folder of its result, and its provenance."""
 
     stage: Stage
     folder: str
-    made: Made
+    provenance: Provenance
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result of a stage, and whether it was made now."""
+class StageOutcome:
+    """The result of a stage, and whether this run computed it."""
 
     name: str
-    result: Result
+    result: StoredResult
     is_new: bool
 
 
 def stages_of(config: Config) -> list[Stage]:
-    """Return the stages of a run, each behind those that it needs."""
-    return [*trace_stages(config), *people_stages(config), *table_stages(config), *more_stages(config)]
+    """Return the stages of a run, each after those that it needs."""
+    return [*trace_stages(config), *population_stages(config), *table_stages(config), *optional_stages(config)]
 
 
-def plan(config: Config, spark: SparkSession | None = None) -> list[Planned]:
-    """Return the stages with what makes each; without a session if all files are of this machine."""
-    planned: dict[str, Planned] = {}
+def plan(config: Config, spark: SparkSession | None = None) -> list[PlannedStage]:
+    """Return the stages with their provenance; remote files need a session."""
+    planned: dict[str, PlannedStage] = {}
     for stage in stages_of(config):
-        inputs = {name: planned[name].made.fingerprint for name in stage.needs}
+        inputs = {name: planned[name].provenance.fingerprint for name in stage.needs}
         if stage.files:
             inputs["files"] = files_fingerprint(stage.files, spark)
-        made = Made(stage.name, stage.parameters, inputs)
-        planned[stage.name] = Planned(stage, f"{config.out}/{stage.name}", made)
+        provenance = Provenance(stage.name, stage.parameters, inputs)
+        planned[stage.name] = PlannedStage(stage, f"{config.out}/{stage.name}", provenance)
     return [*planned.values()]
 
 
 def needs_spark(config: Config) -> bool:
-    """Return whether even to look at what is there takes a session: some of it is not on this machine."""
-    places = [config.out, *(path for stage in stages_of(config) for path in stage.files)]
-    return not all(map(is_local, places))
+    """Return whether the states of the stages can be read only with a session, as some files are remote."""
+    paths = [config.out, *(path for stage in stages_of(config) for path in stage.files)]
+    return not all(map(is_local, paths))
 
 
-def states(config: Config, spark: SparkSession | None = None) -> Iterator[tuple[str, State, Result | None]]:
-    """Yield how it stands with each stage, and the result that is there."""
-    for each in plan(config, spark):
-        found = read_result(spark, each.folder)
-        if found is None:
-            yield each.stage.name, State.MISSING, None
+def states(config: Config, spark: SparkSession | None = None) -> Iterator[tuple[str, StageState, StoredResult | None]]:
+    """Yield the name, the state and the stored result of each stage."""
+    for planned in plan(config, spark):
+        stored = read_result(spark, planned.folder)
+        if stored is None:
+            yield planned.stage.name, StageState.MISSING, None
         else:
-            same = found.made.fingerprint == each.made.fingerprint
-            yield each.stage.name, State.DONE if same else State.STALE, found
+            is_current = stored.provenance.fingerprint == planned.provenance.fingerprint
+            yield planned.stage.name, StageState.DONE if is_current else StageState.STALE, stored
 
 
 def run(
-    config: Config, session: Callable[[], SparkSession], tell: Callable[[str], None] = lambda _: None
-) -> Iterator[Outcome]:
-    """Run what has to be run, and yield the outcome of every stage; `tell` is given the name of each that begins.
+    config: Config, session: Callable[[], SparkSession], report: Callable[[str], None] = lambda _: None
+) -> Iterator[StageOutcome]:
+    """Run the stages that are not done, and yield the outcome of every stage.
 
-    The session is asked for when it is needed: never, if all is done and of this machine.
+    `report` is called with the name of each stage that begins, `session` when Spark is first needed: never, if all
+    results are local and current.
     """
     spark = session() if needs_spark(config) else None
-    place: Workplace | None = None
-    results: dict[str, Result] = {}
-    for each in plan(config, spark):
-        name = each.stage.name
-        found = is_done(spark, each.folder, each.made)
-        if found is None:
+    context: StageContext | None = None
+    results: dict[str, StoredResult] = {}
+    for planned in plan(config, spark):
+        name = planned.stage.name
+        stored = current_result(spark, planned.folder, planned.provenance)
+        if stored is None:
             spark = spark or session()
-            if place is None:
-                place = Workplace(spark, config, results)
-                place.check()
-            tell(name)
-            results[name] = _made(place, each)
+            if context is None:
+                context = StageContext(spark, config, results)
+                context.check()
+            report(name)
+            results[name] = _run_stage(context, planned)
         else:
-            results[name] = found
-        yield Outcome(name, results[name], found is None)
+            results[name] = stored
+        yield StageOutcome(name, results[name], stored is None)
 
 
-def _made(place: Workplace, planned: Planned) -> Result:
-    spark, started = place.spark, monotonic()
+def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:
+    spark, started = context.spark, monotonic()
     try:
-        with step(spark, planned.stage.name), Meter(spark) as meter:
-            output = planned.stage.work(place)
+        with step(spark, planned.stage.name), CostMeter(spark) as meter:
+            output = planned.stage.work(context)
 
             def facts() -> dict[str, object]:
                 return {**output.facts(), "cost": meter.cost()}
 
             if output.frame is not None:
-                return write_result(output.frame, planned.folder, planned.made, started=started, facts=facts)
-            return mark_whole(spark, Result(planned.folder, planned.made, output.rows, 0.0), started, facts)
+                return write_result(output.frame, planned.folder, planned.provenance, started=started, facts=facts)
+            result = StoredResult(planned.folder, planned.provenance, output.rows, 0.0)
+            return write_manifest(spark, result, started, facts)
     except (PySparkException, Py4JError) as error:
-        raise CbnetError(f"stage {planned.stage.name} failed: {_told(error)}") from error
+        raise CbnetError(f"stage {planned.stage.name} failed: {_error_line(error)}") from error
 
 
-def _told(error: Exception) -> str:
-    """Return the line of an error that says most: one of our own, if Python told it, else the first."""
+def _error_line(error: Exception) -> str:
+    """Return the most specific line of an error: one of cbnet's own if there is one, else the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("cbnet.errors.")]
-    return (ours or lines or [type(error).__name__])[0]
+    own = [line for line in lines if line.startswith("cbnet.errors.")]
+    return (own or lines or [type(error).__name__])[0]

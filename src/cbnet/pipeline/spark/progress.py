@@ -1,7 +1,8 @@
-"""Progress: what is Spark doing now, and how far is it? A bar on a terminal that waits, and nothing anywhere else."""
+"""Progress of Spark's stages: a bar on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,14 +11,15 @@ from time import sleep
 
 from pyspark.sql import SparkSession
 from rich.console import Console
+from rich.file_proxy import FileProxy
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-_PERIOD = 0.5  # seconds between two looks
+_REFRESH_PERIOD = 0.5  # seconds
 
 
 @dataclass(frozen=True)
-class Work:
-    """The tasks of the stages that run now."""
+class StageProgress:
+    """The tasks of the running stages."""
 
     step: str
     done: int
@@ -25,16 +27,16 @@ class Work:
 
 
 @contextmanager
-def step(spark: SparkSession, what: str) -> Iterator[None]:
-    """Call the jobs of this block `what`, on the bar and on Spark's web page."""
+def step(spark: SparkSession, name: str) -> Iterator[None]:
+    """Name the jobs of this block, on the bar and on Spark's web page."""
     context = spark.sparkContext
     before = context.getLocalProperty("spark.job.description")
-    context.setJobDescription(what)
-    _steps.append(what)
+    context.setJobDescription(name)
+    _steps.append(name)
     try:
         yield
     finally:
-        _steps.remove(what)
+        _steps.remove(name)
         context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]
 
 
@@ -46,39 +48,45 @@ def watch_stages(spark: SparkSession, console: Console | None = None) -> Thread 
     console = console or Console(stderr=True)
     if not console.is_terminal:
         return None
-    thread = Thread(target=show_work, args=(lambda: _work(spark), console), daemon=True, name="spark progress")
+    thread = Thread(target=show_progress, args=(lambda: _poll(spark), console), daemon=True, name="spark progress")
     thread.start()
     return thread
 
 
-def show_work(look: Callable[[], Work | None], console: Console, period: float = _PERIOD) -> None:
-    """Draw what `look` sees, until it sees the end: None. There is a bar only while there are tasks."""
-    while (work := look()) is not None:
-        if work.tasks:
-            _draw(look, work, console, period)
+def show_progress(poll: Callable[[], StageProgress | None], console: Console, period: float = _REFRESH_PERIOD) -> None:
+    """Draw a bar while there are tasks, until `poll` returns None."""
+    while (progress := poll()) is not None:
+        if progress.tasks and not _is_terminal_in_use():
+            _draw(poll, progress, console, period)
         sleep(period)
 
 
-def _draw(look: Callable[[], Work | None], work: Work, console: Console, period: float) -> None:
+def _is_terminal_in_use() -> bool:
+    """Return whether another spinner or bar is shown: two would overwrite each other and leave lines behind."""
+    return isinstance(sys.stderr, FileProxy)  # rich replaces it while it animates a line
+
+
+def _draw(
+    poll: Callable[[], StageProgress | None], progress: StageProgress | None, console: Console, period: float
+) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, auto_refresh=False) as progress:
-        bar = progress.add_task(work.step, total=work.tasks)
-        seen: Work | None = work
-        while seen is not None and seen.tasks:
-            progress.update(bar, description=seen.step, completed=seen.done, total=seen.tasks, refresh=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, auto_refresh=False) as bars:
+        bar = bars.add_task("")
+        while progress is not None and progress.tasks:
+            bars.update(bar, description=progress.step, completed=progress.done, total=progress.tasks, refresh=True)
             sleep(period)
-            seen = look()
+            progress = poll()
 
 
-def _work(spark: SparkSession) -> Work | None:
-    """Return what runs now; None once the session has stopped."""
+def _poll(spark: SparkSession) -> StageProgress | None:
+    """Return the progress of the running stages; None once the session has stopped."""
     context = spark.sparkContext
     if context._jsc is None:
         return None
     try:
         tracker = context.statusTracker()
         stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
-    except Exception:  # it stopped while we asked, and there is no one error for that
+    except Exception:  # the session stopped meanwhile, which raises errors of several types
         return None
-    named = _steps[-1] if _steps else "Spark"
-    return Work(named, sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages))
+    name = _steps[-1] if _steps else "Spark"
+    return StageProgress(name, sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages))

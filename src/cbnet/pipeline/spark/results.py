@@ -1,11 +1,10 @@
-"""Outputs: how is a result kept, so that one can tell what made it, and need not make it again?
+"""Stored results of stages, with manifests.
 
-A result is a folder, of Parquet files most often, with `_cbnet.json` in it, which is written last: where it is, the
-result is whole. Its fingerprint is that of the stage, its parameters, the fingerprints of its inputs and the version of
-cbnet. What a stage returns depends on nothing else.
+A result is a folder, usually of Parquet files, with the manifest `_cbnet.json`, which is written last: a folder with a
+manifest is complete. Its fingerprint covers the stage, its parameters, the fingerprints of its inputs and the version
+of cbnet; the rows of a stage depend on nothing else.
 
-Folders may be anywhere that Spark can write to; the file goes there by the same way. On this machine it is read
-without Spark.
+Folders may be on any file system that Spark can write to. Local manifests are read without Spark.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ import cbnet
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark.filesystem import delete, read_text, write_text
 
-ABOUT = "_cbnet.json"
+MANIFEST = "_cbnet.json"
 
 Facts = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Made:
-    """What made a result."""
+class Provenance:
+    """Everything that determines a result."""
 
     stage: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -41,19 +40,19 @@ class Made:
 
     @property
     def fingerprint(self) -> str:
-        """A number that differs wherever anything differs, as 64 hexadecimal digits."""
+        """A hash of all members: 64 hexadecimal digits."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class Result:
-    """A result that is whole."""
+class StoredResult:
+    """A complete result."""
 
     folder: str
-    made: Made
+    provenance: Provenance
     rows: int
     seconds: float
-    facts: Facts = field(default_factory=dict)  # what else was found out while it was made
+    facts: Facts = field(default_factory=dict)  # counts and measures of the stage
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows."""
@@ -61,67 +60,69 @@ class Result:
 
 
 def is_local(path: str) -> bool:
-    """Return whether a path is of this machine's files."""
+    """Return whether a path is on this machine."""
     return "://" not in path
 
 
 def spark_path(path: str) -> str:
-    """Return a path as Spark takes it for the same file; its own idea of a plain path may be one of HDFS."""
+    """Return a path as a URI; Spark may take a plain path for one of HDFS."""
     return f"file://{abspath(path)}" if is_local(path) else path  # noqa: PTH100, which would follow links
 
 
 def write_result(
     frame: DataFrame,
     folder: str,
-    made: Made,
+    provenance: Provenance,
     *,
     started: float | None = None,
     facts: Callable[[], Facts] = dict,
-) -> Result:
-    """Write a stage's rows to a folder, over what is there.
+) -> StoredResult:
+    """Write the rows of a stage to a folder; replace what it held.
 
-    Its time is that since `started` (of `time.monotonic`), or else that of all work that the rows still need. `facts`
-    are asked for once the rows are written; if that raises an error, the result is not whole.
+    Its time counts from `started` (of `time.monotonic`), by default from this call. `facts` is called once the rows are
+    written; if it raises an error, the result stays incomplete.
     """
     spark = frame.sparkSession
     started = monotonic() if started is None else started
-    delete(spark, spark_path(f"{folder}/{ABOUT}"))  # what was there is not whole any more
+    delete(spark, spark_path(f"{folder}/{MANIFEST}"))  # the old result is no longer complete
     frame.write.mode("overwrite").parquet(spark_path(folder))
     rows = spark.read.parquet(spark_path(folder)).count()
-    return mark_whole(spark, Result(folder, made, rows, 0.0), started, facts)
+    return write_manifest(spark, StoredResult(folder, provenance, rows, 0.0), started, facts)
 
 
-def mark_whole(spark: SparkSession, result: Result, started: float, facts: Callable[[], Facts] = dict) -> Result:
-    """Write what made a result, whose folder is filled, and return it with its time since `started` and its facts."""
-    found = facts()
-    result = Result(result.folder, result.made, result.rows, round(monotonic() - started, 3), found)
-    about = {**asdict(result.made), "fingerprint": result.made.fingerprint}
-    about |= {"rows": result.rows, "seconds": result.seconds, "facts": result.facts}
-    write_text(spark, spark_path(f"{result.folder}/{ABOUT}"), json.dumps(about, indent=2) + "\n")
-    return result
+def write_manifest(
+    spark: SparkSession, result: StoredResult, started: float, facts: Callable[[], Facts] = dict
+) -> StoredResult:
+    """Write the manifest of a filled folder; return the result with its time since `started` and its facts."""
+    values = facts()
+    provenance, seconds = result.provenance, round(monotonic() - started, 3)
+    manifest = {**asdict(provenance), "fingerprint": provenance.fingerprint}
+    manifest |= {"rows": result.rows, "seconds": seconds, "facts": values}
+    write_text(spark, spark_path(f"{result.folder}/{MANIFEST}"), json.dumps(manifest, indent=2) + "\n")
+    return StoredResult(result.folder, provenance, result.rows, seconds, values)
 
 
-def read_result(spark: SparkSession | None, folder: str) -> Result | None:
-    """Return the result in a folder; None if there is none, or only a part of one.
+def read_result(spark: SparkSession | None, folder: str) -> StoredResult | None:
+    """Return the result in a folder; None if there is none or it is incomplete.
 
-    Without a session only folders of this machine can be read.
+    Without a session only local folders can be read.
     """
-    text = _read(spark, f"{folder}/{ABOUT}")
+    text = _read(spark, f"{folder}/{MANIFEST}")
     if text is None:
         return None
     try:
-        about = json.loads(text)
-        made = Made(about["stage"], about["parameters"], about["inputs"], about["version"])
-        return Result(folder, made, about["rows"], about["seconds"], about["facts"])
+        manifest = json.loads(text)
+        provenance = Provenance(manifest["stage"], manifest["parameters"], manifest["inputs"], manifest["version"])
+        return StoredResult(folder, provenance, manifest["rows"], manifest["seconds"], manifest["facts"])
     except (ValueError, KeyError, TypeError):
-        hint = "delete the folder, so that it is made anew"
-        raise InputError("this does not say what made the result", hint=hint, file=f"{folder}/{ABOUT}") from None
+        hint = "delete the folder and run the stage again"
+        raise InputError("this is not the manifest of a result", hint=hint, file=f"{folder}/{MANIFEST}") from None
 
 
-def is_done(spark: SparkSession | None, folder: str, made: Made) -> Result | None:
-    """Return the result in a folder if it is what this would make."""
-    found = read_result(spark, folder)
-    return found if found is not None and found.made.fingerprint == made.fingerprint else None
+def current_result(spark: SparkSession | None, folder: str, provenance: Provenance) -> StoredResult | None:
+    """Return the result in a folder if it has this provenance."""
+    stored = read_result(spark, folder)
+    return stored if stored is not None and stored.provenance.fingerprint == provenance.fingerprint else None
 
 
 def _read(spark: SparkSession | None, path: str) -> str | None:
@@ -133,5 +134,5 @@ def _read(spark: SparkSession | None, path: str) -> str | None:
         except UnicodeDecodeError:
             return ""
     if spark is None:
-        raise CbnetError(f"{path} can be read through Spark alone")
+        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
     return read_text(spark, path)

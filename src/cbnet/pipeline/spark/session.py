@@ -1,30 +1,28 @@
-"""Session: how is Spark started, the same for a laptop and for a cluster? Only the master differs."""
+"""The Spark session, the same on a laptop and on a cluster except for the master."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from socket import create_connection
 
+import psutil
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.java import java_home
+from cbnet.pipeline.spark.filesystem import process_folder
+from cbnet.pipeline.spark.java import java_environment
 from cbnet.pipeline.spark.progress import watch_stages
 
 LOCAL = "local[*]"
 _MASTERS = re.compile(r"local(-cluster)?(\[[\d*, ]+\])?|spark://.+|yarn|k8s://.+")
 _GIB = 2**30
-# Java addresses up to 32 GiB with short pointers: between that and about 48 more memory holds less.
-_LARGEST_HEAP = 31 * _GIB
+# Up to 32 GiB Java uses short pointers: a heap between that and about 48 GiB holds less.
+_MAX_HEAP = 31 * _GIB
 
 _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -32,7 +30,7 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
-    # It drops what was joined with nothing from a plan that has run, and with it what was counted there.
+    # This rule removes empty joins from a plan that has run, and the observed counts with them.
     "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
 }
 
@@ -40,10 +38,9 @@ _SETTINGS = {
 def spark_session(
     name: str = "cbnet", *, master: str | None = None, conf: Mapping[str, str] | None = None, progress: bool = True
 ) -> SparkSession:
-    """Start Spark, or return the session that is running; `conf` has the last word on every setting.
+    """Start Spark, or return the running session; `conf` overrides every setting.
 
-    Stop it with `stop()`, or use it in a `with` block. Its progress and the address of its web page go to
-    standard error.
+    Stop it with `stop()`, or use it in a `with` block. Progress and the address of the web page go to standard error.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -55,10 +52,11 @@ def spark_session(
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-    except Exception as error:  # of any kind, from Java or from Python; Spark logs what led to it
-        raise CbnetError(f"Spark did not start at {master}: {_first_line(error)}") from error
+    with java_environment(process_folder() / "java"):
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:  # of any type, from Java or from Python; Spark logs the cause
+            raise CbnetError(f"Spark did not start at {master}: {_first_line(error)}") from error
     if session.sparkContext.uiWebUrl:
         print(f"Spark's web page: {session.sparkContext.uiWebUrl}", file=sys.stderr)
     if progress:
@@ -66,25 +64,45 @@ def spark_session(
     return session
 
 
+class LazySession:
+    """A session that starts on first use and stops at the end of a `with` block.
+
+    A session that was already running is used, and not stopped.
+    """
+
+    def __init__(self, name: str, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> None:
+        self._name, self._master, self._conf = name, master, conf
+        self._spark: SparkSession | None = None
+        self._owns_session = SparkSession.getActiveSession() is None
+
+    def start(self) -> SparkSession:
+        """Return the session; start it on the first call."""
+        if self._spark is None:
+            self._spark = spark_session(self._name, master=self._master, conf=self._conf)
+        return self._spark
+
+    def __enter__(self) -> LazySession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._spark is not None and self._owns_session:
+            self._spark.stop()
+
+
 @contextmanager
 def borrowed_session(
     name: str = "cbnet", *, master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """Give the session that is running, and leave it; or start one, and stop it at the end."""
-    running = SparkSession.getActiveSession()
-    session = running or spark_session(name, master=master, conf=conf)
-    try:
-        yield session
-    finally:
-        if running is None:
-            session.stop()
+    """Yield the running session, or start one and stop it at the end."""
+    with LazySession(name, master=master, conf=conf) as session:
+        yield session.start()
 
 
 def _check_master(master: str) -> None:
-    """Check what Spark would find out after a minute."""
+    """Raise the errors that Spark would raise after a minute."""
     if not _MASTERS.fullmatch(master):
         hint = "use local[*], spark://host:7077, yarn or k8s://https://host:port"
-        raise InputError(f"{master!r} is no Spark master", hint=hint)
+        raise InputError(f"{master!r} is not a Spark master", hint=hint)
     if master.startswith("spark://"):
         addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
         if not any(_listens(host, port) for host, _, port in addresses):
@@ -108,13 +126,13 @@ def _local_settings() -> dict[str, str]:
 
 
 def heap_bytes(memory: int) -> int:
-    """Return how much of a machine's memory Java may take: half, as the Python workers and mapped files need theirs."""
-    return max(_GIB, min(memory // 2, _LARGEST_HEAP))
+    """Return the size of Java's heap: half of the memory, as Python workers and mapped files need the rest."""
+    return max(_GIB, min(memory // 2, _MAX_HEAP))
 
 
 def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many bytes of memory this process may use: the machine's, or less where it runs in a container."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Return the memory of the machine, or of the container that this process runs in, in bytes."""
+    physical = psutil.virtual_memory().total
     for limit in (groups / "memory.max", groups / "memory" / "memory.limit_in_bytes"):
         try:
             return min(physical, int(limit.read_text()))
@@ -124,28 +142,17 @@ def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _prepare_environment(master: str, settings: dict[str, str]) -> None:
-    """Set what Spark takes from the environment alone, before its Java starts."""
-    home = java_home(_own_folder)
-    if home is not None:
-        os.environ["JAVA_HOME"] = str(home)
-    # Spark's workers would run the `python3` of PATH, which may have no cbnet.
+    """Set the environment variables and Java options that Spark needs before its Java starts."""
+    # By default Spark's workers run the `python3` of PATH, which may not have cbnet.
     if "spark.pyspark.python" in settings:
         os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # so nobody else reaches the web page
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the web page is not reachable from outside
     log = Path(__file__).with_name("log4j2.properties")
     options = "spark.driver.extraJavaOptions"
     settings[options] = f"-Dlog4j2.configurationFile={log.as_uri()} {settings.get(options, '')}".strip()
-
-
-@cache
-def _own_folder() -> Path:
-    """Return a folder that lives as long as this process."""
-    folder = Path(tempfile.mkdtemp(prefix="cbnet-spark-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _first_line(error: Exception) -> str:

@@ -34,7 +34,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.matching.minimal_sets import Masks, minimal_masks, subset_masks
 from cbnet.matching.storage.tag_sets import Tags, TagSets
 from cbnet.pipeline.schemas import ANSWERS, GROUPED, arrow_schema
-from cbnet.pipeline.spark.partitions import shuffle_partitions
+from cbnet.pipeline.spark.parallelism import shuffle_partitions
 from cbnet.pipeline.tables.router_interfaces import Targets
 
 _MAX_HELD = 1 << 20  # descriptors that a task holds in step 1: some 30 MB

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.matching.minimal_sets import first_equal
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.schemas import MARKS, TOPS, arrow_schema
-from cbnet.pipeline.spark.partitions import shuffle_partitions
+from cbnet.pipeline.spark.parallelism import shuffle_partitions
 from cbnet.pipeline.tables.minimal_descriptors import concatenated, with_prefixes
 from cbnet.routing.sizing.edge_counts import NONE, EdgeCounts, SubsetOwners, edge_marks
 from cbnet.topology import Tree

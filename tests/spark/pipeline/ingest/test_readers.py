@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.pipeline.ingest.line_reader import Block, Tally
+from cbnet.pipeline.ingest.line_reader import Block, LineCounts
 from cbnet.pipeline.ingest.readers import first_in_all, first_in_file, path_of, read, schema_of
 from cbnet.pipeline.ingest.source import Source
 
@@ -23,20 +23,20 @@ def zstd(data):
 def lines_of(count, seed):
     """Make lines, one in ten of them malformed, and what is to be read from them: rows, and reasons by number."""
     rng = random.Random(seed)
-    lines, rows, bad = [HEADER], [], {}
+    lines, rows, rejected = [HEADER], [], {}
     for number in range(2, count + 2):
         tags = [f"t{rng.randrange(9)}" for _ in range(rng.randrange(4))]
         good = f"u{number}\t2007-01-02\thttp://{seed}/{number}\t{' '.join(tags)}"
         if rng.random() < 0.1:
             lines.append(good.replace("\t", " ", 1))
-            bad[number] = "another number of fields than the header"
+            rejected[number] = "number of fields differs from the header"
         elif rng.random() < 0.1:
             lines.append(good[len(f"u{number}") :])
-            bad[number] = "no user"
+            rejected[number] = "no user"
         else:
             lines.append(good)
             rows.append((f"u{number}", f"http://{seed}/{number}", tags))
-    return lines, rows, bad
+    return lines, rows, rejected
 
 
 def collected(frame):
@@ -44,27 +44,27 @@ def collected(frame):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_folder_is_read_whatever_its_files_are_packed_with(spark, tmp_path):
+def test_folder_of_differently_compressed_files_is_read(spark, tmp_path):
     """Plain and bzip2 files are cut into blocks; every row keeps the number that it has in its file."""
     rows, rejected = [], []
     packers = {"a.tsv": bytes, "b.tsv.gz": gzip.compress, "c d.tsv.bz2": bz2.compress, "e.tsv.zst": zstd}
     for seed, (name, pack) in enumerate(packers.items()):
-        lines, good, bad = lines_of(60, seed)
+        lines, good, rejected = lines_of(60, seed)
         (tmp_path / name).write_bytes(pack("\r\n".join(lines).encode()))
         rows += good
-        rejected += [(str(tmp_path / name), number, reason, lines[number - 1]) for number, reason in bad.items()]
+        rejected += [(str(tmp_path / name), number, reason, lines[number - 1]) for number, reason in rejected.items()]
     reading = read(spark, Source.of({**TAGGED, "path": str(tmp_path), "most_rejected": 0.5}))
     assert reading.rows.rdd.getNumPartitions() > len(packers)
     assert collected(reading.rows) == sorted(rows)
-    expected = Tally(4 * 60, len(rows), Counter(reason for _, _, reason, _ in rejected))
+    expected = LineCounts(4 * 60, len(rows), Counter(reason for _, _, reason, _ in rejected))
     assert reading.check() == expected
     found = [(file, row, reason, text.rstrip("\r")) for file, row, reason, text in reading.rejected().collect()]
     assert sorted(found) == sorted(rejected)
-    assert reading.tally() == expected  # whatever was read again is counted once
+    assert reading.counts() == expected  # whatever was read again is counted once
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_documents_of_word_counts_are_named_by_their_number_in_the_trace(spark, tmp_path):
+def test_word_count_documents_are_numbered_across_files(spark, tmp_path):
     (tmp_path / "words").write_text("".join(f"w{number}\n" for number in range(200)))
     (tmp_path / "counts").mkdir()
     documents = [f"1 {number % 200}:{number + 1}" for number in range(150)]
@@ -135,8 +135,8 @@ def test_too_many_malformed_rows_fail_and_the_limit_is_a_parameter(spark, tmp_pa
     with pytest.raises(InputError) as caught:
         reading.check()
     assert "10 lines, 7 rows, 3 rejected" in str(caught.value)
-    for said in (str(file), "not UTF-8: 1", "no user: 1", "most_rejected = 0.29"):
-        assert said in str(caught.value)
+    for problem in (str(file), "not UTF-8: 1", "no user: 1", "most_rejected = 0.29"):
+        assert problem in str(caught.value)
     assert [(row.row, row.text) for row in reading.rejected().collect()] == [
         (9, "x"),
         (10, "\ufffd\t\t\t"),
@@ -175,7 +175,7 @@ def test_an_empty_trace_is_no_rows(spark, tmp_path, text):
     file = tmp_path / "f.tsv"
     file.write_text(text)
     reading = read(spark, Source.of({**TAGGED, "path": str(file)}))
-    assert (reading.rows.collect(), reading.check()) == ([], Tally())
+    assert (reading.rows.collect(), reading.check()) == ([], LineCounts())
     assert reading.rejected().collect() == []
 
 

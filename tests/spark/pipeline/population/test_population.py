@@ -6,9 +6,9 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.model import Model, fit
 from cbnet.pipeline.population.population import APPLICATIONS, Application, cluster_sets, population
 from cbnet.pipeline.population.synthetic_trace import synthetic_trace
+from cbnet.pipeline.population.tag_model import TagModel, fit
 
 SMALL = (
     Application("web", "subscription", 0.5, 6.5, 100_000),
@@ -18,7 +18,7 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def models():
-    return {"web": fit(synthetic_trace("web", 2000)), "video": Model(TagSets.of([[1, 2], [3], [2, 5]]), 0.0, 9)}
+    return {"web": fit(synthetic_trace("web", 2000)), "video": TagModel(TagSets.of([[1, 2], [3], [2, 5]]), 0.0, 9)}
 
 
 def plain(models, first, applications, seed):
@@ -41,7 +41,7 @@ def test_shares_are_those_of_the_paper():
 
 
 def test_clusters_are_elected_with_their_probability():
-    model = Model(TagSets.of([[1], [2]]), 0.0, 3)
+    model = TagModel(TagSets.of([[1], [2]]), 0.0, 3)
     clusters = np.arange(100_000)
     for number, app in enumerate(APPLICATIONS):
         places, _ = cluster_sets(clusters, replace(app, descriptors=1.0, sets=None), number, model, 0)
@@ -50,14 +50,14 @@ def test_clusters_are_elected_with_their_probability():
 
 
 def test_elections_are_independent():
-    model = Model(TagSets.of([[1]]), 0.0, 3)
+    model = TagModel(TagSets.of([[1]]), 0.0, 3)
     apps = [Application(name, "subscription", 0.5, 1.0) for name in "ab"]
     one, other = ({*cluster_sets(np.arange(20_000), app, n, model, 0)[0].tolist()} for n, app in enumerate(apps))
     assert abs(len(one & other) - 5000) < 5 * (20_000 * 0.25 * 0.75) ** 0.5
 
 
 def test_an_elected_cluster_has_its_number_of_descriptors():
-    model = Model(TagSets.of([[1], [2], [3]]), 0.0, 4)
+    model = TagModel(TagSets.of([[1], [2], [3]]), 0.0, 4)
     places, sets = cluster_sets(np.arange(20_000), Application("web", "subscription", 0.5, 2.25), 0, model, 0)
     counts = np.bincount(places)
     assert set(counts[counts > 0].tolist()) == {2, 3}

@@ -15,7 +15,7 @@ def folder(tmp_path):
     return tmp_path / "in"
 
 
-def test_files_are_the_same_until_one_changes(folder):
+def test_fingerprint_changes_with_a_file(folder):
     whole, pattern = str(folder), str(folder / "*.tsv")
     before = files_fingerprint([whole]), files_fingerprint([pattern])
     assert before == (files_fingerprint([whole]), files_fingerprint([pattern]))
@@ -26,7 +26,7 @@ def test_files_are_the_same_until_one_changes(folder):
     assert files_fingerprint([pattern]) != before[1]
 
 
-def test_time_and_names_count_and_the_place_does_not(folder, tmp_path):
+def test_times_and_names_count_and_locations_do_not(folder, tmp_path):
     before = files_fingerprint([str(folder / "a.tsv")])
     (tmp_path / "there").mkdir()
     moved = (folder / "a.tsv").rename(tmp_path / "there" / "a.tsv")
@@ -37,18 +37,18 @@ def test_time_and_names_count_and_the_place_does_not(folder, tmp_path):
     assert files_fingerprint([str(moved.rename(moved.with_name("c.tsv")))]) != before
 
 
-def test_files_of_spark_have_fingerprints_too(spark, folder):
-    there = f"file://{folder}/*.tsv"
-    before = files_fingerprint([there], spark)
-    assert before == files_fingerprint([there], spark)
+def test_files_read_through_spark_have_fingerprints(spark, folder):
+    pattern = f"file://{folder}/*.tsv"
+    before = files_fingerprint([pattern], spark)
+    assert before == files_fingerprint([pattern], spark)
     (folder / "b.tsv").write_text("22")
-    assert files_fingerprint([there], spark) != before
-    with pytest.raises(InputError, match="there is no file"):
+    assert files_fingerprint([pattern], spark) != before
+    with pytest.raises(InputError, match="no file matches"):
         files_fingerprint([f"file://{folder}/*.csv"], spark)
-    with pytest.raises(CbnetError, match="through Spark alone"):
-        files_fingerprint([there])
+    with pytest.raises(CbnetError, match="only Spark can read"):
+        files_fingerprint([pattern])
 
 
-def test_no_file_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="there is no file, folder or pattern"):
+def test_missing_file_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no file matches"):
         files_fingerprint([str(tmp_path / "*.tsv")])

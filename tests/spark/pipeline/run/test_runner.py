@@ -5,8 +5,8 @@ from support.crowds import behind, minimal
 
 from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.runner import State, run, states
-from cbnet.pipeline.run.stage import Workplace
+from cbnet.pipeline.run.runner import StageState, run, states
+from cbnet.pipeline.run.stage import StageContext
 from cbnet.topology import shortest_path_tree, topology
 
 SMALL = """
@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("run")
 
 
-def said(folder, text):
+def config_of(folder, text):
     (folder / "run.toml").write_text(text)
     return read_config(folder / "run.toml")
 
@@ -41,7 +41,7 @@ def new_stages(config, spark):
 
 
 def no_session():
-    raise AssertionError("Spark was asked for")
+    raise AssertionError("Spark was started")
 
 
 def state_of(config):
@@ -50,40 +50,40 @@ def state_of(config):
 
 @pytest.fixture(scope="module")
 def small(spark, folder):
-    """A run that was made once, with nothing before it."""
-    config = said(folder, SMALL)
-    assert {*state_of(config).values()} == {State.MISSING}
+    """A run in an empty folder."""
+    config = config_of(folder, SMALL)
+    assert {*state_of(config).values()} == {StageState.MISSING}
     assert new_stages(config, spark) == MADE
     return config
 
 
-def test_table_1_is_what_the_population_comes_to(spark, small):
-    place = Workplace(spark, small)
+def test_table_1_equals_a_plain_computation_from_the_population(spark, small):
+    context = StageContext(spark, small)
     rows = [tuple(row) for row in spark.read.parquet(f"{small.out}/population").collect()]
     assert rows
     graph = topology("aslike:40", 3)
-    tree = shortest_path_tree(graph, place.tree.root)
-    told = {outcome.name: outcome.result for outcome in run(small, no_session)}
-    facts = told["table1"].facts
+    tree = shortest_path_tree(graph, context.tree.root)
+    results = {outcome.name: outcome.result for outcome in run(small, no_session)}
+    facts = results["table1"].facts
     assert len(facts["rows"]) == 4  # two routers, each with all and with its largest interface
-    for router in place.routers:
+    for router in context.routers:
         neighbours = {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}
-        said_there = {neighbour: behind(rows, tree, router, neighbour) for neighbour in neighbours}
+        behind_interface = {neighbour: behind(rows, tree, router, neighbour) for neighbour in neighbours}
         whole = next(row for row in facts["rows"] if row["router"] == graph.name(router) and row["interface"] is None)
         assert whole["interfaces"] == len(neighbours)
         assert whole["destinations"] == len(graph) - 1
-        assert whole["descriptors"] == sum(map(len, said_there.values()))
-        assert whole["tags"] == sum(len(tags) for sets in said_there.values() for tags in sets)
-        assert whole["kept"] == sum(len(minimal(sets)) for sets in said_there.values())
+        assert whole["descriptors"] == sum(map(len, behind_interface.values()))
+        assert whole["tags"] == sum(len(tags) for sets in behind_interface.values() for tags in sets)
+        assert whole["kept"] == sum(len(minimal(sets)) for sets in behind_interface.values())
     offers = sum(row[2] == "offer" for row in rows)
     assert facts["roles"]["offer"]["descriptors"] == offers
     assert facts["roles"]["subscription"]["descriptors"] == len(rows) - offers
 
 
-def test_the_second_run_needs_no_spark(small):
+def test_second_run_needs_no_spark(small):
     again = [*run(small, no_session)]
     assert [(outcome.name, outcome.is_new) for outcome in again] == [(name, False) for name in MADE]
-    assert {*state_of(small).values()} == {State.DONE}
+    assert {*state_of(small).values()} == {StageState.DONE}
     assert all(outcome.result.facts["cost"]["shuffle_bytes"] >= 0 for outcome in again)
 
 
@@ -99,21 +99,21 @@ def test_the_second_run_needs_no_spark(small):
         ("seed = 3", "# a comment\nseed = 3", set()),
     ],
 )
-def test_only_what_depends_on_a_change_is_stale(folder, before, after, stale):
-    found = state_of(said(folder, SMALL.replace(before, after)))
-    assert {name for name, state in found.items() if state is State.STALE} == stale
-    assert State.MISSING not in found.values()
+def test_only_stages_that_depend_on_a_change_are_stale(folder, before, after, stale):
+    found = state_of(config_of(folder, SMALL.replace(before, after)))
+    assert {name for name, state in found.items() if state is StageState.STALE} == stale
+    assert StageState.MISSING not in found.values()
 
 
 @pytest.mark.usefixtures("small")
-def test_only_what_is_stale_or_new_is_run(spark, folder):
+def test_only_stale_and_new_stages_run(spark, folder):
     more = "\n[all_routers]\ndistinct = true\n[folded]\nk = [1, 2]\n[tables]\n[live]\ntrees = 2\n"
-    config = said(folder, SMALL.replace("routers = 2", "routers = [3, 0]") + more)
+    config = config_of(folder, SMALL.replace("routers = 2", "routers = [3, 0]") + more)
     added = ["all_routers", "distinct", "folded/1", "folded/2", "tables", "live"]
     assert new_stages(config, spark) == ["fib", "table1", *added]
     facts = {outcome.name: outcome.result.facts for outcome in run(config, no_session)}
     for row in facts["table1"]["rows"]:
-        if row["interface"] is None:  # three ways to one number, and one that is larger
+        if row["interface"] is None:  # three computations of one number, and one upper bound
             name = str(row["router"])
             assert facts["all_routers"]["kept"][name] == row["kept"]
             assert facts["folded/1"]["rows"][[3, 0].index(row["router"])]["entries"] == row["kept"]
@@ -123,8 +123,8 @@ def test_only_what_is_stale_or_new_is_run(spark, folder):
     assert (folder / "run" / "live" / "tables" / "3.cbt").exists()
 
 
-def test_a_result_without_its_last_file_is_made_again(spark, tmp_path):
-    config = said(tmp_path, "[network]\ngraph = 'ring:5'\n[population]\nclusters = 0\n")
+def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
+    config = config_of(tmp_path, "[network]\ngraph = 'ring:5'\n[population]\nclusters = 0\n")
     assert new_stages(config, spark) == MADE
     whole = [*run(config, no_session)][-1].result.facts["rows"][0]
     assert (whole["descriptors"], whole["kept"], whole["destinations"]) == (0, 0, 4)  # of nobody
@@ -182,18 +182,18 @@ def traces(folder, rejected=0.5):
         followers = "follows"
         sets = "trace"
     """
-    return said(folder, text)
+    return config_of(folder, text)
 
 
-def test_too_many_malformed_rows_stop_a_run_and_lie_aside(spark, tmp_path):
+def test_too_many_malformed_rows_stop_a_run_and_are_stored(spark, tmp_path):
     config = traces(tmp_path, rejected=0.01)
     with pytest.raises(InputError, match="too many malformed rows") as raised:
         new_stages(config, spark)
-    assert f"these rows are in {tmp_path}/run/rejected/bookmarks" in str(raised.value)
+    assert f"the rows are in {tmp_path}/run/rejected/bookmarks" in str(raised.value)
     ((file, row, reason, text),) = spark.read.parquet(f"{config.out}/rejected/bookmarks").collect()
     assert (file, row, text) == (f"{tmp_path}/bookmarks.tsv", 10, "torn line")
     assert reason
-    assert state_of(config)["sources/bookmarks"] is State.MISSING
+    assert state_of(config)["sources/bookmarks"] is StageState.MISSING
 
 
 def test_from_traces_to_table_1(spark, tmp_path):
@@ -213,30 +213,30 @@ def test_from_traces_to_table_1(spark, tmp_path):
     assert results["descriptors/blog"].facts["yield"]["read"] == 8
     tags = {row.tag: row.id for row in spark.read.parquet(f"{config.out}/tags").collect()}
     assert tags["news"] < tags["jazz"]
-    said_tags = {
+    population_tags = {
         tuple(row.tags) for row in spark.read.parquet(f"{config.out}/population").where("app = 'web'").collect()
     }
     own = [{"news", "jazz"}, {"news", "vinyl"}, {"news"}, {"piano"}, {"run", "shoe"}, {"run", "news"}, {"news", "cat"}]
-    assert said_tags <= {tuple(sorted(tags[tag] for tag in row)) for row in own}
+    assert population_tags <= {tuple(sorted(tags[tag] for tag in row)) for row in own}
     rows = [tuple(row) for row in spark.read.parquet(f"{config.out}/population").collect()]
-    place = Workplace(spark, config)
-    (router,), tree = place.routers, place.tree
+    context = StageContext(spark, config)
+    (router,), tree = context.routers, context.tree
     neighbours = {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}
     kept = sum(len(minimal(behind(rows, tree, router, neighbour))) for neighbour in neighbours)
     assert results["table1"].facts["rows"][0]["kept"] == kept  # one tag is in half of all sets of the web
     os.utime(tmp_path / "tweets.tsv", (1000, 1000))
-    stale = {name for name, state in state_of(config).items() if state is State.STALE}
+    stale = {name for name, state in state_of(config).items() if state is StageState.STALE}
     assert stale == {"sources/tweets", "descriptors/followed", "tags", "sets", *MADE}
 
 
-def test_an_empty_trace_is_named(spark, tmp_path):
+def test_empty_trace_is_named(spark, tmp_path):
     (tmp_path / "b.tsv").write_text("user\titem\ttags\n")
     text = "[network]\ngraph = 'ring:6'\n[sources.b]\npreset = 'bookmarks'\npath = 'b.tsv'\n[applications.web]\nread = 'b'\n"
     with pytest.raises(InputError, match="application 'web' has no tag sets"):
-        new_stages(said(tmp_path, text), spark)
+        new_stages(config_of(tmp_path, text), spark)
 
 
-def test_a_missing_file_is_named_before_anything_runs(tmp_path):
-    config = said(tmp_path, "[sources.b]\npreset = 'bookmarks'\npath = 'b.tsv'\n[applications.web]\nread = 'b'\n")
-    with pytest.raises(InputError, match=r"there is no file, folder or pattern '.*b\.tsv'"):
+def test_missing_file_is_named_before_any_stage_runs(tmp_path):
+    config = config_of(tmp_path, "[sources.b]\npreset = 'bookmarks'\npath = 'b.tsv'\n[applications.web]\nread = 'b'\n")
+    with pytest.raises(InputError, match=r"no file matches '.*b\.tsv'"):
         [*run(config, no_session)]

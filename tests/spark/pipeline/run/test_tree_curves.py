@@ -3,7 +3,7 @@ from cbnet.topology import Ties, topology
 from cbnet.topology.survey.survey import survey
 
 
-def test_findings_are_those_of_one_process(spark):
+def test_findings_equal_those_of_one_process(spark):
     graph = topology("aslike:60", seed=1)
     chosen = {"ties": [Ties.SMALLEST, Ties.RANDOM], "sources": 9, "selections": 3, "seed": 2}
     found, expected = tree_curves(spark, graph, [2, 5], **chosen), survey(graph, [2, 5], **chosen)

@@ -11,7 +11,7 @@ def parse(*lines):
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     parsed = parse_tweets(pa.array(texts, pa.string()), arrow_schema(TAGGED))
     assert parsed.rows.schema == arrow_schema(TAGGED)
-    return [tuple(row.values()) for row in parsed.rows.to_pylist()], parsed.lines.tolist(), parsed.bad
+    return [tuple(row.values()) for row in parsed.rows.to_pylist()], parsed.lines.tolist(), parsed.rejected
 
 
 def tweet(tags=(), links=(), **members):
@@ -20,28 +20,28 @@ def tweet(tags=(), links=(), **members):
     return {"id": 1, "text": "…", "user": {"id": 7, "id_str": "7", "name": "x"}, "entities": entities, **members}
 
 
-def test_a_tweet_says_who_linked_to_what_with_which_hashtags():
+def test_tweet_has_user_link_and_hashtags():
     assert parse(tweet(["sun", "Köln"], ["a"])) == ([("7", "http://a", ["sun", "Köln"])], [0], {})
 
 
-def test_several_links_are_several_rows_and_equal_ones_one():
+def test_each_distinct_link_is_a_row():
     rows, lines, _ = parse(tweet(["x"], ["a", "b", "a"]), tweet(["y"], ["c"]))
     assert [(item, tags) for _, item, tags in rows] == [("http://a", ["x"]), ("http://b", ["x"]), ("http://c", ["y"])]
     assert lines == [0, 0, 1]
 
 
-def test_no_link_and_no_hashtag_are_facts():
+def test_links_and_hashtags_are_optional():
     assert parse(tweet(["x"]), tweet([], ["a"]), tweet(entities=None))[0] == [
         ("7", None, ["x"]), ("7", "http://a", []), ("7", None, []),
     ]  # fmt: skip
 
 
-def test_the_short_link_stands_in_for_the_long_one():
+def test_short_link_is_used_without_a_long_one():
     entities = {"urls": [{"url": "http://t.co/1", "expanded_url": None}, {}]}
     assert parse(tweet(entities=entities))[0] == [("7", "http://t.co/1", [])]
 
 
-def test_the_later_interface_is_read_too():
+def test_version_2_tweets_are_read():
     later = {
         "author_id": "9",
         "text": "…",
@@ -54,20 +54,20 @@ def test_the_later_interface_is_read_too():
     ("user", "name"),
     [({"id": 8}, "8"), ({"id": "8"}, "8"), ({"screen_name": "ann"}, "ann"), ({"id_str": "", "id": 5}, "5")],
 )
-def test_a_user_is_named_by_what_there_is(user, name):
+def test_user_is_any_available_identifier(user, name):
     assert parse(tweet(user=user))[0] == [(name, None, [])]
 
 
-def test_notices_of_the_stream_say_nothing():
+def test_stream_notices_are_ignored():
     assert parse({"delete": {"status": {"id": 1}}}, {"limit": {"track": 3}}) == ([], [], {})
 
 
 @pytest.mark.parametrize(
     "line", ["{", "[]", "7", '"x"', '{"user": 7}', '{"user": {"id": 1}, "entities": {"urls": 3}}', ""]
 )
-def test_what_is_no_tweet_is_refused(line):
+def test_line_that_is_not_a_tweet_is_rejected(line):
     assert parse(line, tweet([], ["a"])) == ([("7", "http://a", [])], [1], {0: NOT_A_TWEET})
 
 
-def test_a_tweet_without_a_user_is_refused():
+def test_tweet_without_a_user_is_rejected():
     assert parse(tweet(user=None), tweet(user={})) == ([], [], {0: NO_USER, 1: NO_USER})

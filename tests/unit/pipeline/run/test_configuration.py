@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import FileError, InputError
 from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.template import FIRST
+from cbnet.pipeline.run.template import TEMPLATE
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def mistakes(path):
     return [(error.line, error.problem, error.hint) for error in raised.value.errors]
 
 
-def test_nothing_said_is_the_paper_in_small(config, tmp_path):
+def test_empty_configuration_is_the_paper_in_small(config, tmp_path):
     found = read_config(config(""))
     assert found.out == str(tmp_path / "run")
     assert [(name, app.share, app.role) for name, app in found.applications.items()] == [
@@ -36,16 +36,16 @@ def test_nothing_said_is_the_paper_in_small(config, tmp_path):
     assert found.folded is None
 
 
-def test_the_first_configuration_is_whole_and_its_comments_are_too(config):
-    found = read_config(config(FIRST))
+def test_template_is_valid_with_and_without_its_comments(config):
+    found = read_config(config(TEMPLATE))
     assert found.applications["web"].descriptors == 66.5
-    above, _, more = FIRST.partition("# --- More results")
+    above, _, more = TEMPLATE.partition("# --- More results")
     every = read_config(config(above + re.sub("^# ", "", more, flags=re.MULTILINE).partition("\n")[2]))
     for section in ("all_routers", "folded", "curves", "tables", "live"):
         assert getattr(every, section) is not None
 
 
-def test_paths_begin_at_the_file(config, tmp_path):
+def test_paths_are_relative_to_the_file(config, tmp_path):
     text = """
         out = "results"
         [network]
@@ -63,7 +63,7 @@ def test_paths_begin_at_the_file(config, tmp_path):
     assert read_config(config('[network]\ngraph = "ring:12"')).network.graph == "ring:12"
 
 
-def test_all_mistakes_are_told_together_with_their_lines(config):
+def test_all_mistakes_are_reported_together_with_their_lines(config):
     path = config(
         'sead = 1\n'  # 1
         '[network]\n'
@@ -84,11 +84,11 @@ def test_all_mistakes_are_told_together_with_their_lines(config):
         (1, "unknown key 'sead'", "did you mean 'seed'?"),
         (3, "graph: expected a string, got a whole number", None),
         (4, "unknown key 'rooters' in [network]", "did you mean 'routers'?"),
-        (5, "clusters = -5: give 0 or more", None),
-        (7, "source: there is no preset 'bookmark'", "did you mean 'bookmarks'?"),
-        (11, "there is no source 'c'", "write a section [sources.c]"),
-        (12, "'news' is no kind of application", "write one of web, blog, video, social as its kind, or as its name"),
-        (13, "k lists numbers of trees from 1 to 63", None),
+        (5, "clusters = -5: must be 0 or more", None),
+        (7, "source: unknown preset 'bookmark'", "did you mean 'bookmarks'?"),
+        (11, "no source 'c'", "add a section [sources.c]"),
+        (12, "'news' is not a kind of application", "set kind to one of web, blog, video, social"),
+        (13, "k must be a list of numbers from 1 to 63", None),
     ]
 
 
@@ -97,23 +97,23 @@ def test_all_mistakes_are_told_together_with_their_lines(config):
     [
         ("[sources.b]\npath = 'b'\nsepparator = ','", 3, "unknown key 'sepparator' in [sources.b]"),
         ("[sources]\nb = 3", 2, "this must be a section"),
-        ("applications = 3", 1, "this must hold sections"),
-        ("[applications.web]\nshare = 1.5", 1, "share is from 0 to 1, descriptors 0 or more, sets 1 or more"),
+        ("applications = 3", 1, "applications must be sections"),
+        ("[applications.web]\nshare = 1.5", 1, "share must be from 0 to 1, descriptors 0 or more, sets 1 or more"),
         ("[applications.web]\nsets = 'all'", 2, "sets: invalid enum value 'all'"),
-        ("[applications.web]\nfollowers = 'f'", 1, "followers belong to an application of the kind 'social' that reads a source"),
+        ("[applications.web]\nfollowers = 'f'", 1, "followers: only an application of kind 'social' that reads a source has these"),
         ("[sources.f]\npreset = 'followers'\npath = 'f'\n[applications.web]\nread = 'f'", 5, "source 'f' has the format 'follows'"),
         ("[curves]\nties = ['largest']", 2, "ties: invalid enum value 'largest'"),
         ("[topics]\ntopics = 1", 1, "topics: topics is too small: 1"),
         ("[cleaning]\nlanguage = 'klingon'", 1, "cleaning: no stemmer for language 'klingon'"),
-        ("out = 'hdfs://host/run'\n[live]", 2, "its files are written by the driver alone"),
+        ("out = 'hdfs://host/run'\n[live]", 2, "this section needs a local output folder"),
     ],
 )  # fmt: skip
-def test_a_mistake_says_where_and_what(config, text, line, problem):
+def test_mistake_has_a_line_and_a_problem(config, text, line, problem):
     ((found_line, found, _),) = mistakes(config(text))
     assert (found_line, found.lower()) == (line, problem.lower())
 
 
-def test_what_is_no_toml_is_refused_with_its_place(config, tmp_path):
+def test_invalid_toml_is_refused_with_its_position(config, tmp_path):
     with pytest.raises(InputError, match="not TOML") as raised:
         read_config(config("out = run"))
     assert (raised.value.line, raised.value.column) == (1, 7)

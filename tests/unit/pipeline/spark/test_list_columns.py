@@ -3,7 +3,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbnet.pipeline.spark.list_columns import counted_sets, from_lengths, lengths_of, only, rows_of, sorted_sets
+from cbnet.pipeline.spark.list_columns import (
+    filter_elements,
+    from_lengths,
+    lengths_of,
+    rows_of,
+    sets_with_counts,
+    sorted_sets,
+)
 
 TEXTS = st.text(st.sampled_from("abé\U0001f600Z"), max_size=3)
 LISTS = st.lists(st.lists(TEXTS, max_size=5), max_size=8)
@@ -28,17 +35,17 @@ def test_a_null_has_no_elements():
 def test_a_slice_has_its_own_lists():
     middle = column([["a"], ["b", "c"], ["d"]]).slice(1, 1)
     assert lengths_of(middle).tolist() == [2]
-    assert only(middle, np.array([False, True])).to_pylist() == [["c"]]
+    assert filter_elements(middle, np.array([False, True])).to_pylist() == [["c"]]
 
 
 @given(LISTS, st.data())
-def test_only_keeps_what_is_said(lists, data):
+def test_filter_elements_keeps_the_flagged_elements(lists, data):
     keep = [[data.draw(st.booleans()) for _ in each] for each in lists]
     flags = np.array([flag for flags in keep for flag in flags], dtype=bool)
     expected = [
         [x for x, kept in zip(each, flags, strict=True) if kept] for each, flags in zip(lists, keep, strict=True)
     ]
-    assert only(column(lists), flags).to_pylist() == expected
+    assert filter_elements(column(lists), flags).to_pylist() == expected
 
 
 @given(LISTS)
@@ -53,7 +60,7 @@ def test_counted_sets_add_the_weights_of_equal_elements(lists):
     elements = pa.array([word for each in lists for word, _ in each], pa.string())
     weights = np.array([weight for each in lists for _, weight in each], dtype=np.int64)
     rows = np.array([row for row, each in enumerate(lists) for _ in each], dtype=np.int64)
-    words, sums = counted_sets(elements, rows, weights, len(lists))
+    words, sums = sets_with_counts(elements, rows, weights, len(lists))
     expected = []
     for each in lists:
         total = {}

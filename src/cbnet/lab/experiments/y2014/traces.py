@@ -52,10 +52,10 @@ def _run(parameters: TracesParameters, context: ExperimentContext) -> dict[str, 
 def _elected(clusters: int, seed: int) -> pa.Table:
     """Return for each application the share of clusters that have descriptors of it."""
     from cbnet.matching.storage.tag_sets import TagSets
-    from cbnet.pipeline.population.model import Model
     from cbnet.pipeline.population.population import APPLICATIONS, cluster_sets
+    from cbnet.pipeline.population.tag_model import TagModel
 
-    one_set = Model(TagSets(np.array([0, 1]), np.array([0], dtype=np.int32)), 0.0, 1)
+    one_set = TagModel(TagSets(np.array([0, 1]), np.array([0], dtype=np.int32)), 0.0, 1)
     counts = dict.fromkeys((app.name for app in APPLICATIONS), 0)
     for start in range(0, clusters, _AT_ONCE):
         numbers = np.arange(start, min(clusters, start + _AT_ONCE))

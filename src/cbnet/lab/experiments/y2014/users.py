@@ -25,8 +25,8 @@ from cbnet.topology import Graph
 
 if TYPE_CHECKING:
     from cbnet.pipeline.derive.derivation import Derivation
-    from cbnet.pipeline.population.model import Model
     from cbnet.pipeline.population.population import Application
+    from cbnet.pipeline.population.tag_model import TagModel
 
 PAPER_CLUSTERS = 2_500_000
 PAPER_DESCRIPTORS = 85_504_514
@@ -62,7 +62,7 @@ def derived(context: ExperimentContext, app: str, topics: int = 400) -> Derivati
 
 
 @cache
-def models(context: ExperimentContext) -> dict[str, Model]:
+def models(context: ExperimentContext) -> dict[str, TagModel]:
     """Return a model of each application; blogs, less than a hundredth of all descriptors, are always made up."""
     from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces, synthetic_descriptors
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights

@@ -1,4 +1,4 @@
-"""From traces to numbered sets: sources ─► descriptors of each application ─► dictionary ─► sets [2014 §4.2.1]."""
+"""Stages from traces to numbered sets: sources ─► descriptors per application ─► tags ─► sets [2014 §4.2.1]."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from cbnet.pipeline.derive.applications import derive
 from cbnet.pipeline.ingest.readers import Reading, read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population.trace_models import SYNTHETIC_SETS, synthetic_descriptors
-from cbnet.pipeline.run.configuration import Application, Config
-from cbnet.pipeline.run.stage import Output, Stage, Workplace
+from cbnet.pipeline.run.configuration import ApplicationConfig, Config
+from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import DESCRIPTORS
 from cbnet.pipeline.spark.filesystem import delete
 from cbnet.pipeline.spark.results import Facts, spark_path
@@ -25,58 +25,58 @@ from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_wei
 
 
 def trace_stages(config: Config) -> Iterator[Stage]:
-    """Yield the stages up to numbered sets; there are none if no application reads a trace."""
+    """Yield the stages up to numbered sets; none if no application reads a trace."""
     if not config.has_traces:
         return
     for name in dict.fromkeys(source for app in config.applications.values() for source in _sources(app)):
         yield _ingest_stage(name, config.sources[name])
     for name, app in config.applications.items():
         yield _descriptor_stage(name, app, config)
-    of_apps = tuple(f"descriptors/{name}" for name in config.applications)
+    descriptors = tuple(f"descriptors/{name}" for name in config.applications)
     expected = {name: app.share * app.descriptors for name, app in config.applications.items()}
-    yield Stage("tags", partial(_number, expected=expected), {"expected": expected}, of_apps)
-    yield Stage("sets", _sets, {}, (*of_apps, "tags"))
+    yield Stage("tags", partial(_number, expected=expected), {"expected": expected}, descriptors)
+    yield Stage("sets", _sets, {}, (*descriptors, "tags"))
 
 
-def all_descriptors(place: Workplace) -> DataFrame:
+def all_descriptors(context: StageContext) -> DataFrame:
     """Return the descriptors of all applications."""
-    frames = [place.frame(f"descriptors/{name}") for name in place.config.applications]
+    frames = [context.frame(f"descriptors/{name}") for name in context.config.applications]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _sources(app: Application) -> list[str]:
+def _sources(app: ApplicationConfig) -> list[str]:
     return [name for name in (*app.read, app.authors, app.followers) if name]
 
 
 def _ingest_stage(name: str, source: Source) -> Stage:
-    said: dict[str, Any] = msgspec.to_builtins(source)
-    del said["path"], said["vocabulary"]  # what counts is what the files are, not where
+    parameters: dict[str, Any] = msgspec.to_builtins(source)
+    del parameters["path"], parameters["vocabulary"]  # the files' content counts, not their location
     files = (*source.paths, *([source.vocabulary] if source.vocabulary else []))
-    return Stage(f"sources/{name}", partial(_ingest, name=name, source=source), said, files=files)
+    return Stage(f"sources/{name}", partial(_ingest, name=name, source=source), parameters, files=files)
 
 
-def _ingest(place: Workplace, name: str, source: Source) -> Output:
+def _ingest(context: StageContext, name: str, source: Source) -> Output:
     vocabulary = spark_path(source.vocabulary) if source.vocabulary else ""
     paths = tuple(map(spark_path, source.paths))
-    reading = read(place.spark, msgspec.structs.replace(source, path=paths, vocabulary=vocabulary))
-    return Output(reading.rows, partial(_checked, place, reading, place.folder(f"rejected/{name}")))
+    reading = read(context.spark, msgspec.structs.replace(source, path=paths, vocabulary=vocabulary))
+    return Output(reading.rows, partial(_check, context, reading, context.folder(f"rejected/{name}")))
 
 
-def _checked(place: Workplace, reading: Reading, folder: str) -> Facts:
-    """Write malformed rows aside and return how many there were; an error if there were too many."""
-    tally = reading.tally()
-    if tally.rejected:
+def _check(context: StageContext, reading: Reading, folder: str) -> Facts:
+    """Write malformed rows to a folder and return their counts; raise an error if there are too many."""
+    counts = reading.counts()
+    if counts.rejected:
         reading.rejected().write.mode("overwrite").parquet(spark_path(folder))
     else:
-        delete(place.spark, spark_path(folder))
+        delete(context.spark, spark_path(folder))
     try:
         reading.check()
     except InputError as error:
-        raise InputError(error.problem, hint=f"{error.hint}; these rows are in {folder}") from None
-    return {"lines": tally.lines, "rejected": dict(tally.rejected), "aside": folder if tally.rejected else None}
+        raise InputError(error.problem, hint=f"{error.hint}; the rows are in {folder}") from None
+    return {"lines": counts.lines, "rejected": dict(counts.rejected), "aside": folder if counts.rejected else None}
 
 
-def _descriptor_stage(name: str, app: Application, config: Config) -> Stage:
+def _descriptor_stage(name: str, app: ApplicationConfig, config: Config) -> Stage:
     if not app.read:
         parameters = {"kind": app.kind, "sets": SYNTHETIC_SETS, "seed": config.seed}
         return Stage(f"descriptors/{name}", partial(_synthesize, name=name, app=app), parameters)
@@ -87,30 +87,30 @@ def _descriptor_stage(name: str, app: Application, config: Config) -> Stage:
     return Stage(f"descriptors/{name}", partial(_derive, name=name, app=app), parameters, needs)
 
 
-def _derive(place: Workplace, name: str, app: Application) -> Output:
+def _derive(context: StageContext, name: str, app: ApplicationConfig) -> Output:
     def source(name: str) -> DataFrame | None:
-        return place.frame(f"sources/{name}") if name else None
+        return context.frame(f"sources/{name}") if name else None
 
     derivation = derive(
         app.kind,
-        [place.frame(f"sources/{name}") for name in app.read],
+        [context.frame(f"sources/{name}") for name in app.read],
         authors=source(app.authors),
         follows=source(app.followers),
-        cleaning=place.config.cleaning,
-        topics=place.config.topics,
+        cleaning=context.config.cleaning,
+        topics=context.config.topics,
     )
     named = derivation.descriptors.withColumn("app", F.lit(name)).select(*DESCRIPTORS.names)
     return Output(named, lambda: {"yield": asdict(derivation.counts())})
 
 
-def _synthesize(place: Workplace, name: str, app: Application) -> Output:
-    return Output(synthetic_descriptors(place.spark, name, app.kind, app.role, place.config.seed))
+def _synthesize(context: StageContext, name: str, app: ApplicationConfig) -> Output:
+    return Output(synthetic_descriptors(context.spark, name, app.kind, app.role, context.config.seed))
 
 
-def _number(place: Workplace, expected: dict[str, float]) -> Output:
-    sets = {name: place.results[f"descriptors/{name}"].rows for name in expected}
-    return Output(number_tags(all_descriptors(place), set_weights(expected, sets)))
+def _number(context: StageContext, expected: dict[str, float]) -> Output:
+    sets = {name: context.results[f"descriptors/{name}"].rows for name in expected}
+    return Output(number_tags(all_descriptors(context), set_weights(expected, sets)))
 
 
-def _sets(place: Workplace) -> Output:
-    return Output(numbered_sets(all_descriptors(place), place.frame("tags")))
+def _sets(context: StageContext) -> Output:
+    return Output(numbered_sets(all_descriptors(context), context.frame("tags")))

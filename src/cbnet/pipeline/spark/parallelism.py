@@ -1,7 +1,7 @@
-"""Tasks: how does work that is not rows run on the executors?
+"""Numbers of partitions, and tasks that are functions instead of rows.
 
-A task is a function without arguments, such as a `functools.partial`, that carries all that it needs, its random seed
-included. So it does not matter where or how often it runs.
+No result depends on the number of partitions. A task is a function without arguments, such as a `functools.partial`,
+that carries all its inputs, the random seed included: it may run anywhere, and more than once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import ceil
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -17,10 +18,22 @@ from pyspark.sql import SparkSession
 from cbnet.pipeline.schemas import OUTCOMES, arrow_schema
 
 T = TypeVar("T")
+_ROWS_PER_PARTITION = 1_000_000  # some 100 MB in a Python worker
+_MIN_SHUFFLE_PARTITIONS = 16
+
+
+def partitions_for(spark: SparkSession, rows: float) -> int:
+    """Return a number of partitions for so many rows that uses all cores and keeps partitions small."""
+    return max(spark.sparkContext.defaultParallelism, ceil(rows / _ROWS_PER_PARTITION))
+
+
+def shuffle_partitions(spark: SparkSession) -> int:
+    """Return the number of shuffle partitions for an unknown number of rows."""
+    return max(2 * spark.sparkContext.defaultParallelism, _MIN_SHUFFLE_PARTITIONS)
 
 
 def run_tasks(spark: SparkSession, tasks: Sequence[Callable[[], T]], partitions: int | None = None) -> list[T]:
-    """Return what each task returns, in their order; all of it must fit in memory here."""
+    """Run tasks on the executors and return their results in order; the results must fit in memory here."""
     if not tasks:
         return []
     numbers = spark.range(0, len(tasks), 1, partitions or len(tasks))

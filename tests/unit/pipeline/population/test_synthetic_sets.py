@@ -5,11 +5,10 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.model import Model, distinct_share, fit
-from cbnet.pipeline.population.model_fit import compare, look
-from cbnet.pipeline.population.synthetic_job import synthetic_sets
+from cbnet.pipeline.population.model_fit import compare, measure
 from cbnet.pipeline.population.synthetic_sets import synthetic_rows
 from cbnet.pipeline.population.synthetic_trace import synthetic_trace
+from cbnet.pipeline.population.tag_model import TagModel, distinct_share, fit
 
 
 @pytest.fixture(scope="module")
@@ -47,25 +46,25 @@ def test_independent_tags_do_not_look_like_the_trace():
     sets = synthetic_trace("social", 20_000)
     shuffled = np.random.default_rng(0).permutation(sets.tags)
     independent = TagSets.of({*tags} for tags in TagSets(sets.offsets, shuffled).to_lists())
-    assert look(independent).distinct > 1.3 * look(sets).distinct
+    assert measure(independent).distinct > 1.3 * measure(sets).distinct
 
 
 def test_without_mutation_and_rare_tags_sets_are_copies():
     sets = TagSets.of([[0, 1], [0, 2], [1, 2], [0, 1]])
-    made = synthetic_rows(Model(sets, 0.0, 3), 0, np.arange(200)).to_lists()
+    made = synthetic_rows(TagModel(sets, 0.0, 3), 0, np.arange(200)).to_lists()
     assert {tuple(tags) for tags in made} == {(0, 1), (0, 2), (1, 2)}
 
 
 def test_a_mutated_tag_occurs_together_with_one_of_the_set():
     # two worlds that never meet: {0, 1, 2} and {3, 4, 5}
     sets = TagSets.of([[0, 1], [1, 2], [0, 2], [3, 4], [4, 5], [3, 5]])
-    for tags in synthetic_rows(Model(sets, 0.9, 6), 0, np.arange(500)).to_lists():
+    for tags in synthetic_rows(TagModel(sets, 0.9, 6), 0, np.arange(500)).to_lists():
         assert {*tags} <= {0, 1, 2} or {*tags} <= {3, 4, 5}
 
 
 def test_tags_that_occur_once_stand_for_unseen_ones():
     sets = TagSets.of([[0, 1], [0, 2], [0, 3], [0, 4], [0, 1], [0, 5]])  # 2, 3, 4 and 5 occur once
-    model = Model(sets, 0.0, first_new=100, stride=3)
+    model = TagModel(sets, 0.0, first_new=100, stride=3)
     made = synthetic_rows(model, 0, np.arange(2000))
     new = np.unique(made.tags[made.tags > 5])
     assert len(new) > 10
@@ -76,7 +75,7 @@ def test_tags_that_occur_once_stand_for_unseen_ones():
 
 
 def test_tags_of_the_steepest_vocabulary_fit_in_32_bits():
-    model = Model(TagSets.of([[tag] for tag in range(50)]), 0.0, first_new=2**31 - 10, stride=4)
+    model = TagModel(TagSets.of([[tag] for tag in range(50)]), 0.0, first_new=2**31 - 10, stride=4)
     made = synthetic_rows(model, 0, np.arange(5000))
     assert made.tags.min() >= 0
     assert set(made.tags.tolist()) - set(range(50)) <= {2**31 - 10, 2**31 - 6, 2**31 - 2}
@@ -91,25 +90,11 @@ def test_fitting_meets_the_share_of_distinct_sets():
 
 @pytest.mark.parametrize("rows", [[], [[1], []]])
 def test_a_trace_without_sets_or_with_an_empty_one_is_refused(rows):
-    with pytest.raises(InputError, match="the trace has no sets, or an empty one"):
+    with pytest.raises(InputError, match="the trace has no sets, or an empty set"):
         fit(TagSets.of(rows))
 
 
-def test_the_job_makes_the_same_rows_in_any_number_of_partitions(spark, web):
-    expected = sorted(synthetic_rows(web, 9, np.arange(3000)).to_lists())
-    for partitions in (1, 2, 7):
-        rows = synthetic_sets(spark, web, "web", "subscription", 3000, seed=9, partitions=partitions).collect()
-        assert sorted(row.tags for row in rows) == expected
-        assert {(row.app, row.role) for row in rows} == {("web", "subscription")}
-
-
-def test_the_job_makes_no_rows_if_none_are_asked_for(spark, web):
-    assert synthetic_sets(spark, web, "web", "subscription", 0).collect() == []
-    with pytest.raises(InputError, match="give 0 or more"):
-        synthetic_sets(spark, web, "web", "subscription", -1)
-
-
-def test_the_look_of_sets_does_not_depend_on_the_numbers_of_their_tags():
+def test_measures_do_not_depend_on_tag_numbers():
     near = TagSets.of([[0, 1], [0], [0, 2], [1, 2]])
     far = TagSets.of([[0, 1], [0], [0, 2**31 - 1], [1, 2**31 - 1]])  # an array up to there would take 16 GB
-    assert look(far) == look(near)
+    assert measure(far) == measure(near)

@@ -1,0 +1,64 @@
+"""Stages from models to the predicates of every node: models ─► population ─► loads, predicates [2014 §4.2.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+
+from cbnet.pipeline.population.model_file import model_table, models_of_table
+from cbnet.pipeline.population.model_fit import compare
+from cbnet.pipeline.population.population import population
+from cbnet.pipeline.population.tag_model import TagModel
+from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces
+from cbnet.pipeline.run.configuration import Config
+from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
+from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.tables.fib import node_predicates
+from cbnet.pipeline.tables.table1 import node_loads
+
+
+def population_stages(config: Config) -> Iterator[Stage]:
+    """Yield the stages from models to the predicates of the nodes."""
+    apps = {name: app.kind for name, app in config.applications.items()}
+    needs = ("sets", "tags") if config.has_traces else ()
+    yield Stage("models", _models, {"applications": apps, "seed": config.seed}, needs)
+    users = config.network.users
+    parameters = {
+        **network_parameters(config),
+        "clusters": config.population.clusters,
+        "applications": [asdict(app.application(name)) for name, app in config.applications.items()],
+    }
+    files = (*network_files(config), *([users] if users else []))
+    yield Stage("population", _population, parameters, ("models",), files)
+    yield Stage("loads", _loads, {}, ("population",))
+    yield Stage("predicates", _predicates, {}, ("population",))
+
+
+def _models(context: StageContext) -> Output:
+    apps, seed = context.config.applications, context.config.seed
+    if context.config.has_traces:
+        models = models_of_traces(context.frame("sets"), [*apps], context.results["tags"].rows, seed=seed)
+    else:
+        by_kind = models_without_traces([*dict.fromkeys(app.kind for app in apps.values())], seed=seed)
+        models = {name: by_kind[app.kind] for name, app in apps.items()}
+    return Output(context.spark.createDataFrame(model_table(models)), partial(_fits, models))
+
+
+def _fits(models: Mapping[str, TagModel]) -> Facts:
+    """Compare each model with its trace."""
+    return {"fits": {app: {"sets": len(model.sets), "measures": compare(model)} for app, model in models.items()}}
+
+
+def _population(context: StageContext) -> Output:
+    config, models = context.config, models_of_table(context.frame("models").toArrow())
+    apps = [app.application(name) for name, app in config.applications.items()]
+    return Output(population(context.spark, models, context.first_clusters, applications=apps, seed=config.seed))
+
+
+def _loads(context: StageContext) -> Output:
+    return Output(node_loads(context.frame("population")))
+
+
+def _predicates(context: StageContext) -> Output:
+    return Output(node_predicates(context.frame("population"), len(context.graph)))
