@@ -49,10 +49,10 @@ def test_folder_of_differently_compressed_files_is_read(spark, tmp_path):
     rows, rejected = [], []
     packers = {"a.tsv": bytes, "b.tsv.gz": gzip.compress, "c d.tsv.bz2": bz2.compress, "e.tsv.zst": zstd}
     for seed, (name, pack) in enumerate(packers.items()):
-        lines, good, rejected = lines_of(60, seed)
+        lines, good, reasons = lines_of(60, seed)
         (tmp_path / name).write_bytes(pack("\r\n".join(lines).encode()))
         rows += good
-        rejected += [(str(tmp_path / name), number, reason, lines[number - 1]) for number, reason in rejected.items()]
+        rejected += [(str(tmp_path / name), number, reason, lines[number - 1]) for number, reason in reasons.items()]
     reading = read(spark, Source.of({**TAGGED, "path": str(tmp_path), "most_rejected": 0.5}))
     assert reading.rows.rdd.getNumPartitions() > len(packers)
     assert collected(reading.rows) == sorted(rows)
