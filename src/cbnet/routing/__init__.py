@@ -1,4 +1,4 @@
-"""Routing: who must hear what, and by which way? The schemes of [2006] and [2014], delivery trees, verdicts and memory.
+"""Routing schemes of [2006] and [2014], simulated deliveries, verdicts and memory.
 
 network ─► scheme ─► router(u): init, hdr, fwd, state
               └────► deliver ─► judge ─► sweep

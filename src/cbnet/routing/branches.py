@@ -1,12 +1,12 @@
-"""Branches: which receivers lie behind each edge of a source's tree? T_v/(u, w), of receivers only [2006 §3.1].
+"""Receivers behind each edge of a source's tree: T_v/(u, w), restricted to receivers [2006 §3.1].
 
-In preorder the receivers behind an edge stand together, so a branch is a part of one list:
+In preorder the receivers behind an edge are consecutive, so a branch is a slice of one list:
 
     receivers    3  8  5  2  7          in preorder of the tree of v
                  └──────┘  └──┘
                   via w1    via w2      the branches at u
 
-Edges that lead to no receiver are left out: no scheme stores anything for them.
+Edges without receivers are left out: no scheme stores anything for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cbnet.topology import Tree
 
-Branch: TypeAlias = tuple[int, int, int]  # the child w; the receivers behind (u, w), from and to
+Branch: TypeAlias = tuple[int, int, int]  # the child w, and the slice of receivers behind (u, w)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Forwarding table: which neighbours does a message go on to? Each has a predicate, a reduced disjunction."""
+"""The forwarding table of a router: a reduced disjunction of predicates for each neighbour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cbnet.routing.router_state import RouterState
 
 
 class ForwardingTable:
-    """Neighbours, each with the disjunction of the predicates of receivers behind it."""
+    """A map of neighbours to the disjunction of the predicates of the receivers behind them."""
 
     __slots__ = ("_entries", "_interests", "receivers")
 
@@ -37,7 +37,7 @@ class ForwardingTable:
         return len(self._entries)
 
     def state(self) -> RouterState:
-        """Return what the table holds: a neighbour and its predicate in each entry."""
+        """Return the size of the table: a neighbour and its predicate in each entry."""
         interests = self._interests
         return RouterState(
             identifiers=len(self),

@@ -1,7 +1,6 @@
-"""Network: what does every router know? The links, the predicate of every receiver, and who sends [2006 §2].
+"""The view of a network that every router has: links, predicates of receivers, senders [2006 §2].
 
-It is the view that a link-state protocol gives to each router; a router computes from it what it needs, and
-nothing is computed before it is asked for.
+A link-state protocol gives each router this view. Everything derived from it is computed lazily.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from cbnet.topology import Graph, Tree, parents, shortest_path_tree
 Ids: TypeAlias = NDArray[np.int32]
 Lengths: TypeAlias = NDArray[np.int64]
 
-_TREE_BYTES = 32  # of a tree, for each node
-_ROOM = 1 << 30  # bytes of trees that are kept
+_TREE_BYTES = 32  # per node of a tree
+_CACHE_BYTES = 1 << 30  # for trees
 _MAX_PARENTS = 1 << 27  # senders times nodes: 512 MiB
 
 
 class Network:
-    """A graph, the predicates of the receivers R by node, and the senders S. It does not change."""
+    """An immutable graph with the predicates of the receivers R by node, and the senders S."""
 
     def __init__(
         self,
@@ -42,9 +41,9 @@ class Network:
         *,
         interests: Interests | None = None,
     ) -> None:
-        """Take ids of nodes; without senders, every node may send.
+        """Build the view from ids of nodes; without senders, every node may send.
 
-        `interests` are asked who wants a message in the place of the predicates, which then only say who receives.
+        `interests` replace those built from the predicates, which then only name the receivers.
         """
         senders = range(len(graph)) if senders is None else [*senders]
         _check_ids(graph, (*predicates, *senders))
@@ -54,9 +53,9 @@ class Network:
         self.predicates: dict[int, Predicate] = {x: as_predicate(predicates[x]) for x in sorted(predicates)}
         self.senders = tuple(sorted(set(senders)))
         self.receivers: Ids = np.array(list(self.predicates), dtype=np.int32)
-        self._sender_ranks = {v: place for place, v in enumerate(self.senders)}
-        self.rank = {x: place for place, x in enumerate(self.predicates)}  # of a receiver among the receivers
-        kept = max(64, _ROOM // (_TREE_BYTES * max(1, len(graph))))
+        self._sender_ranks = {v: rank for rank, v in enumerate(self.senders)}
+        self.rank = {x: rank for rank, x in enumerate(self.predicates)}  # of a receiver among the receivers
+        kept = max(64, _CACHE_BYTES // (_TREE_BYTES * max(1, len(graph))))
         self.tree = lru_cache(kept)(self._tree)  # the shortest-path tree of a node, T_v
         self._branches: dict[int, Branches] = {}
         self._first_hops: dict[int, Ids] = {}
@@ -73,7 +72,7 @@ class Network:
 
     @cached_property
     def unreduced_words(self) -> Lengths:
-        """The words of the receivers' predicates as they were given: int64[r]."""
+        """The words of the receivers' unreduced predicates: int64[r]."""
         return np.array([self.interests.unreduced_words(x) for x in self.predicates], dtype=np.int64)
 
     @cached_property
@@ -81,14 +80,14 @@ class Network:
         """The filters of all receivers."""
         return Interests(self.predicates)
 
-    # --- ways
+    # --- paths
 
     def _tree(self, v: int) -> Tree:
         return shortest_path_tree(self.graph, v)
 
     @cached_property
     def sender_parents(self) -> Ids:
-        """The parents in the tree of each sender: int32[s, n]. They take less room than trees."""
+        """The parents in the tree of each sender: int32[s, n]; smaller than the trees."""
         return parents(self.graph, self.senders)
 
     def parents(self, v: int) -> Ids:
@@ -105,11 +104,11 @@ class Network:
         return self._distances[v]
 
     def check_sender_trees(self) -> None:
-        """Refuse more senders than a scheme can keep something of every sender's tree for."""
-        most = _MAX_PARENTS // len(self)
-        if len(self.senders) > most:
-            problem = f"a network of {len(self):,} nodes may have {most:,} senders, not {len(self.senders):,}"
-            raise InputError(problem, hint="name fewer senders, or use DRP, which needs no trees of them")
+        """Raise an error if there are too many senders to store a part of every sender's tree."""
+        limit = _MAX_PARENTS // len(self)
+        if len(self.senders) > limit:
+            problem = f"a network of {len(self):,} nodes may have {limit:,} senders, not {len(self.senders):,}"
+            raise InputError(problem, hint="name fewer senders, or use DRP, which needs no trees of senders")
 
     def branches(self, v: int) -> Branches:
         """Return the parts of the tree of v that lead to receivers."""
@@ -118,7 +117,7 @@ class Network:
         return self._branches[v]
 
     def first_hops(self, u: int) -> Ids:
-        """Return u's neighbour on its way to each receiver, in its own tree: int32[r]; u where that is u."""
+        """Return the next hop from u to each receiver in the tree of u: int32[r]; u for itself."""
         if u not in self._first_hops:
             self._first_hops[u] = _first_hops(self.graph, self.tree(u), self.receivers)
         return self._first_hops[u]
@@ -127,14 +126,14 @@ class Network:
         """Return the hops from v to the receivers, in its tree: int32[r]."""
         return self.tree(v).hops[self.receivers]
 
-    # --- who is interested: the answer that every scheme must give
+    # --- ground truth for every scheme
 
     @cached_property
     def _table(self) -> Table[int]:
         return Table.build(self.predicates, reduce=False)
 
     def interested(self, message: Message) -> list[int]:
-        """Return the receivers whose predicate the message matches, by the predicates as they were given."""
+        """Return the receivers whose unreduced predicate the message matches."""
         return self._table.match(message)
 
 
@@ -147,6 +146,6 @@ def _check_ids(graph: Graph, nodes: Iterable[object]) -> None:
 def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:
     """Return the child of the root above each node; the root for itself."""
     neighbours = graph.neighbours(tree.root)
-    children = neighbours[tree.parents[neighbours] == tree.root]  # in preorder, their parts stand one behind the other
+    children = neighbours[tree.parents[neighbours] == tree.root]  # in preorder, their subtrees are consecutive
     behind = np.searchsorted(tree.positions[children], tree.positions[nodes], side="right") - 1
     return np.where(nodes == tree.root, tree.root, np.append(children, tree.root)[behind]).astype(np.int32)

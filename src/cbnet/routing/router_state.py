@@ -1,14 +1,14 @@
-"""Memory: how many bits does a scheme need, by the paper's formulas and by what is really held? [2006 §2.4, §3]
+"""Memory of a scheme in bits: what its routers store, and the paper's formulas [2006 §2.4, §3].
 
-`Scheme.state` counts: identifiers, single bits, and words of predicates. One rule turns the counts into bits:
+`Scheme.state` counts identifiers, single bits and words of predicates. The counts become bits as follows:
 
     identifier of a node      log2(n) bits, rounded up
-    constraint or tag         one 64-bit word, as in a compiled table (`matching.codes`)
-    filter without any        one word: it is written as `true`
+    constraint or tag         one 64-bit word, as in a compiled table (`matching.storage.codes`)
+    filter without any        one word, for `true`
 
-Names and constants, which the words refer to, are not counted. `Scheme.formula` has M(S) as the paper prints it: O()
-with constant 1, log2 not rounded, distances in hops. Where it says M_p, the size of every receiver's predicate, each
-predicate's own size is taken, as it was given; where it says α of a number, `alpha`.
+Names and constants, which the words refer to, are not counted. `Scheme.formula` returns M(S) as printed in the paper:
+O() with constant 1, log2 not rounded, distances in hops. For M_p, the size of a receiver's predicate, each predicate's
+own unreduced size is used; for α of a number, `alpha`.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _SAMPLES = 20
 
 @dataclass(frozen=True)
 class RouterState:
-    """What a router holds, or several together."""
+    """What one router stores, or several together."""
 
     identifiers: int = 0
     flags: int = 0  # single bits
     words: int = 0  # of predicates, reduced
-    unreduced_words: int = 0  # of the same, if the predicates of receivers were put side by side as they were given
-    unreduced_predicates: int = 0  # how many predicates of receivers that would be
+    unreduced_words: int = 0  # of the same predicates, if those of all receivers were stored one by one
+    unreduced_predicates: int = 0  # the number of predicates that this would be
 
     def __add__(self, other: RouterState) -> RouterState:
         return RouterState(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(RouterState)))
 
     def bits(self, nodes: int) -> int:
-        """Return the bits of this state in a network of so many nodes."""
+        """Return the bits of this state in a network of `nodes` nodes."""
         return self.identifiers * identifier_bits(nodes) + self.flags + self.words * WORD_BITS
 
     def scaled(self, factor: float) -> RouterState:
-        """Return so many times this state, rounded."""
+        """Return this state multiplied by a factor, rounded."""
         return RouterState(*(round(getattr(self, field.name) * factor) for field in fields(RouterState)))
 
     def with_words(self, sampled: RouterState) -> RouterState:
-        """Return this state with its predicates reduced as far as those of a sample."""
+        """Return this state with its predicates reduced by the same ratio as those of a sample."""
         kept = sampled.words / sampled.unreduced_words if sampled.unreduced_words else 1.0
         return replace(self, words=round(self.unreduced_words * kept))
 
@@ -69,22 +69,22 @@ def receiver_state(network: Network) -> RouterState:
 
 
 def identifier_bits(nodes: int) -> int:
-    """Return the bits of an identifier among so many nodes."""
+    """Return the bits of an identifier in a network of `nodes` nodes."""
     return (nodes - 1).bit_length()
 
 
 def alpha(network: Network) -> float:
-    """Return α(r/Δ): the disjunction advantage of as many predicates as the most interfaces of a node have each.
+    """Return α(r/Δ), the disjunction advantage of r receivers' predicates spread over the maximum degree Δ.
 
-    The mean over some random choices of r/Δ receivers, rounded and at least one; always the same ones.
+    The mean over some random samples of r/Δ receivers, rounded and at least one; the samples are always the same.
     """
     receivers, interests = list(network.predicates), network.interests
     largest = max(1, int(network.graph.degrees.max()))
     count = max(1, round(len(receivers) / largest))
     rng = random.Random(0)
-    given = kept = 0
+    unreduced = kept = 0
     for _ in range(_SAMPLES if receivers else 0):
         chosen = rng.sample(receivers, count)
-        given += sum(map(interests.unreduced_words, chosen))
+        unreduced += sum(map(interests.unreduced_words, chosen))
         kept += interests.words(interests.disjunction(map(interests.of, chosen)))
-    return kept / given if given else 1.0
+    return kept / unreduced if unreduced else 1.0

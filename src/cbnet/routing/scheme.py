@@ -1,14 +1,14 @@
-"""Scheme: what must a router do, whichever the scheme? Header, init and forward functions, and their state [2006 §2.1].
+"""The interface of routing schemes: header, init and forward functions of a router, and their state [2006 §2.1].
 
     message at its source v:   h = init(m)
     a packet ⟨h, m⟩ at u:      for each w in fwd(h, m): send ⟨hdr(h, w), m⟩ to w
 
-Two differences to the print. `hdr` is told the next hop, so that a scheme may send each neighbour only what
-concerns it, as [2006 §3.4] proposes for DRP; the others ignore it. And the source sends by `hdr` too: what the
-print calls the unchanged initial header is what `hdr` of the source makes of it, in every scheme here.
+Two differences from the paper: `hdr` receives the next hop, so that a scheme can send each neighbour only its own part
+of the header, as [2006 §3.4] proposes for DRP; other schemes ignore it. And the source also applies `hdr`, whose result
+is the paper's unchanged initial header in every scheme here.
 
-A scheme is built from a `Network`; `router(u)` computes the state of u alone, when it is first asked for.
-A simulator drives the routers over a graph (`delivery`); a live router drives its own.
+A scheme is built from a `Network`; `router(u)` computes the state of u lazily, and only that.
+A simulator runs all routers over a graph (`simulate.delivery`); a live router runs its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cbnet.routing.router_state import RouterState, total
 
 
 class SchemeRouter(ABC):
-    """What node `u` computes, by one scheme."""
+    """The functions of node `u` in one scheme."""
 
     def __init__(self, network: Network, u: int) -> None:
         self.network = network
@@ -38,15 +38,15 @@ class SchemeRouter(ABC):
 
     @abstractmethod
     def hdr(self, header: Header, neighbour: int) -> Header:
-        """Return the header of the packet to a neighbour, made from that of the packet that came."""
+        """Return the header of the packet to a neighbour, from the header of the incoming packet."""
 
     @abstractmethod
     def fwd(self, header: Header, message: Message) -> Sequence[int]:
-        """Return the neighbours that the message goes on to."""
+        """Return the neighbours to forward the message to."""
 
     @abstractmethod
     def state(self) -> RouterState:
-        """Return what must be kept for these functions, for all senders and receivers."""
+        """Return what these functions need to store, for all senders and receivers."""
 
 
 class SourceRouter(SchemeRouter):
@@ -57,12 +57,12 @@ class SourceRouter(SchemeRouter):
         return self.u
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return the header as it came."""
+        """Return the header unchanged."""
         return header
 
 
 class Scheme(ABC):
-    """All routers of a network, by one scheme."""
+    """All routers of a network in one scheme."""
 
     name: ClassVar[str]
 
@@ -81,23 +81,23 @@ class Scheme(ABC):
         """Return a new router at a node."""
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers hold together.
+        """Return what all routers store together.
 
-        With a sample of routers, a scheme may reduce predicates there only, and estimate the rest from it.
+        Given a sample of routers, a scheme may reduce predicates there only, and extrapolate.
         """
         del sample
         return self.state_at(range(len(self.network)))
 
     def state_at(self, routers: Iterable[int]) -> RouterState:
-        """Return what some routers hold together. None is made to stay for this."""
+        """Return what some routers store together; new routers are not cached."""
         return total((self._routers.get(u) or self._new_router(u)).state() for u in routers)
 
     @abstractmethod
     def formula(self) -> float | None:
-        """Return M(S) in bits by the paper's formula, as `memory` says; None if it has none."""
+        """Return M(S) in bits by the paper's formula (`router_state`), or None without a formula."""
 
 
-# name -> module and class: only what is asked for is imported
+# name -> module and class, imported on use
 _SCHEMES = {
     "psf": ("cbnet.routing.schemes.psf", "Psf"),
     "ips": ("cbnet.routing.schemes.ips", "Ips"),
@@ -110,7 +110,7 @@ _SIMULATED_ONLY = {
     "domains": ("cbnet.routing.domains.scheme", "Domains"),
     "treeheader": ("cbnet.routing.schemes.tree_header", "TreeHeader"),
 }
-SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # a live router drives the others
+SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # live routers run the others only
 
 
 def scheme(name: str) -> Callable[[Network], Scheme]:

@@ -1,6 +1,6 @@
-"""Compiled tables: how does the table of a router become one file that is matched with?
+"""Compiled table files of routers.
 
-A table is compiled by one process, which holds it in memory, as the router that will use it does. So there is a limit.
+One process compiles a table in memory, so its size is limited.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cbnet.errors import LimitError
 from cbnet.matching import Table
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
-MAX_DESCRIPTORS = 3_000_000  # of one router, and of all together: some 200 bytes each while they are compiled
+MAX_DESCRIPTORS = 3_000_000  # of all routers together: some 200 bytes each during compilation
 
 
 def compile_tables(
@@ -26,25 +26,25 @@ def compile_tables(
     tags: DataFrame | None = None,
     folded: bool = False,
     engine: str = "tags",
-    most: int = MAX_DESCRIPTORS,
+    max_descriptors: int = MAX_DESCRIPTORS,
 ) -> list[Path]:
-    """Write a table file for each router, with its number as name; return the files, in the order of the routers.
+    """Write a table file for each router, named by its number; return the files in the order of the routers.
 
-    fib: FIB, of one tree; or of several, if it is `folded`: then a message needs the tag of its tree, too.
+    fib: FIB, of one tree, or of several if `folded`; then a message needs the tag of its tree.
     """
-    wanted = fib.where(F.col("router").isin(*routers))
-    count = wanted.count()
-    if count > most:
-        hint = "name fewer routers, or give a higher limit and more memory"
-        raise LimitError("descriptors to compile into tables", count, most, hint=hint)
+    selected = fib.where(F.col("router").isin(*routers))
+    count = selected.count()
+    if count > max_descriptors:
+        hint = "name fewer routers, or raise the limit and the memory"
+        raise LimitError("descriptors to compile into tables", count, max_descriptors, hint=hint)
     folder.mkdir(parents=True, exist_ok=True)
-    return [_compile(wanted, router, folder / f"{router}.cbt", tags, folded, engine) for router in routers]
+    return [_compile(selected, router, folder / f"{router}.cbt", tags, folded, engine) for router in routers]
 
 
 def _compile(fib: DataFrame, router: int, path: Path, tags: DataFrame | None, folded: bool, engine: str) -> Path:
     columns = ["interface", "tags", *(["tree"] if folded else [])]
     rows = constraint_rows(fib.where(F.col("router") == router).select(*columns), tags)
     filters = rows.withColumn("interface", F.col("interface").cast("long")).toArrow()
-    # nothing is left to reduce: the descriptors of an interface are minimal
+    # the descriptors of an interface are minimal already
     Table.from_arrow(filters, engine=engine, reduce=False).save(path)
     return path

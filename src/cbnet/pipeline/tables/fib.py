@@ -1,9 +1,9 @@
-"""FIB construction: which descriptors does a router hold for each of its interfaces? [2014 §3.2, §4.2.3]
+"""Forwarding tables of routers: the minimal descriptors of each interface [2014 §3.2, §4.2.3].
 
     population ─► predicates of the nodes ─► interface of every node, for trees and routers ─► minimal descriptors
 
-Each node's own predicate is reduced first, once: that is what a node tells the others, and what is redundant at the
-node is redundant at every interface that leads to it. Tables of other routers and other trees start from there.
+Each node's own predicate is reduced first, once, as it is announced: a descriptor that is redundant at the node is
+redundant at every interface that leads to it. The tables of all routers and trees start from there.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from cbnet.topology import Tree
 
 
 def node_predicates(population: DataFrame, nodes: int, partitions: int | None = None) -> DataFrame:
-    """Return the minimal descriptors of each node: PREDICATES. nodes: how many the graph has."""
-    kept = minimal_descriptors(population, Targets.themselves(nodes), partitions)
+    """Return the minimal descriptors of each node: PREDICATES. nodes: the number of nodes of the graph."""
+    kept = minimal_descriptors(population, Targets.of_nodes(nodes), partitions)
     return kept.select(F.col("group").alias("node"), "tags")
 
 
 def forwarding_tables(
     predicates: DataFrame, tree: Tree, routers: Sequence[int], *, number: int = 0, partitions: int | None = None
 ) -> DataFrame:
-    """Return the tables of routers on a tree, which has this number: FIB. predicates: those of the nodes."""
+    """Return the tables of routers on a tree: FIB. predicates: those of the nodes; number: that of the tree."""
     interfaces = RouterInterfaces.of([tree], routers)
     kept = minimal_descriptors(predicates, interfaces.targets(), partitions)
     return _named(kept, interfaces).select(_tree(F.lit(number)), "router", "interface", "tags")
@@ -38,16 +38,15 @@ def folded_tables(
 ) -> DataFrame:
     """Return the tables of routers, each folded over all trees: FIB [2014 §3.2.3].
 
-    `tree` is null where none is required.
-    A descriptor that is minimal behind an interface on some tree is there once, without a tree, if on every tree it or
-    one that covers it is behind the interface; else once for each tree on which it is minimal.
+    A descriptor that is minimal behind an interface on some tree occurs once, with a null `tree`, if on every tree it
+    or a subset of it is behind the interface; else once for each tree on which it is minimal.
     """
     interfaces = RouterInterfaces.of(trees, routers)
     kept = minimal_descriptors(predicates, interfaces.targets(), partitions)
     everywhere = F.col("trees").bitwiseOR(F.col("covered")) == (1 << len(trees)) - 1
     left = F.col("trees").bitwiseAND(F.bitwise_not("covered"))
-    of_trees = [F.when(F.getbit(left, F.lit(number)) == 1, F.lit(number)) for number in range(len(trees))]
-    entries = F.when(everywhere, F.array(F.lit(None).cast("int"))).otherwise(F.array_compact(F.array(*of_trees)))
+    minimal_on = [F.when(F.getbit(left, F.lit(number)) == 1, F.lit(number)) for number in range(len(trees))]
+    entries = F.when(everywhere, F.array(F.lit(None).cast("int"))).otherwise(F.array_compact(F.array(*minimal_on)))
     folded = kept.select("group", "tags", F.explode(entries).alias("tree"))
     return _named(folded, interfaces).select(_tree(F.col("tree")), "router", "interface", "tags")
 

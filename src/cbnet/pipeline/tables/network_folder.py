@@ -1,10 +1,10 @@
-"""Network folders: from what can a live network start?
+"""Folders that a live network can start from.
 
-    network.toml            graph, trees and where the rest is
+    network.toml            graph, trees, and paths of the other files
     graph.as-rel.txt.gz     the graph, if it came from a file
     predicates.parquet/     the predicate of each node, one row for each tag (see `constraint_rows`); `interface`
-                            is the node's name
-    tables/                 compiled tables of some routers, if there are any; their interfaces are node numbers
+                            is the name of the node
+    tables/                 optional compiled tables of some routers; their interfaces are node numbers
 
 `network.toml`:
 
@@ -14,7 +14,7 @@
     [topology]
     graph = "graph.as-rel.txt.gz"     # a file in this folder, or a generator such as "aslike:300"
     seed = 0                          # of the generator
-    largest = true                    # if only the largest component of the graph was taken
+    largest = true                    # if only the largest component of the graph is used
     roots = [852, 7018]               # of the trees, by name, tree 0 first; ties are broken by the smallest parent
 
     [tables]                          # by name of the router
@@ -54,7 +54,7 @@ def write_network_folder(
 ) -> None:
     """Write a folder that a network can start from.
 
-    topology: the text that names the graph, with its seed; largest: whether its largest component was taken.
+    topology: the specification of the graph, with its seed; largest: whether to use only its largest component.
     predicates: PREDICATES. tags: TAGS. tables: by router.
     """
     if not roots:
@@ -75,7 +75,7 @@ def write_network_folder(
         "[tables]",
         *(f"{_toml(str(name))} = {_toml(path)}" for name, path in named.items()),
     ]
-    # last: a folder without it is not whole
+    # last: a folder without it is incomplete
     (folder / "network.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -104,5 +104,5 @@ def _copied_graph(folder: Path, topology: str) -> str:
 
 
 def _toml(value: int | str) -> str:
-    """Return a value as TOML; its strings are those of JSON, but for one character."""
+    """Return a value as TOML; strings are escaped as in JSON, except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,11 +1,11 @@
-"""Targets: to which interfaces of routers does each node's predicate belong, and on which trees? [2014 §3]
+"""Interfaces of routers, and those of each node's predicate by tree [2014 §3].
 
     node         0     1        2
     offsets      0     1        3   …        int64[nodes + 1]
     groups       4   │ 4    7 │ 2   …        int32: interfaces, numbered over all routers
-    masks        11  │ 10  01 │ 11  …        uint64: a bit for each tree that leads to the node there
+    masks        11  │ 10  01 │ 11  …        uint64: a bit for each tree on which the node is behind the interface
 
-The node is behind interface 4 of a router on both trees, node 1 on one tree behind 4 and on the other behind 7.
+Node 0 is behind interface 4 of a router on both trees, node 1 behind 4 on one tree and behind 7 on the other.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Ids: TypeAlias = NDArray[np.int32]
 Counts: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.uint64]
 
-NOWHERE = -1
-MAX_TREES = 63  # a mask is one signed column of 64 bits
+NO_INTERFACE = -1
+MAX_TREES = 63  # a mask is a signed 64-bit column
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Targets:
     masks: Masks
 
     @classmethod
-    def themselves(cls, nodes: int) -> Targets:
-        """Return the targets of nodes that are each a group of their own."""
+    def of_nodes(cls, nodes: int) -> Targets:
+        """Return targets with a group for each node."""
         return cls(np.arange(nodes + 1), np.arange(nodes, dtype=np.int32), np.ones(nodes, dtype=np.uint64))
 
 
@@ -48,7 +48,7 @@ class RouterInterfaces:
 
     routers: Ids  # of each interface
     neighbours: Ids  # likewise
-    of_nodes: Ids  # int32[routers, trees, nodes]: the interface behind which each node is; NOWHERE
+    by_node: Ids  # int32[routers, trees, nodes]: the interface that leads to each node, or NO_INTERFACE
 
     @classmethod
     def of(cls, trees: Sequence[Tree], routers: Sequence[int]) -> RouterInterfaces:
@@ -58,47 +58,47 @@ class RouterInterfaces:
         shape = (len(routers), len(trees), nodes)
         found = np.array([[neighbours_toward(tree, router) for tree in trees] for router in routers]).reshape(shape)
         keys = np.arange(len(routers)).reshape(-1, 1, 1) * nodes + found
-        known, numbers = np.unique(keys[found != NOWHERE], return_inverse=True)
-        of_nodes = np.full(shape, NOWHERE, dtype=np.int32)
-        of_nodes[found != NOWHERE] = numbers
-        places, neighbours = np.divmod(known, nodes)
-        return cls(np.asarray(routers, dtype=np.int32)[places], neighbours.astype(np.int32), of_nodes)
+        known, numbers = np.unique(keys[found != NO_INTERFACE], return_inverse=True)
+        by_node = np.full(shape, NO_INTERFACE, dtype=np.int32)
+        by_node[found != NO_INTERFACE] = numbers
+        index, neighbours = np.divmod(known, nodes)
+        return cls(np.asarray(routers, dtype=np.int32)[index], neighbours.astype(np.int32), by_node)
 
     def __len__(self) -> int:
         return len(self.routers)
 
     def targets(self) -> Targets:
-        """Return the interfaces of each node, and on which trees it is behind each."""
-        nodes = self.of_nodes.shape[2]
-        _, tree, node = np.nonzero(self.of_nodes != NOWHERE)
-        groups = self.of_nodes[self.of_nodes != NOWHERE]
-        keys, places = np.unique(node * max(1, len(self)) + groups, return_inverse=True)
+        """Return the interfaces that lead to each node, with the trees on which they do."""
+        nodes = self.by_node.shape[2]
+        _, tree, node = np.nonzero(self.by_node != NO_INTERFACE)
+        groups = self.by_node[self.by_node != NO_INTERFACE]
+        keys, index = np.unique(node * max(1, len(self)) + groups, return_inverse=True)
         masks = np.zeros(len(keys), dtype=np.uint64)
-        np.bitwise_or.at(masks, places, np.uint64(1) << tree.astype(np.uint64))
+        np.bitwise_or.at(masks, index, np.uint64(1) << tree.astype(np.uint64))
         owners, own = np.divmod(keys, max(1, len(self)))
         return Targets(np.searchsorted(owners, np.arange(nodes + 1)), own.astype(np.int32), masks)
 
-    def sums(self, of_nodes: Counts, tree: int = 0) -> Counts:
+    def sums(self, counts: Counts, tree: int = 0) -> Counts:
         """Return for each interface the sum over the nodes behind it on a tree: int64[interfaces]."""
         sums = np.zeros(len(self) + 1, dtype=np.int64)
-        for row in self.of_nodes[:, tree]:
-            np.add.at(sums, row, of_nodes)  # NOWHERE is the last place, which is left out
+        for row in self.by_node[:, tree]:
+            np.add.at(sums, row, counts)  # NO_INTERFACE is the last element, which is dropped
         return sums[:-1]
 
 
 def neighbours_toward(tree: Tree, router: int) -> Ids:
-    """Return the neighbour of a router toward each node: int32[n]; NOWHERE for itself and what is not reached."""
+    """Return the neighbour of a router toward each node: int32[n]; NO_INTERFACE for itself and unreached nodes."""
     parent = int(tree.parents[router])
-    found = np.where(tree.positions >= 0, NOWHERE if parent == ROOT else parent, NOWHERE).astype(np.int32)
+    found = np.where(tree.positions >= 0, NO_INTERFACE if parent == ROOT else parent, NO_INTERFACE).astype(np.int32)
     for child in tree.children(router).tolist():
         found[tree.descendants(child)] = child
-    found[router] = NOWHERE
+    found[router] = NO_INTERFACE
     return found
 
 
 def _check(trees: Sequence[Tree], routers: Sequence[int]) -> None:
     if not 1 <= len(trees) <= MAX_TREES:
-        raise InputError(f"{len(trees)} trees: give from 1 to {MAX_TREES}")
+        raise InputError(f"the number of trees must be from 1 to {MAX_TREES}, not {len(trees)}")
     if len(set(routers)) != len(routers):
         raise InputError("a router is named twice")
     for tree in trees:

@@ -1,7 +1,7 @@
-"""Central routers: between how many pairs of nodes does a router lie on a tree? [2014 §4.2.3]
+"""Centrality of routers on a tree: the number of pairs of nodes whose path leads through a router [2014 §4.2.3].
 
-The paper takes "the most central" router. On a tree, two nodes are joined by one path: it leads through a router if
-they lie behind different interfaces of it. Of m nodes in all, and s_i behind interface i, that are
+The paper uses "the most central" router. The path between two nodes leads through a router if they are behind different
+interfaces of it. With m nodes in total and s_i behind interface i, these are
 
     ((m - 1)² - Σ s_i²) / 2   pairs
 """
@@ -15,7 +15,7 @@ from cbnet.topology import Tree
 
 
 def pairs_through(tree: Tree) -> NDArray[np.int64]:
-    """Return how many pairs of other nodes each node lies between: int64[n]; 0 for nodes that are not reached."""
+    """Return the number of pairs of other nodes with a path through each node: int64[n]; 0 for unreached nodes."""
     sizes, reached = tree.sizes.astype(np.int64), len(tree.preorder)
     children = np.flatnonzero(tree.parents >= 0)
     squares = np.zeros(len(sizes), dtype=np.int64)

@@ -1,11 +1,11 @@
-"""Domain: what is behind each neighbour of a router, in its domain and beyond the gateways? [2014 §3.1]
+"""A domain: the receivers behind each neighbour of a router, inside the domain and beyond its gateways [2014 §3.1].
 
     ┌────────────────────────┐
     │ x ── u ── w ── y ── g ─┼── h …      behind w, seen from u:  inside   y and g
     └────────────────────────┘                                    outside  all that is beyond g
 
-A domain has trees of its own. Which gateways lead out of it, and where to, is a matter of the tree between domains; so
-what is behind a neighbour depends on both trees.
+A domain has trees of its own. Its gateways, and the domains beyond them, depend on the tree between domains; so the
+receivers behind a neighbour depend on both trees.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DomainReceivers:
 
 
 class Domain:
-    """A part of the network with trees of its own, and the ways out of it on each tree between domains."""
+    """A part of the network with trees of its own, and its exits on each tree between domains."""
 
     def __init__(
         self,
@@ -52,46 +52,46 @@ class Domain:
         between: Sequence[DomainTree],
         receivers: DomainReceivers,
     ) -> None:
-        """Take the roots that lie in it; without any, its trees have the node with most neighbours inside."""
+        """Build the trees from roots in the domain, by default the node with the most neighbours inside."""
         mask = domains == number
         self.members: Ids = np.flatnonzero(mask).astype(np.int32)
         part = graph.part(mask)
-        own = [self.place(root) for root in roots] or [int(part.degrees.argmax())]
+        own = [self.local_id(root) for root in roots] or [int(part.degrees.argmax())]
         self.trees = list(shortest_path_trees(part, own))
         self.exits = [tree.exits(number) for tree in between]
         self._receivers = receivers
         self._own = receivers.inside[number]
         gateways = sorted({exit.gateway for exits in self.exits for exit in exits})
         self.gateways = frozenset(gateways)
-        self.destinations = self.places([*self._own.tolist(), *gateways])
-        self._beyond = cache(receivers.of)  # ways out of several trees often lead to the same domains
+        self.destinations = self.local_ids([*self._own.tolist(), *gateways])
+        self._beyond = cache(receivers.of)  # exits of several trees often lead to the same domains
         self._sides = cache(self._find_sides)
 
-    def place(self, u: int) -> int:
-        """Return the place of a node among the members: its id in the trees."""
+    def local_id(self, u: int) -> int:
+        """Return the rank of a node among the members: its id in the trees."""
         return int(np.searchsorted(self.members, u))
 
-    def places(self, nodes: Sequence[int]) -> Ids:
-        """Return the places of some nodes."""
+    def local_ids(self, nodes: Sequence[int]) -> Ids:
+        """Return the local ids of some nodes."""
         return np.searchsorted(self.members, np.array(nodes, dtype=np.int32)).astype(np.int32)
 
     def behind(self, u: int, between: int, inside: int) -> dict[int, ReceiversBehind]:
-        """Return the neighbours of u in the domain that lead to any receiver, ascending, on two trees."""
-        near, far = (sides.behind(self.place(u)) for sides in self._sides(between, inside))
+        """Return the receivers behind each neighbour of u in the domain, ascending by neighbour, for two trees."""
+        near, far = (sides.behind(self.local_id(u)) for sides in self._sides(between, inside))
         exits = self.exits[between]
         found = {}
         for w in sorted({*near, *far}):
             own = sorted(self._own[near[w]].tolist()) if w in near else []
-            outside = [x for place in far.get(w, ()) for x in self._beyond(exits[place].beyond)]
+            outside = [x for row in far.get(w, ()) for x in self._beyond(exits[row].beyond)]
             if own or outside:
                 found[int(self.members[w])] = ReceiversBehind(tuple(own), tuple(outside))
         return found
 
     def across(self, u: int, between: int) -> dict[int, tuple[int, ...]]:
-        """Return the neighbours of u over the border that lead to any receiver, ascending, and all receivers there."""
+        """Return the receivers beyond each neighbour of u in another domain, ascending by neighbour."""
         own = {each.neighbour: self._beyond(each.beyond) for each in self.exits[between] if each.gateway == u}
         return {w: own[w] for w in sorted(own) if own[w]}
 
     def _find_sides(self, between: int, inside: int) -> tuple[TreeSides, TreeSides]:
         tree, gateways = self.trees[inside], [exit.gateway for exit in self.exits[between]]
-        return TreeSides(tree, self.places(self._own.tolist())), TreeSides(tree, self.places(gateways))
+        return TreeSides(tree, self.local_ids(self._own.tolist())), TreeSides(tree, self.local_ids(gateways))

@@ -1,18 +1,18 @@
-"""Between domains: over which links do messages cross, and what is beyond them? Trees of gateways [2014 §3.1].
+"""Trees between domains: the links that messages cross, and the domains beyond them [2014 §3.1].
 
 A tree between domains grows from a root node. Every other domain is entered by one link, to the node that the shortest
 paths from the root reach first; both ends of the link are gateways:
 
     ┌──────────────┐      ┌─────────────┐
-    │ root ─── g ──┼──────┼─ h ──── x   │      h is the nearest to the root in its domain, of equally near ones the
-    │          │   │      │             │      smallest; g is before it on the way from the root
+    │ root ─── g ──┼──────┼─ h ──── x   │      h is the nearest to the root in its domain, the smallest id of equally
+    │          │   │      │             │      near ones; g precedes it on the path from the root
     └──────────┼───┘      └─────────────┘
 
-    The domains form a tree: g is nearer to the root than h, and the nearest in g's domain is at least as near as g.
-    So by the links to parents every domain comes to one with a nearer entry, until it is at that of the root.
+    The domains form a tree: g is nearer to the root than h, and the nearest node in g's domain is at least as near as
+    g. So the links to parents lead from every domain to one with a nearer entry, and finally to that of the root.
 
-The distances are those of the whole graph. A network of the gateways alone has the same ones, if its links are those
-between domains and, inside a domain, the shortest ways between gateways: every way falls into such parts.
+The distances are those of the whole graph. A network of the gateways alone has the same distances, if its links are
+those between domains and, inside a domain, the shortest paths between gateways: every path consists of such parts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DomainTree:
     """A tree between domains."""
 
     def __init__(self, tree: Tree, domains: Ids) -> None:
-        """Take the tree of the root over the whole graph, and the domain of each node."""
+        """Find the exits; tree: that of the root over the whole graph; domains: int32[n], the domain of each node."""
         self.tree = tree
         order = np.lexsort((np.arange(len(domains)), tree.distances))
         _, first = np.unique(domains[order], return_index=True)
@@ -56,7 +56,7 @@ class DomainTree:
 def _exits(tree: Tree, domains: Ids, entries: NDArray[np.int64], nearest: list[int]) -> dict[int, list[Exit]]:
     below = {domain: [domain] for domain in nearest}
     exits: dict[int, list[Exit]] = defaultdict(list)
-    for domain in reversed(nearest[1:]):  # what is below a domain comes before it
+    for domain in reversed(nearest[1:]):  # children first
         h = int(entries[domain])
         g = int(tree.parents[h])
         parent = int(domains[g])

@@ -1,17 +1,17 @@
-"""Domains: parts of a network with trees of their own, and gateways that change trees at the border [2014 §3.1].
+"""The domains scheme: parts of a network with trees of their own, and gateways that change trees [2014 §3.1].
 
     source ─ tree in A ─► gateway ║ gateway ─ tree in B ─► gateway ║ gateway ─ tree in C ─►
              ⟨τ, a, last hop⟩     ║           ⟨τ, b, last hop⟩     ║
 
-A message is committed to a tree τ between domains (`between`) and to a tree inside the domain of its source. The
-gateway by which it enters another domain commits it to the tree of that domain on which the ways from there are
-shortest together. All the links that may then be used, inside domains and between them, form one tree over all nodes:
-so every interested node is reached once.
+A message is committed to a tree τ between domains (`domain_tree`) and to a tree inside the domain of its source. The
+gateway where it enters another domain commits it to the tree of that domain with the shortest total path length from
+there. All links that may then be used, inside domains and between them, form one tree over all nodes: so every
+interested node is reached once.
 
-Inside its domain a router knows the predicates of the receivers there. Of the outside it knows what its gateways say:
-a summary (`summaries`) that covers what is wanted beyond them. With the summary `all` that is one word, whatever is
-wanted outside; the price is that every message comes to the gateways, which look at the predicates themselves. A
-packet in vain never crosses a border.
+Inside its domain a router knows the predicates of the receivers. Of the outside it knows the summaries of its gateways
+(`summary`), which cover the predicates beyond them. The summary `all` is one word, whatever the predicates outside; the
+cost is that every message reaches the gateways, which match the predicates themselves. No spurious packet crosses a
+border.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class DomainsRouter(SchemeRouter):
     def init(self, message: Message) -> Header:
         """Commit a new message to a tree between domains, and to one inside."""
         between = self._scheme.commit_between.tree(self.u, message)
-        inside = self._scheme.commit_inside[self._number].tree(self._domain.place(self.u), message)
+        inside = self._scheme.commit_inside[self._number].tree(self._domain.local_id(self.u), message)
         return DomainsHeader(between, inside, self.u)
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
@@ -69,15 +69,15 @@ class DomainsRouter(SchemeRouter):
         return header._replace(inside=self._inside(header), last_hop=self.u)
 
     def fwd(self, header: Header, message: Message) -> list[int]:
-        """Return the neighbours that match, inside and over the border, but not the last hop."""
+        """Return the neighbours that match, inside the domain and outside, without the last hop."""
         tables = self.inner(header.between, self._inside(header)), self.border(header.between)
         return [w for table in tables for w in table.match(message) if w != header.last_hop]
 
     def _inside(self, header: DomainsHeader) -> int:
-        """Return the tree inside: that of the header, or the gateway's own for what comes over the border."""
+        """Return the tree inside: that of the header, or at a gateway its own for messages from other domains."""
         if self._scheme.domains[header.last_hop] == self._number:
             return header.inside
-        return self._scheme.entry_tree[self._number].tree(self._domain.place(self.u), _ANY)
+        return self._scheme.entry_tree[self._number].tree(self._domain.local_id(self.u), _ANY)
 
     def inner(self, between: int, inside: int) -> ForwardingTable:
         """Return the table of the neighbours in the domain, for a tree between domains and one inside."""
@@ -89,14 +89,14 @@ class DomainsRouter(SchemeRouter):
         return self._inner[between, inside]
 
     def border(self, between: int) -> ForwardingTable:
-        """Return the table of the neighbours in other domains, for a tree between domains; empty but at a gateway."""
+        """Return the table of the neighbours in other domains, for a tree between them; empty except at a gateway."""
         if between not in self._border:
             across = self._domain.across(self.u, between)
             self._border.add(between, {w: (beyond, ()) for w, beyond in across.items()})
         return self._border[between]
 
     def state(self) -> RouterState:
-        """Return the size of the tables and of the own identifier; of a gateway, of its choice of a tree as well."""
+        """Return the size of the tables, of the own identifier, and of a gateway's choice of a tree."""
         inside = len(self._domain.trees)
         for between in range(len(self._scheme.between)):
             self.border(between)
@@ -122,11 +122,11 @@ class Domains(Scheme):
         commit: str = "random",
         seed: int = 0,
     ) -> None:
-        """Take the domain of each node, the roots of trees inside domains, and those of the trees between.
+        """Build the trees from the domain of each node, and the roots of trees inside domains and between them.
 
-        By default √n domains are grown (`topology.domains`). A root is that of a tree of its own domain; a domain
-        without any has the node with most neighbours, and so has the network. `outside` names a summary and `commit`
-        the policy of sources, which `seed` is for.
+        By default √n domains are grown (`topology.trees.domains`). A root belongs to the tree of its own domain; the
+        default root of a domain, and of the network, is the node with the most neighbours. `outside` names a summary
+        and `commit` the policy of sources, with a `seed`.
         """
         super().__init__(network)
         graph = network.graph
@@ -144,9 +144,9 @@ class Domains(Scheme):
         self.parts = [
             Domain(graph, number, self.domains, own[number], self.between, receivers) for number in range(count)
         ]
-        self.outside = {x: len(network) + x for x in network.predicates}  # a receiver, as it is seen from outside
-        told = summary(outside)
-        seen = {self.outside[x]: told(predicate) for x, predicate in network.predicates.items()}
+        self.outside = {x: len(network) + x for x in network.predicates}  # the number of a receiver's summary
+        summarise = summary(outside)
+        seen = {self.outside[x]: summarise(predicate) for x, predicate in network.predicates.items()}
         self.interests = Interests(network.predicates | seen)
         policy = commit_policy(commit)
         self.commit_between = policy(trees, network.receivers, seed - 1)
@@ -164,13 +164,13 @@ class Domains(Scheme):
         return DomainsRouter(self, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers hold; with a sample, gateways are counted and the others estimated from it."""
+        """Return what all routers store; given a sample, only gateways are counted and the others extrapolated."""
         if sample is None:
             return super().state()
         gateways = set(self.gateways)
-        seen = [u for u in sample if u not in gateways]
+        counted = [u for u in sample if u not in gateways]
         others = len(self.network) - len(gateways)
-        return self.state_at(gateways) + self.state_at(seen).scaled(others / max(1, len(seen)))
+        return self.state_at(gateways) + self.state_at(counted).scaled(others / max(1, len(counted)))
 
     def formula(self) -> None:
         """Return None: the paper has no formula."""
@@ -179,9 +179,9 @@ class Domains(Scheme):
 
 def _by_domain(network: Network, domains: Ids, roots: Iterable[int]) -> list[list[int]]:
     """Return the roots in each domain."""
-    found: list[list[int]] = [[] for _ in range(int(domains.max()) + 1)]
+    by_domain: list[list[int]] = [[] for _ in range(int(domains.max()) + 1)]
     for root in roots:
         if not 0 <= root < len(network):
             raise InputError(f"a root must be a node from 0 to {len(network) - 1}")
-        found[domains[root]].append(int(root))
-    return found
+        by_domain[domains[root]].append(int(root))
+    return by_domain

@@ -1,13 +1,13 @@
-"""Summaries: what does a gateway tell its domain about the outside? A predicate that covers what is wanted there.
+"""Summaries of the predicates outside a domain, which gateways announce inside: predicates that cover them.
 
-A wider predicate is smaller, and lets messages come to the gateway in vain; what goes over the border is always
-matched with the predicates themselves.
+A wider predicate is smaller, but lets more spurious messages reach the gateway, which always matches the predicates
+themselves before it forwards to another domain.
 
-| summary | of `x > 3 and #a or y = 1 and x = 2`  | messages that come to a gateway                   |
+| summary | of `x > 3 and #a or y = 1 and x = 2`  | messages that reach a gateway                     |
 |---------|---------------------------------------|---------------------------------------------------|
-| exact   | the same                              | those that are wanted outside                     |
+| exact   | the same                              | those that match outside                          |
 | names   | `exists x and #a or exists x and exists y` | those with all names and tags of a filter outside |
-| all     | `true`                                | all, if anything is wanted outside                |
+| all     | `true`                                | all, if there are predicates outside              |
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _names(predicate: Predicate) -> Predicate:
 
 
 def _all(predicate: Predicate) -> Predicate:
-    """Return `true`, or the empty predicate if it is that."""
+    """Return `true`, or the empty predicate unchanged."""
     return Predicate([Filter()] if predicate.filters else [])
 
 
@@ -46,7 +46,7 @@ SUMMARIES = tuple(_SUMMARIES)
 
 
 def summary(name: str) -> Summary:
-    """Return a summary by its name."""
+    """Return the summary with a name."""
     if name not in _SUMMARIES:
         raise InputError(f"unknown summary {name!r}", hint="use one of " + ", ".join(SUMMARIES))
     return _SUMMARIES[name]

@@ -1,12 +1,12 @@
-"""CommitPolicy: which tree does a new message take, and keeps to the end? [2014 §3.1]
+"""Policies that commit a new message to one tree [2014 §3.1].
 
-The paper leaves the choice to whoever runs the network. Here:
+The paper leaves the policy to the operator of the network. Here:
 
-    random    any tree, each time anew: spreads the load most evenly
-    flow      by a hash of the source and of what the message is about, its tags and the names of its attributes:
-              messages of one flow take one way, and arrive in their order
-    least     the tree on which the ways from the source to all destinations are shortest together, and so
-              the expected extra length: each source has its tree
+    random    a random tree for each message: spreads the load most evenly
+    flow      by a hash of the source, and of the tags and attribute names of the message: the messages of a flow
+              take the same path and arrive in order
+    least     the tree with the shortest total path length from the source to all destinations, and so the least
+              expected extra length: one tree for each source
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CommitPolicy(ABC):
     name: ClassVar[str]
 
     def __init__(self, trees: Sequence[Tree], destinations: Ids, seed: int) -> None:
-        """Take the trees, and the nodes that messages may be for: int32[destinations]."""
+        """Set the trees, and the nodes that may receive messages: int32[destinations]."""
         self._trees = trees
         self._destinations = destinations
         self._seed = seed
@@ -45,7 +45,7 @@ class CommitPolicy(ABC):
 
 
 class RandomTree(CommitPolicy):
-    """Any tree."""
+    """A random tree for each message."""
 
     name = "random"
 
@@ -54,7 +54,7 @@ class RandomTree(CommitPolicy):
         self._rng = Random(f"commit {seed}")
 
     def tree(self, u: int, message: Message) -> int:  # noqa: ARG002
-        """Return a random number."""
+        """Return the number of a random tree."""
         return self._rng.randrange(len(self._trees))
 
 
@@ -64,13 +64,13 @@ class FlowTree(CommitPolicy):
     name = "flow"
 
     def tree(self, u: int, message: Message) -> int:
-        """Return a hash of the flow, the same in every process."""
+        """Return the tree by a hash of the flow, the same in every process."""
         flow = repr((self._seed, u, sorted(message.attributes), sorted(message.tags)))
         return int.from_bytes(blake2b(flow.encode(), digest_size=8).digest()) % len(self._trees)
 
 
 class ShortestTree(CommitPolicy):
-    """The tree with the least expected extra length from the source; of several, the first."""
+    """The tree with the least total path length from the source; of several, the first."""
 
     name = "least"
 
@@ -79,7 +79,7 @@ class ShortestTree(CommitPolicy):
         self._best: dict[int, int] = {}
 
     def tree(self, u: int, message: Message) -> int:  # noqa: ARG002
-        """Return the best tree of the source. Distances in the graph are the same for all, and need not be known."""
+        """Return the tree of the source. Distances in the graph do not matter: they are the same for all trees."""
         if u not in self._best:
             totals = [int(lengths_on_tree(tree, u, self._destinations).sum()) for tree in self._trees]
             self._best[u] = totals.index(min(totals))
@@ -91,7 +91,7 @@ COMMIT_POLICIES = tuple(_POLICIES)
 
 
 def commit_policy(name: str) -> type[CommitPolicy]:
-    """Return a policy by its name."""
+    """Return the policy with a name."""
     if name not in _POLICIES:
         raise InputError(f"unknown commit policy {name!r}", hint="use one of " + ", ".join(COMMIT_POLICIES))
     return _POLICIES[name]

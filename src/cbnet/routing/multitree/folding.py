@@ -1,15 +1,14 @@
-"""Folding: how do the tables of several trees become one? Table folding with tree tags [2014 §3.2.3].
+"""Table folding: the tables of several trees merged into one with tree tags [2014 §3.2.3].
 
-A filter goes into the folded table once for each tree that has it at the same interface, with the tree's tag as one
-more tag that it requires; once and for all, and without a tag, if every tree leads its messages there:
+A filter is stored once for each tree that has it at the same interface, and requires the tag of that tree; or once
+without a tree tag, if every tree leads its messages to that interface:
 
     T1   c: p ∨ q        f: r                    c: p ∨ (#T1 ∧ q)
-    T2   c: p            e: q ∨ r        ──►     f: #T1 ∧ r            a message on T1 is matched as if it had
-                                                 e: (#T2 ∧ q) ∨ (#T2 ∧ r)          the tag T1, too
+    T2   c: p            e: q ∨ r        ──►     f: #T1 ∧ r            a message on T1 is matched with T1 added
+                                                 e: (#T2 ∧ q) ∨ (#T2 ∧ r)          to its tags
 
-Any filter can require a tag, so predicates with constraints fold as descriptors do. That every tree leads its messages
-there does not mean that every tree has that very filter: one that covers it does as well. The same step folds the
-tables of subscriptions and offers, by the kind of message.
+Any filter can require a tag, so predicates with constraints fold as descriptors do. A tree need not have the filter
+itself: one that covers it is enough. The same step folds the tables of subscriptions and offers, by message kind.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ _KINDS = (MessageKind.NOTIFICATION, MessageKind.REQUEST)
 
 
 def fold(tables: Mapping[str, Mapping[Key, Predicate]]) -> dict[Key, Predicate]:
-    """Return one table for several, each known by its tag, which must not occur in their filters.
+    """Return one table for several, which are keyed by tags that must not occur in their filters.
 
-    A message m matches an interface of the table of tag t if and only if m with the tag t, and no other
-    of these tags, matches it in the folded one.
+    A message m matches an interface in the table of tag t if and only if m with the tag t, and no other
+    of these tags, matches it in the folded table.
     """
     interfaces = dict.fromkeys(key for table in tables.values() for key in table)
     nothing = Predicate()
@@ -57,8 +56,8 @@ def _folded(predicates: Mapping[str, Predicate]) -> Predicate:
     return reduce(Predicate(entries))
 
 
-def fresh_tags(stem: str, count: int, predicates: Iterable[Predicate]) -> list[str]:
-    """Return so many tags that no filter has: the stem and a number."""
+def unused_tags(stem: str, count: int, predicates: Iterable[Predicate]) -> list[str]:
+    """Return `count` tags that no filter has: the stem and a number."""
     taken = {tag for predicate in predicates for filter in predicate.filters for tag in filter.tags}
     while any(tag.startswith(stem) for tag in taken):
         stem = f"_{stem}"
@@ -72,13 +71,13 @@ class FoldedFib:
     """
 
     def __init__(self, tables: Sequence[Mapping[int, Registration]]) -> None:
-        """Take a table for each tree."""
-        said = {kind: [_of_kind(table, kind) for table in tables] for kind in _KINDS}
-        predicates = [predicate for own in said.values() for table in own for predicate in table.values()]
-        tree_tags, kind_tags = fresh_tags("tree ", len(tables), predicates), fresh_tags("kind ", 2, predicates)
-        by_kind = {kind: fold(dict(zip(tree_tags, own, strict=True))) for kind, own in said.items() if any(own)}
+        """Fold the tables of the trees, one for each."""
+        by_role = {kind: [_of_kind(table, kind) for table in tables] for kind in _KINDS}
+        predicates = [predicate for own in by_role.values() for table in own for predicate in table.values()]
+        tree_tags, kind_tags = unused_tags("tree ", len(tables), predicates), unused_tags("kind ", 2, predicates)
+        by_kind = {kind: fold(dict(zip(tree_tags, own, strict=True))) for kind, own in by_role.items() if any(own)}
         self.tree_tags = tree_tags
-        self.kind_tags = dict(zip(by_kind, kind_tags, strict=False))  # only of kinds that anything is registered for
+        self.kind_tags = dict(zip(by_kind, kind_tags, strict=False))  # of kinds with registrations only
         self.entries: dict[int, Predicate] = fold({self.kind_tags[kind]: table for kind, table in by_kind.items()})
 
     def __len__(self) -> int:
@@ -88,7 +87,7 @@ class FoldedFib:
         """Return the neighbours that a message on a tree matches."""
         if kind not in self.kind_tags:
             return []
-        others = message.tags.difference(self.tree_tags, self.kind_tags.values())  # no filter asks for them otherwise
+        others = message.tags.difference(self.tree_tags, self.kind_tags.values())  # reserved for the table
         return self._table.match(Message(message.attributes, others | {self.tree_tags[tree], self.kind_tags[kind]}))
 
     @cached_property
@@ -97,6 +96,6 @@ class FoldedFib:
 
 
 def _of_kind(table: Mapping[int, Registration], kind: MessageKind) -> dict[int, Predicate]:
-    """Return the part of a table that a kind of message is matched with."""
-    said = {neighbour: each.predicate_for(kind) for neighbour, each in table.items()}
-    return {neighbour: predicate for neighbour, predicate in said.items() if len(predicate)}
+    """Return the part of a table for a kind of message."""
+    predicates = {neighbour: each.predicate_for(kind) for neighbour, each in table.items()}
+    return {neighbour: predicate for neighbour, predicate in predicates.items() if len(predicate)}

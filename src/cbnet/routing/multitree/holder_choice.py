@@ -1,10 +1,10 @@
-"""HolderChoice: which one of several neighbours does a request go to? [2014 §3] says "one", and not which.
+"""Policies that choose one of several neighbours for a request. [2014 §3] leaves the choice open.
 
-| policy  | to the neighbour                                                          |
-|---------|---------------------------------------------------------------------------|
-| nearest | of the nearest holder: the tables of this policy name it first            |
-| random  | any                                                                       |
-| least   | to which this router has sent the fewest requests                         |
+| policy  | neighbour                                                    |
+|---------|--------------------------------------------------------------|
+| nearest | toward the nearest holder: its tables list that one first    |
+| random  | a random one                                                 |
+| least   | the one that this router has sent the fewest requests        |
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ class HolderChoice(ABC):
 
     @abstractmethod
     def choose(self, neighbours: Sequence[int]) -> int:
-        """Return one of some neighbours, nearest first if distances are known, else ascending."""
+        """Return one of the neighbours, which come nearest first if distances are known, else ascending."""
 
 
 class NearestHolder(HolderChoice):
-    """The neighbour of the nearest holder."""
+    """The neighbour toward the nearest holder."""
 
     name = "nearest"
 
     def choose(self, neighbours: Sequence[int]) -> int:
-        """Return the first."""
+        """Return the first neighbour."""
         return neighbours[0]
 
 
 class RandomHolder(HolderChoice):
-    """Any neighbour."""
+    """A random neighbour."""
 
     name = "random"
 
     def choose(self, neighbours: Sequence[int]) -> int:
-        """Return a random one."""
+        """Return a random neighbour."""
         return self._rng.choice(neighbours)
 
 
@@ -61,7 +61,7 @@ class LeastLoadedHolder(HolderChoice):
         self.sent: Counter[int] = Counter()
 
     def choose(self, neighbours: Sequence[int]) -> int:
-        """Return the one with the least load, of several the first, and count it."""
+        """Return the neighbour with the fewest requests, of several the first, and count the request."""
         chosen = min(neighbours, key=self.sent.__getitem__)
         self.sent[chosen] += 1
         return chosen
@@ -72,7 +72,7 @@ HOLDER_CHOICES = tuple(_HOLDER_CHOICES)
 
 
 def holder_choice(name: str) -> type[HolderChoice]:
-    """Return a policy by its name."""
+    """Return the policy with a name."""
     if name not in _HOLDER_CHOICES:
         raise InputError(f"unknown choice {name!r}", hint="use one of " + ", ".join(HOLDER_CHOICES))
     return _HOLDER_CHOICES[name]

@@ -1,11 +1,11 @@
-"""Nearest table: which neighbours lead to a holder of what is asked for, the nearest first?
+"""A table of the holders behind each neighbour, nearest first.
 
-An entry holds offers by their distance. An offer is left out if one that is no farther away covers it; one that
-only farther ones cover stays, because it may be the nearest that matches:
+An entry holds offers by distance. An offer is dropped if one at the same or a smaller distance covers it; one that only
+farther offers cover is kept, because it may be the nearest match:
 
     w    2: #news               at distance 2
-         5: #sports             an offer of #news and #eu, which is also there, is left out
-         9: true                everything, but far away: the two above stay
+         5: #sports             an offer of #news and #eu at the same distance is dropped
+         9: true                matches everything, but far away: the two above are kept
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from cbnet.routing.router_state import RouterState
 
 
 class HolderTable:
-    """Neighbours, each with the offers behind it by distance."""
+    """The offers behind each neighbour, by distance."""
 
     def __init__(self, interests: Interests, holders: Mapping[int, Sequence[tuple[int, int]]]) -> None:
-        """Take for each neighbour the holders behind it, each with its distance."""
+        """Build the table; holders: for each neighbour, the holders behind it with their distances."""
         self._interests = interests
         self._holders = {neighbour: sorted(behind, key=lambda each: each[1]) for neighbour, behind in holders.items()}
         self._entries = {neighbour: self._levels(behind) for neighbour, behind in self._holders.items()}
 
     def match(self, request: Message) -> list[int]:
-        """Return the neighbours behind which somebody has what is asked for, by the distance of the nearest."""
+        """Return the neighbours with a matching offer behind them, by the distance of the nearest."""
         matched = self._interests.matched(request)
         found = []
         for neighbour, levels in self._entries.items():
@@ -37,7 +37,7 @@ class HolderTable:
         return [neighbour for _, neighbour in sorted(found)]
 
     def state(self) -> RouterState:
-        """Return what the table holds: neighbours, each with distances, which count like identifiers, and offers."""
+        """Return the size of the table: neighbours, distances, which count as identifiers, and offers."""
         levels = [level for levels in self._entries.values() for level in levels]
         holders = [x for behind in self._holders.values() for x, _ in behind]
         return RouterState(
@@ -48,7 +48,7 @@ class HolderTable:
         )
 
     def _levels(self, holders: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the distances, ascending, each with the offers that no nearer one covers."""
+        """Return the distances, ascending, each with the offers that no nearer offer covers."""
         at: dict[int, list[int]] = {}
         for holder, distance in holders:
             at.setdefault(distance, []).append(self._interests.of(holder))
@@ -61,9 +61,9 @@ class HolderTable:
         return levels
 
     def _uncovered(self, offers: int, nearer: int) -> int:
-        """Return the offers that are left if those that are nearer are there already."""
+        """Return the offers that no nearer offer covers."""
         kept = 0
-        for place in set_bits(offers & ~nearer):
-            if self._interests.disjunction([nearer, 1 << place]) >> place & 1:
-                kept |= 1 << place
+        for number in set_bits(offers & ~nearer):
+            if self._interests.disjunction([nearer, 1 << number]) >> number & 1:
+                kept |= 1 << number
         return kept

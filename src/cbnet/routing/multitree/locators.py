@@ -1,13 +1,13 @@
-"""Locators: how does a reply find the requester, if no router remembers the request?
+"""Locators: addresses on a tree that lead a reply to the requester without state in routers.
 
-The request carries where its requester is on the tree, and the reply goes there. [2014] does not say how; this is our
-choice. The locator of a node is its place in the preorder of the tree, so what is below a node is an interval:
+A request carries the locator of its requester, and the reply is forwarded to it. [2014] leaves this open; this is our
+choice. The locator of a node is its position in the preorder of the tree, so a subtree is an interval:
 
-    u, 4 to 9                  children tile the interval of their parent:
-    ├── v, 5 to 7              a router keeps where each child's part begins,
-    └── w, 8 to 9              and its own beginning and end; all else is behind its parent
+    u, 4 to 9                  children divide the interval of their parent:
+    ├── v, 5 to 7              a router stores the start of each child's interval,
+    └── w, 8 to 9              and both ends of its own; all else is behind its parent
 
-A router keeps an interval for each neighbour on the tree, and nothing for each request.
+A router stores an interval for each neighbour on the tree, and nothing for each request.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ def locator(tree: Tree, u: int) -> int:
     return int(tree.positions[u])
 
 
-def next_hop(tree: Tree, u: int, place: int) -> int | None:
-    """Return the neighbour of u toward the node of a locator; None if that is u."""
+def next_hop(tree: Tree, u: int, locator: int) -> int | None:
+    """Return the neighbour of u toward the node with a locator; None if that is u."""
     first = int(tree.positions[u])
-    if place == first:
+    if locator == first:
         return None
-    if not first < place < first + int(tree.sizes[u]):
+    if not first < locator < first + int(tree.sizes[u]):
         return int(tree.parents[u])
     children = tree.children(u)
-    return int(children[np.searchsorted(tree.positions[children], place, side="right") - 1])
+    return int(children[np.searchsorted(tree.positions[children], locator, side="right") - 1])
 
 
 def identifiers(tree: Tree, u: int) -> int:
-    """Return how many identifiers u keeps: both ends of its interval, its parent, and each child with its beginning."""
+    """Return the number of identifiers that u stores: its interval, its parent, and each child with its start."""
     return 2 + int(tree.parents[u] != ROOT) + 2 * len(tree.children(u))

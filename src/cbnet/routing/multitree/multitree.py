@@ -1,17 +1,17 @@
-"""Multi-tree: a few trees over the whole network, each with its own forwarding state [2014 §3].
+"""The multi-tree scheme: a few trees over the whole network, each with its own forwarding state [2014 §3].
 
-A message is committed to one tree and stays on it. A tree has no direction: messages enter it anywhere, and router u
-has for each tree T and each neighbour w on it the disjunction of what is registered behind w:
+A message is committed to one tree and stays on it. Trees are undirected: messages enter anywhere, and router u has for
+each tree T and each neighbour w on it the disjunction of the predicates behind w:
 
     P_u(T, w) = ⋁ pred(x), x on the side of w when the link (u, w) is cut out of T
 
     notification   ⟨T, last hop⟩               to all neighbours on T that match, but not back
-    request        ⟨T, last hop, requester⟩    to one of them, until a node offers what is asked for
+    request        ⟨T, last hop, requester⟩    to one of them, until it reaches a node whose offer matches
     reply          ⟨T, requester⟩              to the requester, by its locator (`locators`)
 
-Who the source is does not matter to routers, so there is no state per source; the price is longer ways. Trees that
-look alike from u share a table there (`tree_classes`). One table holds subscriptions and offers: `fib`, and in the
-form of [2014 §3.2.3] `folded`. `commit` and `choice` are the policies. The paper has no formula.
+Forwarding does not depend on the source, so there is no state per source, at the cost of longer paths. Trees that are
+indistinguishable at u share a table there (`grouping`). One table holds subscriptions and offers: `fib`, or `folded`
+as in [2014 §3.2.3]. The policies are in `commit_policy` and `holder_choice`. The paper has no formula.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ class MultiTreeRouter(SchemeRouter):
         return NotificationHeader(self._scheme.commit_notification.tree(self.u, message), self.u)
 
     def init_request(self, request: Message) -> RequestHeader:
-        """Commit a new request to a tree, and say where to reply to."""
+        """Commit a new request to a tree; the header carries the locator of this node."""
         tree = self._scheme.commit_request.tree(self.u, request)
         return RequestHeader(tree, self.u, locators.locator(self._scheme.trees[tree], self.u))
 
     def init_reply(self, header: RequestHeader) -> ReplyHeader:
-        """Return the header of the reply to a request that came with this header."""
+        """Return the header of the reply to a request with this header."""
         return ReplyHeader(header.tree, header.requester)
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return the header with this node as the last hop; that of a reply as it came."""
+        """Return the header with this node as the last hop; that of a reply unchanged."""
         return header if isinstance(header, ReplyHeader) else header._replace(last_hop=self.u)
 
     def fwd(self, header: Header, message: Message) -> list[int]:
@@ -99,7 +99,7 @@ class MultiTreeRouter(SchemeRouter):
         return [w for w in self._subscriptions[header.tree].match(message) if w != header.last_hop]
 
     def has(self, request: Message) -> bool:
-        """Return whether this node itself offers what is asked for."""
+        """Return whether an offer of this node matches a request."""
         return self._scheme.offers.predicates.get(self.u, Predicate()).matches(request)
 
     def _toward_one(self, header: RequestHeader, request: Message) -> list[int]:
@@ -107,7 +107,7 @@ class MultiTreeRouter(SchemeRouter):
         return [self._choice.choose(found)] if found else []
 
     def fib(self, tree: int) -> dict[int, Registration]:
-        """Return the forwarding table for a tree: what is registered behind each neighbour, reduced."""
+        """Return the forwarding table for a tree: the reduced registrations behind each neighbour."""
         scheme, nothing = self._scheme, Predicate()
         subscriptions, offers = (each.disjunctions(self.u, tree) for each in (scheme.subscriptions, scheme.offers))
         neighbours = sorted({*subscriptions, *offers})
@@ -118,10 +118,10 @@ class MultiTreeRouter(SchemeRouter):
         return FoldedFib([self.fib(tree) for tree in range(len(self._scheme.trees))])
 
     def state(self) -> RouterState:
-        """Return the size of the tables and of the own identifier; where there are offers, of locators as well."""
+        """Return the size of the tables and of the own identifier, and of locators if there are offers."""
         trees = self._scheme.trees if self._scheme.offers.predicates else ()
-        places = sum(locators.identifiers(tree, self.u) for tree in trees)
-        own = RouterState(identifiers=1 + places, flags=self._scheme.classes.bits(self.u))
+        intervals = sum(locators.identifiers(tree, self.u) for tree in trees)
+        own = RouterState(identifiers=1 + intervals, flags=self._scheme.classes.bits(self.u))
         return own + self._subscriptions.state() + self._offers.state()
 
 
@@ -140,14 +140,14 @@ class MultiTree(Scheme):
         choice: str = "nearest",
         seed: int = 0,
     ) -> None:
-        """Take the roots of the trees, by default the node with the most neighbours, and what nodes offer.
+        """Build the trees from their roots, by default the node with the most neighbours.
 
-        The network has the subscriptions. `commit` and `choice` name policies, which `seed` is for.
+        The network has the subscriptions, `offers` those of nodes. `commit` and `choice` name policies with a `seed`.
         """
         super().__init__(network)
         self.roots = [int(np.argmax(network.graph.degrees))] if roots is None else list(roots)
         if not self.roots:
-            raise InputError("there is no tree", hint="name at least one root")
+            raise InputError("a multi-tree network needs a tree", hint="name at least one root")
         self.trees = list(shortest_path_trees(network.graph, self.roots))
         self.seed = seed
         self.choice = holder_choice(choice)
@@ -172,7 +172,7 @@ class MultiTree(Scheme):
         return MultiTreeRouter(self, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers hold; with a sample, how far subscriptions are reduced is seen there."""
+        """Return what all routers store; given a sample, subscriptions are reduced there only."""
         if sample is None or self.offers.predicates:
             return super().state()
         nodes = range(len(self.network))

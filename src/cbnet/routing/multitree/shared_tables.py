@@ -1,7 +1,7 @@
-"""Shared tables: which tables of a router are the same, and need be kept once? Tree grouping [2014 §3.2.2].
+"""Equal tables of a router, stored once: tree grouping [2014 §3.2.2].
 
-`tree_classes` finds the trees that look alike for all routers of one network at once. Here a router compares its own
-tables, by the receivers behind each neighbour; of those that it knows as a sum only, by the sum.
+`grouping` finds indistinguishable trees for all routers of a network at once. Here a router compares its own tables, by
+the receivers behind each neighbour, or by the disjunction of those that it knows only as a summary.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cbnet.routing.router_state import RouterState, total
 
 
 class SharedTables:
-    """Tables by tree, of which equal ones are one."""
+    """Tables by tree; equal tables are stored once."""
 
     def __init__(self, interests: Interests) -> None:
         self._interests = interests
@@ -22,11 +22,11 @@ class SharedTables:
         self._distinct: dict[object, ForwardingTable] = {}
 
     def add(self, tree: object, behind: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
-        """Add the table of a tree, from the receivers behind each neighbour: told apart, and summed up."""
+        """Add the table of a tree; behind: for each neighbour, the individual and the summarised receivers."""
         sums = {w: self._interests.disjunction(map(self._interests.of, summed)) for w, (_, summed) in behind.items()}
-        key = tuple((w, told, sums[w]) for w, (told, _) in behind.items())
+        key = tuple((w, known, sums[w]) for w, (known, _) in behind.items())
         if key not in self._distinct:
-            receivers = {w: told + summed for w, (told, summed) in behind.items()}
+            receivers = {w: known + summed for w, (known, summed) in behind.items()}
             self._distinct[key] = ForwardingTable(self._interests, receivers)
         self._tables[tree] = self._distinct[key]
 
@@ -37,6 +37,6 @@ class SharedTables:
         return self._tables[tree]
 
     def state(self) -> RouterState:
-        """Return the size of the tables, and of the bits that say which is that of each tree."""
+        """Return the size of the tables, and of the bits that select the table of each tree."""
         bits = len(self._tables) * (len(self._distinct) - 1).bit_length()
         return RouterState(flags=bits) + total(table.state() for table in self._distinct.values())

@@ -1,4 +1,4 @@
-"""Tree interests: who is interested, seen from a router on each of several trees? And its tables [2014 §3]."""
+"""Interests behind the neighbours of a router on each of several trees, and its tables [2014 §3]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cbnet.topology.trees.common_ancestors import subtree_sums
 
 
 class TreeInterests:
-    """The subscriptions, or the offers, of all nodes, and the trees that lead to them."""
+    """The subscriptions, or the offers, of all nodes, by tree and router."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class TreeInterests:
         *,
         by_distance: bool = False,
     ) -> None:
-        """Take the trees, what nodes registered, and the filters of it; `by_distance` makes tables by distance."""
+        """Set the trees, the predicates of nodes and their interests; `by_distance` orders tables by distance."""
         self.trees = classes.trees
         self.classes = classes
         self.predicates = predicates
@@ -40,14 +40,14 @@ class TreeInterests:
         self._sides: dict[int, TreeSides] = {}
 
     def behind(self, u: int, tree: int) -> dict[int, list[int]]:
-        """Return the neighbours of u on a tree that lead to anybody, ascending, each with the nodes behind it."""
+        """Return the neighbours of u on a tree with interested nodes behind them, ascending, and these nodes."""
         if tree not in self._sides:
             self._sides[tree] = TreeSides(self.trees[tree], self.nodes)
         sides = self._sides[tree].behind(u)
-        return {w: [self._ids[place] for place in places.tolist()] for w, places in sides.items()}
+        return {w: [self._ids[row] for row in rows.tolist()] for w, rows in sides.items()}
 
     def disjunctions(self, u: int, tree: int) -> dict[int, Predicate]:
-        """Return P_u(T, ·): the reduced disjunction of what is registered behind each neighbour."""
+        """Return P_u(T, ·): the reduced disjunction of the predicates behind each neighbour."""
         table = ForwardingTable(self.interests, self.behind(u, tree))
         return {w: table[w] for w in table}
 
@@ -61,7 +61,7 @@ class TreeInterests:
         return HolderTable(self.interests, {w: [(x, distance[x]) for x in nodes] for w, nodes in behind.items()})
 
     def unreduced(self) -> RouterState:
-        """Return what the tables of all routers hold, but for the words of reduced predicates; none by distance."""
+        """Return the size of the tables of all routers without the reduced words; not for tables by distance."""
         first = self.classes.is_first()
         counts, words = np.zeros((2, len(self.trees[0].parents)), dtype=np.int64)
         counts[self.nodes] = 1
@@ -77,7 +77,7 @@ class TreeInterests:
 
 
 class RouterTables:
-    """The tables of one router: one for each class of trees that look alike from there."""
+    """The tables of one router: one for each class of indistinguishable trees."""
 
     def __init__(self, interests: TreeInterests, u: int) -> None:
         self._interests = interests
@@ -97,7 +97,7 @@ class RouterTables:
 
 
 def _entries(tree: Tree, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many neighbours of each node lead to anybody: int64[n]."""
+    """Return the number of neighbours of each node with interested nodes behind them: int64[n]."""
     below = subtree_sums(tree, counts)
     children = np.flatnonzero(tree.parents >= 0)
     entries = np.bincount(tree.parents[children], weights=below[children] > 0, minlength=len(below)).astype(np.int64)

@@ -1,17 +1,17 @@
-"""DRP, dynamic receiver partitioning: the source says who receives, and routers split the list [2006 §3.4].
+"""DRP, dynamic receiver partitioning: the source lists the destinations, and routers split the list [2006 §3.4].
 
-The source knows the predicate of every receiver. The header is the set of destinations; router u takes itself out,
-groups the others by the next hop toward each, and sends each neighbour its own group:
+The source knows the predicate of every receiver. The header is the set of destinations; router u removes itself,
+groups the others by next hop, and sends each neighbour its own group:
 
     init(m)   = the receivers x with m in pred(x)
     fwd(W, m) = the next hops of u toward the members of W
     hdr(W, w) = the members of W whose next hop is w
 
-That is the saving that the paper proposes. In its plain form all neighbours get the same header, the partition H_W: a
-list of (w, group). A node that finds no group for itself there is the origin.
+This is the optimisation that the paper proposes. In its plain form all neighbours get the same header, the partition
+H_W: a list of (w, group). A node without a group of its own in it is the origin.
 
-In the print H_W maps to W instead of to its subsets, and the condition on it has u and w in the wrong places: w
-belongs to the group of unicast_v(w). Nor is u taken out of its group.
+Errata: the paper maps H_W to W instead of its subsets, and swaps u and w in its condition: w belongs to the group of
+unicast_v(w). Nor does it remove u from its group.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class DrpRouter(SchemeRouter):
         self._last: tuple[Header, dict[int, tuple[int, ...]]] = ((), {})
 
     def init(self, message: Message) -> Header:
-        """Return all who are interested."""
+        """Return all interested receivers."""
         return tuple(sorted(self.network.interests.interested(message)))
 
     def hdr(self, header: Header, neighbour: int) -> Header:
-        """Return the destinations beyond a neighbour."""
+        """Return the destinations behind a neighbour."""
         return self.groups(header)[neighbour]
 
     def fwd(self, header: Header, message: Message) -> list[int]:  # noqa: ARG002
@@ -52,29 +52,29 @@ class DrpRouter(SchemeRouter):
         """Return the destinations by next hop: H_W."""
         last, groups = self._last
         if destinations is not last:
-            found: dict[int, list[int]] = {}
+            by_hop: dict[int, list[int]] = {}
             for x in destinations:
                 if x != self.u:
-                    found.setdefault(self.unicast.next_hop(self.u, x), []).append(x)
-            groups = {w: tuple(found[w]) for w in sorted(found)}
+                    by_hop.setdefault(self.unicast.next_hop(self.u, x), []).append(x)
+            groups = {w: tuple(by_hop[w]) for w in sorted(by_hop)}
             self._last = destinations, groups
         return groups
 
     def state(self) -> RouterState:
-        """Return the size of unicast_u, and at a sender of `pred`: every receiver with its predicate."""
+        """Return the size of unicast_u, and at a sender also of `pred`: every receiver with its predicate."""
         state = RouterState(identifiers=self.unicast.identifiers(self.u))
         return state + self._known if self.network.is_sender(self.u) else state
 
 
 class PartitionRouter(DrpRouter):
-    """A router that sends one header to all its next hops: the destinations of each."""
+    """A router that sends all next hops the same header: the destinations of each."""
 
     def init(self, message: Message) -> Header:
-        """Return the partition of all who are interested."""
+        """Return the partition of all interested receivers."""
         return self._partition(super().init(message))
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return the partition of this node's own group; the header of a new message as it is."""
+        """Return the partition of this node's own group; the header of a new message unchanged."""
         own = dict(header).get(self.u)
         return header if own is None else self._partition(own)
 
@@ -93,7 +93,7 @@ class Drp(Scheme):
     name = "drp"
 
     def __init__(self, network: Network, unicast: Unicast | None = None, *, partition: bool = False) -> None:
-        """Take the unicast, shortest paths if not given; `partition` sends all next hops the same header."""
+        """Set the unicast, by default shortest paths; `partition` sends all next hops the same header."""
         super().__init__(network)
         self.unicast = ShortestPaths(network) if unicast is None else unicast
         self._kind = PartitionRouter if partition else DrpRouter

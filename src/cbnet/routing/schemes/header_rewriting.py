@@ -1,14 +1,14 @@
-"""Rewriting: where does iPS replace the source in the header, and which headers arrive? [2006 §3.2]
+"""Header rewriting of iPS: routers that replace the source in the header, and the headers that arrive [2006 §3.2].
 
-R_u says whether router u writes itself into the header as the source, since nobody further down could tell the
-difference. The print does not define it. Ours is 1 for the class of v iff at every node below u in T_v, u and the
-whole class are indistinguishable from v. It is enough to look at the children of u, and at sizes:
+R_u is 1 if router u writes itself into the header as the source, because no node downstream can tell the difference.
+The paper does not define it. Here it is 1 for the class of v iff at every node below u in T_v, u and the whole class
+are indistinguishable from v. Comparing the sizes of the subtrees of the children of u is enough:
 
     R_u(v) = 1   iff   |T_v/w| = |T_u/w| for every child w of u in T_v
 
-Proof. If x lies below w in T_v, the way from v to x passes u and follows T_u from there, through w. So T_v/w is a part
+Proof. If x is below w in T_v, the path from v to x passes u and follows T_u from there, through w. So T_v/w is a subset
 of T_u/w, and equal if as large. Let them be equal for the children, y be below the child w in T_v, and x below y in
-T_u. Then x is in T_u/w = T_v/w, so the way from v to x passes u and follows T_u, through y: x is below y in T_v.
+T_u. Then x is in T_u/w = T_v/w, so the path from v to x passes u and follows T_u, through y: x is below y in T_v.
 The class of v has the same nodes below u, hence below each of its children.
 """
 
@@ -34,7 +34,7 @@ class Rewriting:
         return bool((tree.sizes[children] == own.sizes[children]).all())
 
     def _arriving(self, v: int) -> dict[int, int]:
-        """Return the header with which a message from v arrives, for every node that forwards it to a receiver."""
+        """Return the header with which a message from v arrives at every node that forwards it toward a receiver."""
         branches = self._network.branches(v).at
         headers = {v: v} if v in branches else {}
         for u in self._network.tree(v).preorder.tolist():

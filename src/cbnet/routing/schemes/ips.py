@@ -1,16 +1,16 @@
 """iPS, improved per-source forwarding: sources that a router cannot tell apart share a table [2006 §3.2].
 
-The header is the source v, or a router that stands for it. Router u has
+The header is the source v, or a router that replaced it. Router u has
 
-    I_u    from each header that arrives to the representative of its class; `indistinguishable` says which are one
+    I_u    maps each header that arrives to the representative of its class (`source_classes`)
     F_u    for each representative, a table as in PSF
-    R_u    for each representative, whether to write u into the header as the source; see `rewriting`
+    R_u    for each representative, whether to write u into the header as the source (`header_rewriting`)
 
     fwd(v, m) = the neighbours w with m in F_u(I_u(v), w)
     hdr(v)    = u if R_u(I_u(v)) = 1, else v
 
-In the print's formula for Fwd, I_v should be I_u. On a tree the classes at u are its neighbours' sides, as it says, and
-one more for u's own messages.
+Erratum: in the paper's formula for Fwd, I_v should be I_u. On a tree the classes at u are the sides of its neighbours,
+as stated there, and one more for u's own messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cbnet.routing.scheme import Scheme, SchemeRouter, SourceRouter
 from cbnet.routing.schemes.header_rewriting import Rewriting
 from cbnet.routing.schemes.source_classes import class_of
 
-_MAX_NODES = 5_000  # the tree of every node is kept: 32 bytes for each of its nodes
+_MAX_NODES = 5_000  # the tree of every node is stored: 32 bytes per node of it
 
 
 class IpsRouter(SourceRouter):
@@ -38,11 +38,11 @@ class IpsRouter(SourceRouter):
         self._tables: dict[bytes, ForwardingTable] = {}
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return this node if R_u says so, or else the header as it came."""
+        """Return this node if R_u is 1, or else the header unchanged."""
         return self.u if self._rewriting.rewrites(header, self.u) else header
 
     def fwd(self, header: Header, message: Message) -> list[int]:
-        """Return the neighbours behind which, in the trees of the header's class, somebody is interested."""
+        """Return the neighbours with interested receivers behind them in the trees of the header's class."""
         return self.table(header).match(message)
 
     def table(self, v: int) -> ForwardingTable:
@@ -54,7 +54,7 @@ class IpsRouter(SourceRouter):
         return self._tables[own_class]
 
     def representatives(self) -> dict[int, int]:
-        """Return I_u: for each header that arrives to be forwarded, the smallest of its class."""
+        """Return I_u: the smallest header of the class of each header that arrives."""
         headers = map(self._rewriting.arriving, self.network.senders)
         arriving = {own[self.u] for own in headers if self.u in own}
         smallest: dict[bytes, int] = {}
@@ -63,7 +63,7 @@ class IpsRouter(SourceRouter):
     def state(self) -> RouterState:
         """Return the size of I_u, F_u and R_u, and of the own identifier at a sender.
 
-        I_u is kept where it is not the identity, and R_u, a bit for each class, unless all are 1: on a tree, neither.
+        I_u is stored where it is not the identity, and R_u, a bit for each class, unless all are 1.
         """
         mapped = self.representatives()
         classes = sorted(set(mapped.values()))
@@ -86,8 +86,8 @@ class Ips(Scheme):
 
     def __init__(self, network: Network) -> None:
         if len(network) > _MAX_NODES:
-            problem = f"iPS is for networks of up to {_MAX_NODES:,} nodes, not {len(network):,}"
-            raise InputError(problem, hint="use other schemes")
+            problem = f"iPS supports up to {_MAX_NODES:,} nodes, not {len(network):,}"
+            raise InputError(problem, hint="use another scheme")
         super().__init__(network)
         self._rewriting = Rewriting(network)
 

@@ -1,13 +1,13 @@
-"""DirectedLink filter: which links does a header name? A Bloom filter of their ids [2014 §3, its reference 8].
+"""A Bloom filter of the links of a delivery tree, carried in the header [2014 §3, its reference 8].
 
-    links of the delivery tree     0→3   3→5   3→7          each draws k of the m bits
+    links of the delivery tree     0→3   3→5   3→7          each sets k of the m bits
     filter in the header           0110 1001 0010 1100      m = k·links / ln 2, in whole bytes: half of the bits are set
 
-A router asks for each of its links whether all k bits are set. It never overlooks a link of the tree; it takes another
-link for one of them with the chance `false_positive`, 2**-k at this size.
+A router tests for each of its links whether all k bits are set. There are no false negatives; another link is a false
+positive with the probability `false_positive`, 2**-k at this size.
 
-The id of a link contains how many hops are left when a packet takes it. So a link is on the tree at one hop only: a
-packet that a false positive brought back to the tree, in a circle or by a detour, meets ids that are not in the filter.
+The id of a link includes the number of hops left when a packet takes it, so a link is on the tree at one hop only. A
+packet that a false positive brings back to the tree, in a loop or by a detour, meets ids that are not in the filter.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 MAX_HASHES = 16
 _DRAW_BYTES = 4
-_KEPT = 1 << 18  # ids of links, some 700 bytes each
+_MAX_CACHED = 1 << 18  # ids of links, some 700 bytes each
 
 
 class DirectedLink(NamedTuple):
-    """A link from u to w, taken when so many hops are left."""
+    """A link from u to w at the hop with `left` hops left."""
 
     u: int
     w: int
@@ -32,38 +32,38 @@ class DirectedLink(NamedTuple):
 
 
 def size(links: int, hashes: int) -> int:
-    """Return the bytes of a filter in which so many links set half of the bits."""
+    """Return the bytes of a filter in which a number of links set half of the bits."""
     return ceil(hashes * links / (8 * log(2)))
 
 
 def filled(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
-    """Return the filter of some links, in so many bytes."""
-    found = bytearray(size)
+    """Return the filter of some links, of `size` bytes."""
+    filter = bytearray(size)
     for link in links:
         for draw in _draws(link)[:hashes]:
-            place = draw % (8 * size)
-            found[place >> 3] |= 1 << (place & 7)
-    return bytes(found)
+            bit = draw % (8 * size)
+            filter[bit >> 3] |= 1 << (bit & 7)
+    return bytes(filter)
 
 
 def names(filter: bytes, link: DirectedLink, hashes: int) -> bool:
-    """Return whether a filter names a link, rightly or not."""
+    """Return whether a filter contains a link, possibly as a false positive."""
     bits = 8 * len(filter)
     return bits > 0 and all(
-        filter[place >> 3] >> (place & 7) & 1 for place in (draw % bits for draw in _draws(link)[:hashes])
+        filter[bit >> 3] >> (bit & 7) & 1 for bit in (draw % bits for draw in _draws(link)[:hashes])
     )
 
 
 def false_positive(links: int, hashes: int, size: int) -> float:
-    """Return how likely a filter of so many bytes with so many links names another link."""
+    """Return the false-positive probability of a filter of `size` bytes with a number of links."""
     if not size:
         return 0.0
-    share = -expm1(links * hashes * log1p(-1 / (8 * size)))  # of the bits that are set, on average
+    share = -expm1(links * hashes * log1p(-1 / (8 * size)))  # expected share of set bits
     return float(share**hashes)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_CACHED)
 def _draws(link: DirectedLink) -> tuple[int, ...]:
-    """Return as many independent numbers as there may be hashes, the same at every router."""
+    """Return MAX_HASHES independent numbers, the same at every router."""
     digest = blake2b(repr(tuple(link)).encode(), digest_size=MAX_HASHES * _DRAW_BYTES).digest()
     return tuple(int.from_bytes(digest[start : start + _DRAW_BYTES]) for start in range(0, len(digest), _DRAW_BYTES))

@@ -6,10 +6,10 @@ source v its children in the tree of v:
     F*_u(w)   = ⋁ F_u(v, w), over all nodes v
     fwd(v, m) = the children w of u in T_v with m in F*_u(w)
 
-With suffix-consistent trees (`topology.trees`) every branch T_v/(u, w) is a part of T_u/(u, w), so the
+With suffix-consistent trees (`topology.trees`) every branch T_v/(u, w) is a subset of T_u/(u, w), so the
 disjunction over all v is the one for v = u: a router computes F*_u from its own tree.
 
-The print of M(PIF) has one n too many, before r.
+Erratum: the paper's M(PIF) has one n too many, before r.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PifRouter(SourceRouter):
 
     @cached_property
     def table(self) -> ForwardingTable:
-        """F*_u: the predicate of each neighbour that leads to receivers."""
+        """F*_u: the predicate of each neighbour with receivers behind it."""
         hops = self.network.first_hops(self.u)
         return ForwardingTable(
             self.network.interests,
@@ -73,9 +73,9 @@ class Pif(Scheme):
         return PifRouter(self.network, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers hold; with a sample, F* is reduced there only, and its neighbours are counted there.
+        """Return what all routers store; given a sample, F* is reduced, and its neighbours are counted, there only.
 
-        The rest is known: in a tree all nodes but one are children, and F*_u has every receiver but u itself.
+        The rest is exact: in a tree all nodes but one are children, and F*_u has every receiver but u itself.
         """
         if sample is None:
             return super().state()
@@ -100,20 +100,20 @@ class Pif(Scheme):
 
 
 def _inner_nodes(parents: NDArray[np.int32]) -> int:
-    """Return how many nodes have children, over all trees."""
+    """Return the number of nodes with children, over all trees."""
     return sum(len(np.unique(row[row >= 0])) for row in parents)
 
 
 class FStarRouter(PifRouter):
-    """A router with F*_u alone: the first of PIF's two ideas, without the second."""
+    """A router with F*_u only, without the restriction to the tree of the source."""
 
     def fwd(self, header: Header, message: Message) -> list[int]:  # noqa: ARG002
-        """Return all neighbours whose predicate matches, so that messages run in circles."""
+        """Return all neighbours whose predicate matches; messages may loop."""
         return self.table.match(message)
 
 
 class FStar(Pif):
-    """What would happen without the trees: not a scheme, but the reason for PIF's second idea."""
+    """PIF without trees, to show why PIF needs them; not a scheme."""
 
     name = "fstar"
 

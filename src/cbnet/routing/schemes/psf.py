@@ -6,8 +6,8 @@ receivers behind the edge (u, w) in the tree of v:
     F_u(v, w) = ⋁ pred(x), x in T_v/(u, w)
     fwd(v, m) = the neighbours w with m in F_u(v, w)
 
-The print says that PSF is ideal. It is latency-minimal; it has the fewest packets among the latency-minimal
-schemes where shortest paths are unique, and with ties it may have more (`docs/explanation/routing.md`).
+The paper calls PSF ideal. It is latency-minimal; it sends the fewest packets among the latency-minimal schemes if
+shortest paths are unique, and may send more with ties (`docs/explanation/routing.md`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PsfRouter(SourceRouter):
         self._tables: dict[int, ForwardingTable] = {}
 
     def fwd(self, header: Header, message: Message) -> list[int]:
-        """Return the neighbours behind which, in the tree of the source, somebody is interested."""
+        """Return the neighbours with interested receivers behind them in the tree of the source."""
         return self.table(header).match(message)
 
     def table(self, v: int) -> ForwardingTable:
@@ -61,7 +61,7 @@ class Psf(Scheme):
         return PsfRouter(self.network, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers hold; with a sample, how far predicates are reduced is seen there."""
+        """Return what all routers store; given a sample, predicates are reduced there only."""
         if sample is None:
             return super().state()
         network = self.network
@@ -79,7 +79,7 @@ class Psf(Scheme):
     def formula(self) -> float:
         """Return s·log n + Σ M(pred(x))·dist(v, x), over the senders v and the receivers x.
 
-        The print takes M(pred(x)) for a constant, M_p, and does not count the identifiers in F_u.
+        The paper uses a constant M_p for M(pred(x)), and does not count the identifiers in F_u.
         """
         network = self.network
         words = sum(int(network.hops(v) @ network.unreduced_words) for v in network.senders)

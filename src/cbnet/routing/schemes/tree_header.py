@@ -1,16 +1,15 @@
-"""Tree header: the delivery tree in the packet, and nothing of it in routers [2014 §3, its reference 8].
+"""The delivery tree in the packet header; routers store no forwarding state [2014 §3, its reference 8].
 
     source           interested nodes ─► links of its tree that lead to them ─► filter (`link_filter`)
     header           ⟨hops left, last hop, filter⟩
-    router u         to each neighbour w ≠ last hop whose link (u, w, hops left) the filter names
+    router u         to each neighbour w ≠ last hop whose link (u, w, hops left) is in the filter
 
-As in DRP a sender knows the predicates of all receivers, and routers look at the header alone, not at the message. But
-a router has no table at all: only the ids of its links. A message follows the shortest-path tree of its source, as in
-PSF.
+As in DRP a sender knows the predicates of all receivers, and routers use only the header, not the message. But a router
+has no table: only the ids of its links. A message follows the shortest-path tree of its source, as in PSF.
 
-The price are false positives: packets to nodes that are not on the tree, or to one that is by another way. Nothing goes
-in circles: a packet has as many hops left as the tree is deep, and one less with each. And the id of a link is of one
-hop only, so that what comes back to the tree does not run along it again, unless it comes at the very same hop.
+The cost is false positives: packets to nodes off the tree, or to nodes on it by another path. Nothing loops: a packet
+starts with as many hops left as the tree is deep, and each hop takes one. The id of a link is valid at one hop only, so
+a packet that comes back to the tree does not follow it again, unless it comes at the very same hop.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.routing.schemes import link_filter
 from cbnet.routing.schemes.link_filter import MAX_HASHES, DirectedLink
 
-HASHES = 8  # if nothing else is asked for: one link in 256 is taken wrongly
+HASHES = 8  # the default: a false-positive rate of 1 in 256
 _MAX_BITS = 1 << 20
 
 
@@ -48,7 +47,7 @@ class TreeHeaderRouter(SchemeRouter):
         self._neighbours: list[int] = scheme.network.graph.neighbours(u).tolist()
 
     def init(self, message: Message) -> Header:
-        """Return the filter of the links that lead to all who are interested."""
+        """Return the filter of the links that lead to all interested receivers."""
         links = self._scheme.delivery_tree(self.u, message)
         depth = max((link.left for link in links), default=0)
         return FilterHeader(depth, self.u, self._scheme.filled(links))
@@ -58,7 +57,7 @@ class TreeHeaderRouter(SchemeRouter):
         return header._replace(left=header.left - 1, last_hop=self.u)
 
     def fwd(self, header: Header, message: Message) -> list[int]:  # noqa: ARG002
-        """Return the neighbours to which the filter names the link, but not the last hop; none if no hop is left."""
+        """Return the neighbours whose link is in the filter, without the last hop; none if no hop is left."""
         left, last_hop, filter = header
         if not left:
             return []
@@ -78,10 +77,10 @@ class TreeHeader(Scheme):
     """Routing by the delivery tree in the header."""
 
     name = "treeheader"
-    by_hop: ClassVar[bool] = True  # whether the id of a link is of one hop only
+    by_hop: ClassVar[bool] = True  # whether the id of a link is valid at one hop only
 
     def __init__(self, network: Network, *, hashes: int = HASHES, bits: int | None = None) -> None:
-        """Take the number of hashes, and the size of the filter; by default half of its bits are set."""
+        """Set the number of hashes and the size of the filter, by default such that half of its bits are set."""
         super().__init__(network)
         if not 1 <= hashes <= MAX_HASHES:
             raise InputError(f"a filter has from 1 to {MAX_HASHES} hashes, not {hashes}")
@@ -94,12 +93,12 @@ class TreeHeader(Scheme):
         return TreeHeaderRouter(self, u)
 
     def delivery_tree(self, source: int, message: Message) -> list[DirectedLink]:
-        """Return the links of the source's tree that lead to all who are interested, with the hops left at each."""
+        """Return the links of the source's tree that lead to all interested receivers, with the hops left at each."""
         tree = self.network.tree(source)
-        wanting = self.network.interests.interested(message) - {source}
-        depth = max((int(tree.hops[x]) for x in wanting), default=0)
+        interested = self.network.interests.interested(message) - {source}
+        depth = max((int(tree.hops[x]) for x in interested), default=0)
         links: dict[int, DirectedLink] = {}  # by the lower end
-        for x in sorted(wanting):
+        for x in sorted(interested):
             while x != source and x not in links:
                 parent = int(tree.parents[x])
                 links[x] = DirectedLink(parent, x, depth - int(tree.hops[parent]))
@@ -112,7 +111,7 @@ class TreeHeader(Scheme):
         return link_filter.filled(map(self._id, links), self.hashes, size)
 
     def names(self, filter: bytes, link: DirectedLink) -> bool:
-        """Return whether a filter names a link."""
+        """Return whether a filter contains a link."""
         return link_filter.names(filter, self._id(link), self.hashes)
 
     def _id(self, link: DirectedLink) -> DirectedLink:
@@ -129,7 +128,7 @@ class TreeHeader(Scheme):
 
 
 class WithoutHops(TreeHeader):
-    """What would happen if a link had the same id at every hop: not a scheme, but the reason for ids by hop."""
+    """The scheme with one id per link for all hops, to show why ids depend on the hop; not a scheme."""
 
     name = "withouthops"
     by_hop = False

@@ -1,4 +1,4 @@
-"""Unicast: which neighbour is the next on the way to one destination? The module that DRP is given [2006 §3.4]."""
+"""Unicast next hops, which DRP builds on [2006 §3.4]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cbnet.topology import Tree
 
 
 class Unicast(ABC):
-    """Next hops between any node and any receiver. Followed from node to node, they must lead there."""
+    """Next hops from any node to any receiver; following them must reach the receiver."""
 
     name: ClassVar[str]
 
@@ -24,39 +24,39 @@ class Unicast(ABC):
 
     @abstractmethod
     def next_hop(self, u: int, x: int) -> int:
-        """Return the neighbour of u on the way to the receiver x, which is not u."""
+        """Return the next hop from u to the receiver x, which is not u."""
 
     @abstractmethod
     def identifiers(self, u: int) -> int:
-        """Return how many identifiers u keeps for this."""
+        """Return the number of identifiers that u stores."""
 
 
 class ShortestPaths(Unicast):
-    """Next hops on shortest paths: at u, those of the tree of u. A table of receivers and next hops."""
+    """Next hops on shortest paths, those of the tree of u at u: a table of receivers and next hops."""
 
     name = "shortest"
 
     def next_hop(self, u: int, x: int) -> int:
-        """Return the first node on the way to x in the tree of u."""
+        """Return the first node on the path to x in the tree of u."""
         return int(self.network.first_hops(u)[self.network.rank[x]])
 
     def identifiers(self, u: int) -> int:
-        """Return two for each receiver: itself and the next hop."""
+        """Return two for each receiver: the receiver and the next hop."""
         return 2 * (len(self.network.receivers) - int(u in self.network.rank))
 
 
 class OneTree(Unicast):
-    """Next hops along one tree, that of the node with the most neighbours: longer ways, and less to keep.
+    """Next hops along one tree, that of the node with the most neighbours: longer paths, less state.
 
-    Nodes are known by their place in preorder. A node keeps its own place, its parent, and for each child
-    that leads to receivers the two ends of the places below.
+    Nodes are identified by their position in preorder. A node stores its own position, its parent, and each child
+    with receivers below it with both ends of its interval.
     """
 
     name = "tree"
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree that all go along."""
+        """The tree that all messages follow."""
         return self.network.tree(int(np.argmax(self.network.graph.degrees)))
 
     def next_hop(self, u: int, x: int) -> int:
@@ -65,7 +65,7 @@ class OneTree(Unicast):
         return tree.child_toward(u, x) if tree.is_below(u, x) else int(tree.parents[u])
 
     def identifiers(self, u: int) -> int:
-        """Return one for the own place, one for a parent, and three for each child kept."""
+        """Return one for the own position, one for a parent, and three for each child stored."""
         children = self.network.branches(self.tree.root).at.get(u, ())
         return 1 + int(u != self.tree.root) + 3 * len(children)
 
@@ -73,7 +73,7 @@ class OneTree(Unicast):
 class ReplacedHops(Unicast):
     """The next hops of another unicast, some of them replaced: {(u, x): next hop}."""
 
-    name = "by hand"
+    name = "replaced"
 
     def __init__(self, unicast: Unicast, hops: Mapping[tuple[int, int], int]) -> None:
         super().__init__(unicast.network)
@@ -81,15 +81,15 @@ class ReplacedHops(Unicast):
         self._hops = dict(hops)
         for (u, x), hop in self._hops.items():
             if hop not in unicast.network.graph.neighbours(u):
-                raise InputError(f"node {hop} is no neighbour of node {u}, on the way to {x}")
+                raise InputError(f"node {hop}, the next hop from {u} to {x}, is not a neighbour of {u}")
 
     def next_hop(self, u: int, x: int) -> int:
-        """Return the next hop that was set, or else that of the other unicast."""
+        """Return the replaced next hop, or else that of the other unicast."""
         hop = self._hops.get((u, x))
         return self._unicast.next_hop(u, x) if hop is None else hop
 
     def identifiers(self, u: int) -> int:
-        """Return what the other unicast keeps."""
+        """Return the number for the other unicast."""
         return self._unicast.identifiers(u)
 
 
@@ -98,7 +98,7 @@ UNICASTS = tuple(_UNICASTS)
 
 
 def unicast(name: str, network: Network) -> Unicast:
-    """Return a unicast by its name."""
+    """Return the unicast with a name."""
     if name not in _UNICASTS:
         raise InputError(f"unknown unicast {name!r}", hint="use one of " + ", ".join(UNICASTS))
     return _UNICASTS[name](network)

@@ -1,13 +1,13 @@
-"""Header cost: what do false positives of a tree in the header cost, predicted and measured? [2014 §3]
+"""Cost of false positives of a tree in the header, predicted and measured [2014 §3].
 
-A link that is not on the tree is taken with the chance f (`link_filter.false_positive`). A packet that has come over a
-link may be sent on by each of the others, so with p = 1 for a link of the tree at its hop and p = f for any other,
+A link off the tree is taken with probability f (`link_filter.false_positive`). A packet that arrived over a link may be
+forwarded over each of the others, so with p = 1 for a link of the tree at its hop and p = f for any other,
 
     E_i(u→w) = p_i(u→w) · Σ E_{i-1}(x→u), over the neighbours x ≠ w of u
 
-is the expected number of packets over u→w at hop i, and their sum less the links of the tree is the expected excess.
-No way meets the same id twice, so the chances multiply; but they are all of one filter, and f is that of a filter
-filled as usual. With few links and few hashes the fill varies, and the prediction is a little low.
+is the expected number of packets over u→w at hop i, and their sum minus the links of the tree is the expected excess.
+No path meets the same id twice, so the probabilities multiply; but they share one filter, and f is that of a filter
+with an average fill. With few links and few hashes the fill varies, and the prediction is slightly low.
 """
 
 from __future__ import annotations
@@ -35,47 +35,47 @@ Counts: TypeAlias = NDArray[np.float64]
 
 
 class Spread:
-    """The expected packets of deliveries over a graph."""
+    """The expected number of packets of deliveries over a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._from = np.repeat(np.arange(len(graph)), graph.degrees)
-        self._back = np.lexsort((self._from, graph.targets))  # each link's place in the other direction
+        self._back = np.lexsort((self._from, graph.targets))  # the row of each link in the other direction
 
     def packets(self, source: int, links: Sequence[DirectedLink], chance: float) -> float:
-        """Return how many packets are expected, if other links are taken with this chance."""
+        """Return the expected number of packets, if other links are taken with a probability."""
         graph, total = self._graph, 0.0
         before: Counts = np.zeros(len(graph.targets))
         arrived: Counts = np.zeros(len(graph))
         arrived[source] = 1.0
         for left in range(max((link.left for link in links), default=0), 0, -1):
             chances = np.full(len(graph.targets), chance)
-            chances[[self._place(link) for link in links if link.left == left]] = 1.0
+            chances[[self._row(link) for link in links if link.left == left]] = 1.0
             sent = chances * (arrived[self._from] - before[self._back])
             arrived = np.bincount(graph.targets, weights=sent, minlength=len(graph)).astype(np.float64)
             before = sent
             total += float(sent.sum())
         return total
 
-    def _place(self, link: DirectedLink) -> int:
-        """Return the place of a link among the rows of the graph."""
-        row = self._graph.neighbours(link.u)
-        return int(self._graph.offsets[link.u]) + int(np.searchsorted(row, link.w))
+    def _row(self, link: DirectedLink) -> int:
+        """Return the row of a link among those of the graph."""
+        neighbours = self._graph.neighbours(link.u)
+        return int(self._graph.offsets[link.u]) + int(np.searchsorted(neighbours, link.w))
 
 
 @dataclass(frozen=True)
 class HeaderCost:
-    """What some deliveries to so many receivers cost; means over the messages."""
+    """The cost of deliveries to a number of receivers; means over the messages."""
 
     receivers: int
     hashes: int
     links: float  # of the delivery tree
     header_bits: float  # on the wire
-    chance: float  # of a false positive at one link
+    chance: float  # of a false positive per link
     expected: float  # packets beyond the links of the tree, predicted
     excess: float  # the same, measured
-    duplicates: float  # of these, packets to nodes that had the message
-    missed: int  # in all
+    duplicates: float  # of these, packets to nodes that had the message already
+    missed: int  # total
 
 
 def header_costs(
@@ -84,9 +84,9 @@ def header_costs(
 ) -> Iterator[HeaderCost]:  # fmt: skip
     """Yield the cost for each number of receivers and of hashes.
 
-    Sources and receivers are random, the same for all numbers of hashes; `bits` fixes the size of the filter.
+    Sources and receivers are random, and the same for all numbers of hashes; `bits` sets the size of the filter.
     """
-    own = {x: Predicate([Descriptor([str(x)])]) for x in range(len(graph))}  # a message is for those whose tags it has
+    own = {x: Predicate([Descriptor([str(x)])]) for x in range(len(graph))}  # each node subscribes to a tag of its own
     network = Network(graph, own)
     spread = Spread(graph)
     numbers = list(hashes)

@@ -1,9 +1,9 @@
-"""Ideal: how few packets can reach all interested nodes by shortest ways? Exact, for small cases [2006 §2.3].
+"""The fewest packets that reach all interested nodes by shortest paths, exact for small cases [2006 §2.3].
 
-All shortest ways from the source together are a graph without circles: an edge (a, b) is in it if it ends a shortest
-way to b. A latency-minimal delivery is a tree in that graph, and the smallest one is a Steiner tree, found by dynamic
-programming over sets of destinations: the tree at a for a set is a tree at a neighbour with one edge more, or the
-union of two trees at a for parts of the set.
+All shortest paths from the source form an acyclic graph, with an edge (a, b) if it ends a shortest path to b. A
+latency-minimal delivery is a tree in that graph, and the smallest one is a Steiner tree, found by dynamic programming
+over sets of destinations: the tree at a for a set is a tree at a neighbour plus one edge, or the union of two trees
+at a for subsets of the set.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cbnet.routing.simulate.delivery import DeliveryTree
 from cbnet.routing.simulate.verdict import judge
 from cbnet.topology import distances
 
-_MAX_DESTINATIONS = 10  # 3**10 pairs of a set and a part of it, for each node
+_MAX_DESTINATIONS = 10  # 3**10 pairs of a set and a subset of it, for each node
 
 
 def is_ideal(network: Network, delivery: DeliveryTree) -> bool:
-    """Return whether a delivery is latency-minimal, with the fewest packets of all that are."""
+    """Return whether a delivery is latency-minimal with the fewest packets possible."""
     interested = [x for x in network.interested(delivery.message) if x != delivery.source]
     is_minimal = judge(network, delivery).is_latency_minimal
     return is_minimal and delivery.cost == fewest_packets(network, delivery.source, interested)
@@ -31,18 +31,18 @@ def is_ideal(network: Network, delivery: DeliveryTree) -> bool:
 
 def fewest_packets(network: Network, source: int, destinations: Collection[int]) -> int:
     """Return the number of packets of the smallest latency-minimal delivery."""
-    wanted = sorted(set(destinations) - {source})
-    if len(wanted) > _MAX_DESTINATIONS:
-        raise InputError(f"the search is exact up to {_MAX_DESTINATIONS} destinations, not for {len(wanted):,}")
+    targets = sorted(set(destinations) - {source})
+    if len(targets) > _MAX_DESTINATIONS:
+        raise InputError(f"the search is exact up to {_MAX_DESTINATIONS} destinations, not for {len(targets):,}")
     (lengths,) = distances(network.graph, [source])
-    best = np.full((1 << len(wanted), len(network)), np.inf)
+    best = np.full((1 << len(targets), len(network)), np.inf)
     best[0] = 0
-    for place, x in enumerate(wanted):
-        best[1 << place, x] = 0
+    for number, x in enumerate(targets):
+        best[1 << number, x] = 0
     steps = _steps(network, lengths)
     for chosen in range(1, len(best)):
         part = (chosen - 1) & chosen
-        while part > chosen ^ part:  # every pair of parts once
+        while part > chosen ^ part:  # every split into two subsets once
             np.minimum(best[chosen], best[part] + best[chosen ^ part], out=best[chosen])
             part = (part - 1) & chosen
         row = best[chosen].tolist()
@@ -53,7 +53,7 @@ def fewest_packets(network: Network, source: int, destinations: Collection[int])
 
 
 def _steps(network: Network, lengths: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return the edges (a, b) that end a shortest way to b, those to the farthest b first."""
+    """Return the edges (a, b) that end a shortest path to b, those to the farthest b first."""
     edges = [*network.graph.edges()]
     both = [*edges, *((v, u, weight) for u, v, weight in edges)]
     steps = [(a, b) for a, b, weight in both if lengths[a] + weight == lengths[b]]

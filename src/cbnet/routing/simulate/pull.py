@@ -1,9 +1,9 @@
-"""PullOutcome: which way does a request take, and its reply back? [2014 §2, §3]
+"""The simulated paths of a request and its reply [2014 §2, §3].
 
     requester ──► … ──► holder        the request, from router to router by offers
-    requester ◄── … ◄── holder        the reply, by the requester's locator: on a tree, the same way
+    requester ◄── … ◄── holder        the reply, by the requester's locator: the same path on a tree
 
-A reply must match the request. One that does not is dropped where it enters the network, next to the holder.
+A reply must match the request. One that does not is dropped at the router of the holder.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Answer = Callable[[int, Message], Message]
 
 @dataclass(frozen=True)
 class PullOutcome:
-    """What came of a request."""
+    """The outcome of a request."""
 
     requester: int
     request: Message
     packets: list[SentPacket]  # of the request
-    holder: int | None  # who got it; None if nobody offers what is asked for
+    holder: int | None  # the node that received it; None if no offer matches
     reply: Message | None
     reply_packets: list[SentPacket]
     is_dropped: bool = False  # whether the reply did not match the request
 
     @property
     def is_answered(self) -> bool:
-        """Whether the reply came back to the requester."""
+        """Whether the reply reached the requester."""
         at = self.reply_packets[-1].receiver if self.reply_packets else self.holder
         return self.reply is not None and not self.is_dropped and at == self.requester
 
@@ -44,7 +44,7 @@ def pull(
 ) -> PullOutcome:
     """Send a request and its reply, and follow both.
 
-    `answer` makes the reply of a holder; by default the request itself, the least that answers it.
+    `answer` returns the reply of a holder; by default the request itself, the smallest valid reply.
     """
     header = scheme.router(requester).init_request(request)
     packets = _follow(scheme, requester, header, request)
@@ -55,15 +55,17 @@ def pull(
     reply = answer(last, request)
     if not answers(reply, request):
         return PullOutcome(requester, request, packets, last, reply, [], is_dropped=True)
-    came = packets[-1].header if packets else header
-    return PullOutcome(requester, request, packets, last, reply, _follow(scheme, last, router.init_reply(came), reply))
+    last_header = packets[-1].header if packets else header
+    return PullOutcome(
+        requester, request, packets, last, reply, _follow(scheme, last, router.init_reply(last_header), reply)
+    )
 
 
 def _follow(scheme: MultiTree, u: int, header: Header, message: Message) -> list[SentPacket]:
-    """Return the packets of a message that goes to one neighbour at a time."""
+    """Return the packets of a message that is forwarded to one neighbour at a time."""
     packets: list[SentPacket] = []
     latency = 0
-    for number in range(len(scheme.network)):  # on a tree no way is longer
+    for number in range(len(scheme.network)):  # no path on a tree is longer
         hops = scheme.router(u).fwd(header, message)
         if not hops:
             break

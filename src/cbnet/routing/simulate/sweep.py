@@ -1,4 +1,4 @@
-"""Sweep: what comes of many messages together? Totals over sources and messages, by one scheme [2006 §2.3]."""
+"""Totals of one scheme over many sources and messages [2006 §2.3]."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Totals:
     header_bytes: int = 0
     stretch_sum: float = 0.0
     stretch_max: float = 1.0
-    cut: int = 0  # messages whose packets were still being sent at the limit
+    cut: int = 0  # messages that reached the packet limit
 
     @property
     def stretch_mean(self) -> float:
-        """The mean over all delivered."""
+        """The mean over all deliveries to interested nodes."""
         return self.stretch_sum / self.delivered if self.delivered else 1.0
 
 

@@ -1,7 +1,7 @@
-"""Verdict: was a message delivered as it should be? Correct, without waste, without detours [2006 §2.3].
+"""Verdicts on deliveries: missed nodes, spurious packets, duplicates, stretch [2006 §2.3].
 
-Who is interested is asked of the predicates as they were given, by a table of their own, and distances are asked of the
-graph: neither of the scheme. The source has its message already and is not counted among the receivers.
+Interested nodes come from the unreduced predicates and distances from the graph, both independent of the scheme. The
+source has its message already and does not count as a receiver.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from cbnet.routing.simulate.delivery import DeliveryTree
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of one delivery."""
+    """The verdict on one delivery."""
 
     delivered: int  # interested nodes that were reached
     missed: int  # interested nodes that were not
-    spurious: int  # packets that led to no interested node, neither at once nor later
+    spurious: int  # packets that led to no interested node, directly or later
     duplicates: int  # packets to a node that was reached before, or to the source
     packets: int
     header_bytes: int
-    stretches: tuple[float, ...]  # for each delivered: the way taken over the shortest way
-    late: int  # delivered, but not by a shortest way
-    is_cut: bool  # whether packets were still being sent at the limit
+    stretches: tuple[float, ...]  # for each delivered node: path length over distance
+    late: int  # delivered, but not by a shortest path
+    is_cut: bool  # whether the packet limit was reached
 
     @property
     def is_correct(self) -> bool:
-        """Whether all interested nodes were reached, and the packets came to an end."""
+        """Whether all interested nodes were reached within the packet limit."""
         return not self.missed and not self.is_cut
 
     @property
     def is_latency_minimal(self) -> bool:
-        """Whether all interested nodes were reached by a shortest way."""
+        """Whether all interested nodes were reached by a shortest path."""
         return not self.missed and not self.late
 
 
@@ -42,7 +42,7 @@ def judge(network: Network, delivery: DeliveryTree) -> Verdict:
     source, latencies = delivery.source, delivery.latencies
     interested = set(network.interested(delivery.message)) - {source}
     reached = interested & latencies.keys()
-    ways = [(latencies[x], int(network.distances(source)[network.rank[x]])) for x in sorted(reached)]
+    lengths = [(latencies[x], int(network.distances(source)[network.rank[x]])) for x in sorted(reached)]
     return Verdict(
         delivered=len(reached),
         missed=len(interested) - len(reached),
@@ -50,8 +50,8 @@ def judge(network: Network, delivery: DeliveryTree) -> Verdict:
         duplicates=delivery.cost - (len(latencies) - 1),
         packets=delivery.cost,
         header_bytes=delivery.header_bytes,
-        stretches=tuple(taken / shortest for taken, shortest in ways),
-        late=sum(taken > shortest for taken, shortest in ways),
+        stretches=tuple(taken / shortest for taken, shortest in lengths),
+        late=sum(taken > shortest for taken, shortest in lengths),
         is_cut=delivery.is_cut,
     )
 
@@ -66,9 +66,9 @@ def spurious_nodes(network: Network, delivery: DeliveryTree) -> set[int]:
 
 
 def _useful(delivery: DeliveryTree, interested: set[int]) -> list[bool]:
-    """Return for each packet whether an interested node is reached by it, or later because of it."""
+    """Return for each packet whether it, or a packet that it caused, reached an interested node."""
     useful = [packet.receiver in interested for packet in delivery.packets]
-    for number in range(len(useful) - 1, -1, -1):  # causes stand before
+    for number in range(len(useful) - 1, -1, -1):  # causes come first
         cause = delivery.packets[number].cause
         if useful[number] and cause >= 0:
             useful[cause] = True

@@ -1,14 +1,14 @@
-"""Disjunction advantage α: how much smaller is a disjunction than its parts together? [2006 §2.4, §4]
+"""Disjunction advantage α: the size of a disjunction over the total size of its parts [2006 §2.4, §4].
 
-A router that stores the disjunction of n predicates needs α times what it would need for each alone.
+A router that stores the disjunction of n predicates needs α times the memory of storing each alone.
 
 - In the *specific* model [§4.2] predicates are those of the language, and their size is the number
-  of their constraints; one that a filter says twice counts once. `Predicates` gives α of the first n of many.
+  of their constraints; a constraint repeated in a filter counts once. `Predicates` gives α of the first n of many.
 - In the *general* model [§4.1] predicates are sets of k out of a universe of messages, and their size
   is the number of their messages. `expected` is the closed form, `Universe` draws.
 
-"Size k" can be read in two ways: k distinct messages, or k draws of which some may be the same, with
-α still taken over nk. The closed form is that of k distinct messages.
+"Size k" has two readings: k distinct messages, or k draws with possible repetition and
+α still over nk. The closed form is that of k distinct messages.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Predicates:
         return len(self._sizes)
 
     def advantages(self, counts: Sequence[int], rules: Rules = "full") -> list[float]:
-        """Return α of the first n predicates for each n of `counts`, which rise; equal predicates count each."""
+        """Return α of the first n predicates for each n of `counts`, which must rise; equal predicates all count."""
         if list(counts) != sorted(counts) or not 1 <= min(counts, default=1) <= max(counts, default=1) <= len(self):
-            raise InputError(f"numbers of predicates rise from 1 to at most {len(self):,}, not as in {list(counts)}")
+            raise InputError(f"counts of predicates must rise from 1 to at most {len(self):,}, not {list(counts)}")
         rows = FilterRows(self._words, self._offsets, self._shapes, rules)
         sizes = np.array(rows.sizes)
         found = []
@@ -68,10 +68,10 @@ class Predicates:
 def _shapes_and_words(columns: Columns) -> tuple[Shapes, NDArray[np.uint64]]:
     """Return the shapes of the constraints, and the words of all filters by symbol and shape."""
     shapes = Shapes()
-    tests, places = np.unique(columns.words & np.uint64((1 << SYMBOL_SHIFT) - 1), return_inverse=True)
+    tests, numbers = np.unique(columns.words & np.uint64((1 << SYMBOL_SHIFT) - 1), return_inverse=True)
     known = [_shape(shapes, columns, *unpack(test)[1:]) for test in tests.tolist()]
     symbols = columns.words >> np.uint64(SYMBOL_SHIFT) << np.uint64(32)
-    return shapes, symbols | np.array(known, np.uint64)[places.ravel()]
+    return shapes, symbols | np.array(known, np.uint64)[numbers.ravel()]
 
 
 def _shape(shapes: Shapes, columns: Columns, test: Test, operand: int) -> int:
@@ -84,7 +84,7 @@ def _shape(shapes: Shapes, columns: Columns, test: Test, operand: int) -> int:
     )
 
 
-@lru_cache(maxsize=4096)  # one set of predicates is like the next
+@lru_cache(maxsize=4096)  # successive sets of predicates share most constraints
 def _constraint(test: Test, constant: Value) -> Constraint:
     return constraint_of("", test, constant)
 
@@ -97,7 +97,7 @@ def expected(predicates: int, size: int, universe: int) -> float:
 
 @dataclass(frozen=True)
 class Universe:
-    """Messages, and how predicates choose them: all alike, or by Zipf's law with exponent 1."""
+    """Messages, and the distribution by which predicates choose them: uniform, or Zipf with exponent 1."""
 
     messages: int
     distribution: Distribution = "uniform"
@@ -107,17 +107,17 @@ class Universe:
             raise InputError(f"a universe has at least one message, not {self.messages:,}")
 
     def advantages(self, size: int, counts: Sequence[int], reading: Reading, rng: Generator) -> list[float]:
-        """Return α of the first n random predicates of a size for each n of `counts`."""
+        """Return α of the first n random predicates of a size, for each n of `counts`."""
         if not 1 <= size <= self.messages:
             raise InputError(f"a predicate cannot have {size:,} of {self.messages:,} messages")
         draw = self._draw(rng)
-        most = max(counts)
+        count = max(counts)
         if reading == "draws":
-            drawn = draw(most * size)
+            drawn = draw(count * size)
         else:
             room = np.zeros(self.messages, np.int64)
-            drawn = np.concatenate([_distinct(draw, size, room) for _ in range(most)])
-        met = np.sort(_first_places(drawn, np.full(self.messages, len(drawn))))
+            drawn = np.concatenate([_distinct(draw, size, room) for _ in range(count)])
+        met = np.sort(_first_draws(drawn, np.full(self.messages, len(drawn))))
         return [float(np.searchsorted(met, count * size)) / (count * size) for count in counts]
 
     def _draw(self, rng: Generator) -> Draw:
@@ -130,7 +130,7 @@ class Universe:
 def _zipf_ranks(points: NDArray[np.float64], sums: NDArray[np.float64]) -> Messages:
     """Return for each point the rank of the first of the harmonic sums above it, as `searchsorted` would.
 
-    H(x) is close to ln x + 0.5772 + 1/2x. So the rank is guessed, never too high, and then raised:
+    H(x) is close to ln x + 0.5772 + 1/2x, so the rank is estimated, never too high, and then raised:
     a tenth of the time of a binary search among 10^6 sums, which misses the cache at every step.
     """
     ranks: Messages = np.maximum(np.exp(points - np.euler_gamma) * (1 - 1e-9) - 0.6, 0.0).astype(np.int64)
@@ -141,16 +141,16 @@ def _zipf_ranks(points: NDArray[np.float64], sums: NDArray[np.float64]) -> Messa
 
 
 def _distinct(draw: Draw, size: int, room: Messages) -> Messages:
-    """Return the first `size` distinct messages that are drawn; `room` holds a number per message."""
+    """Return the first `size` distinct messages drawn; room: int64[messages], a scratch array."""
     found = draw(size)
     while True:
-        distinct: Messages = found[_first_places(found, room)[found] == np.arange(len(found))]
+        distinct: Messages = found[_first_draws(found, room)[found] == np.arange(len(found))]
         if len(distinct) >= size:
             return distinct[:size]
         found = np.concatenate([distinct, draw(2 * (size - len(distinct)))])
 
 
-def _first_places(drawn: Messages, places: Messages) -> Messages:
-    """Write the place where each message is drawn first; others keep what they have."""
-    places[drawn[::-1]] = np.arange(len(drawn))[::-1]  # of several numbers for one message, the last one stays
-    return places
+def _first_draws(drawn: Messages, indices: Messages) -> Messages:
+    """Write the index of the first draw of each message into `indices`; others are unchanged."""
+    indices[drawn[::-1]] = np.arange(len(drawn))[::-1]  # the last write to an element wins
+    return indices

@@ -1,13 +1,13 @@
-"""FIB size: how large is the forwarding table of a router? The rows of [2014 Table 1], and what aggregation saves.
+"""Sizes of forwarding tables: the rows of [2014 Table 1], and the savings of aggregation.
 
 | entries            | of                                                                                    |
 |--------------------|---------------------------------------------------------------------------------------|
 | per tree           | a table for each tree, with minimal descriptors only: destination grouping [§3.2.1]    |
-| grouped            | one table for trees that look alike from the router: tree grouping [§3.2.2]            |
+| grouped            | one table for trees that are indistinguishable at the router: tree grouping [§3.2.2]   |
 | folded             | one table for all trees, with tree tags [§3.2.3]                                       |
 | grouped and folded | one table, with a tag for each class of trees                                          |
 
-An entry is a filter, or a descriptor, at an interface: what the paper's Figure 3 shows as a term.
+An entry is a filter or descriptor at an interface: a term of the paper's Figure 3.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PAPER_BYTES = 50  # of a descriptor in Table 1: a Bloom filter of 400 bits
 
 @dataclass(frozen=True)
 class FibSize:
-    """A row of Table 1: some interfaces of a router on one tree."""
+    """A row of Table 1: one or more interfaces of a router on one tree."""
 
     interfaces: int = 0
-    destinations: int = 0  # nodes behind them, with descriptors or without
-    tags: int = 0  # of all descriptors that are registered there; a constraint counts as one
+    destinations: int = 0  # nodes behind them, with or without descriptors
+    tags: int = 0  # of all descriptors registered there; a constraint counts as one
     descriptors: int = 0
     kept: int = 0  # minimal descriptors
 
@@ -50,7 +50,7 @@ class Entries:
 
 
 class Fibs(ABC):
-    """The forwarding tables of all routers of a network, each computed when it is asked for."""
+    """The forwarding tables of all routers of a network, computed lazily."""
 
     trees: Sequence[Tree]
 

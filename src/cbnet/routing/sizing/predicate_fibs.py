@@ -1,4 +1,4 @@
-"""Predicate FIBs: how large are the forwarding tables of a multi-tree scheme? Any predicates, of not too many nodes."""
+"""Sizes of forwarding tables of a multi-tree scheme, for any predicates of a moderate number of nodes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class PredicateFibs(Fibs):
 
     def sizes(self, u: int, tree: int) -> dict[int, FibSize]:
         """Return the size of each interface; subscriptions and offers are counted together, as in the paper."""
-        found: dict[int, FibSize] = {}
+        sizes: dict[int, FibSize] = {}
         for each in (self.scheme.subscriptions, self.scheme.offers):
             kept = each.disjunctions(u, tree)
             for w, nodes in each.behind(u, tree).items():
-                said = [each.predicates[x] for x in nodes]
-                added = FibSize(0, 0, sum(map(size, said)), sum(map(len, said)), len(kept[w]))
-                found[w] = found.get(w, FibSize(1, destinations(self.trees[tree], u, w))) + added
-        return dict(sorted(found.items()))
+                predicates = [each.predicates[x] for x in nodes]
+                size_behind = FibSize(0, 0, sum(map(size, predicates)), sum(map(len, predicates)), len(kept[w]))
+                sizes[w] = sizes.get(w, FibSize(1, destinations(self.trees[tree], u, w))) + size_behind
+        return dict(sorted(sizes.items()))
 
     def table(self, u: int, tree: int, neighbours: Collection[int]) -> Table[int]:
-        """Return the compiled table, in which a kind of message has its tag where both kinds are registered.
+        """Return the compiled table, with tags for message kinds where both subscriptions and offers are registered.
 
-        It is an exact tag table if no filter has a constraint.
+        It uses the exact tag engine if no filter has a constraint.
         """
         fib = self.scheme.router(u).fib(tree)
         entries = FoldedFib([{w: fib[w] for w in neighbours}]).entries

@@ -35,5 +35,5 @@ def test_a_router_without_descriptors_has_an_empty_table(frame, tmp_path):
 
 def test_there_is_a_limit(frame, tmp_path):
     with pytest.raises(LimitError, match="4 is over the limit of 3"):
-        compile_tables(frame(TABLE, FIB), [7, 8], tmp_path, most=3)
+        compile_tables(frame(TABLE, FIB), [7, 8], tmp_path, max_descriptors=3)
     assert [*tmp_path.iterdir()] == []

@@ -22,7 +22,7 @@ def test_a_part_loses_only_what_is_covered_however_little_is_held(monkeypatch, h
     rows = crowd(8, 500)
     kept = [
         (group, tuple(tags))
-        for batch in minimal_job._reduce_parts(batches_of(rows, 40), Targets.themselves(8))
+        for batch in minimal_job._reduce_parts(batches_of(rows, 40), Targets.of_nodes(8))
         for group, tags in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
     ]
     expected = {(node, tags) for node, sets in said_by(rows).items() for tags in minimal(sets)}

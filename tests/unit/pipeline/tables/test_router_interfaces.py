@@ -3,7 +3,7 @@ import pytest
 from support.descriptor_reference import reference_behind
 
 from cbnet.errors import InputError
-from cbnet.pipeline.tables.router_interfaces import NOWHERE, RouterInterfaces, Targets, neighbours_toward
+from cbnet.pipeline.tables.router_interfaces import NO_INTERFACE, RouterInterfaces, Targets, neighbours_toward
 from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees, topology
 
 
@@ -16,8 +16,8 @@ def test_each_node_is_behind_one_neighbour_of_a_router(trees):
     for tree in trees:
         for router in range(40):
             found = neighbours_toward(tree, router)
-            assert found[router] == NOWHERE
-            for neighbour in {*found.tolist()} - {NOWHERE}:
+            assert found[router] == NO_INTERFACE
+            for neighbour in {*found.tolist()} - {NO_INTERFACE}:
                 behind = {*np.flatnonzero(found == neighbour).tolist()}
                 assert behind == reference_behind(tree, router, neighbour)
 
@@ -25,7 +25,7 @@ def test_each_node_is_behind_one_neighbour_of_a_router(trees):
 def test_a_node_that_is_not_reached_is_nowhere():
     graph = Graph.from_edges([(0, 1), (2, 3)])
     tree = shortest_path_tree(graph, 0)
-    assert neighbours_toward(tree, 1).tolist() == [0, NOWHERE, NOWHERE, NOWHERE]
+    assert neighbours_toward(tree, 1).tolist() == [0, NO_INTERFACE, NO_INTERFACE, NO_INTERFACE]
 
 
 def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
@@ -33,10 +33,12 @@ def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
     interfaces = RouterInterfaces.of(trees, routers)
     for place, router in enumerate(routers):
         for number, tree in enumerate(trees):
-            groups = interfaces.of_nodes[place, number]
-            known = groups != NOWHERE
+            groups = interfaces.by_node[place, number]
+            known = groups != NO_INTERFACE
             assert (interfaces.routers[groups[known]] == router).all()
-            assert (np.where(known, interfaces.neighbours[groups], NOWHERE) == neighbours_toward(tree, router)).all()
+            assert (
+                np.where(known, interfaces.neighbours[groups], NO_INTERFACE) == neighbours_toward(tree, router)
+            ).all()
     pairs = [*zip(interfaces.routers.tolist(), interfaces.neighbours.tolist(), strict=True)]
     assert len({*pairs}) == len(pairs)
 
@@ -50,8 +52,8 @@ def test_targets_have_a_bit_for_each_tree(trees):
         expected = {}
         for place in range(2):
             for number in range(3):
-                group = int(interfaces.of_nodes[place, number, node])
-                if group != NOWHERE:
+                group = int(interfaces.by_node[place, number, node])
+                if group != NO_INTERFACE:
                     expected[group] = expected.get(group, 0) | 1 << number
         assert found == expected
 
@@ -68,7 +70,7 @@ def test_sums_are_over_the_nodes_behind(trees):
 
 
 def test_nodes_may_be_groups_of_their_own():
-    targets = Targets.themselves(3)
+    targets = Targets.of_nodes(3)
     assert (targets.offsets.tolist(), targets.groups.tolist(), targets.masks.tolist()) == (
         [0, 1, 2, 3],
         [0, 1, 2],
@@ -83,5 +85,5 @@ def test_routers_must_be_distinct_and_in_the_tree(trees, routers):
 
 
 def test_there_is_a_limit_of_trees(trees):
-    with pytest.raises(InputError, match="64 trees: give from 1 to 63"):
+    with pytest.raises(InputError, match="the number of trees must be from 1 to 63, not 64"):
         RouterInterfaces.of(trees[:1] * 64, [0])

@@ -4,7 +4,7 @@ from support.networks import ELEVEN, Named
 
 from cbnet.language import Message, Predicate, parse
 from cbnet.language.roles import MessageKind, Registration
-from cbnet.routing.multitree.folding import FoldedFib, fold, fresh_tags
+from cbnet.routing.multitree.folding import FoldedFib, fold, unused_tags
 from cbnet.routing.multitree.multitree import MultiTree
 
 FIGURE_2 = Named(ELEVEN)
@@ -66,9 +66,9 @@ def test_a_tag_of_a_user_is_never_taken_for_that_of_a_tree():
     assert (folded.match(0, cheat), folded.match(1, cheat)) == ([1], [2])
 
 
-def test_fresh_tags_avoid_what_is_said():
-    assert fresh_tags("tree ", 2, [parse("#a")]) == ["tree 1", "tree 2"]
-    assert fresh_tags("tree ", 1, [parse('#"tree 7" or #"_tree 1"')]) == ["__tree 1"]
+def test_unused_tags_occur_in_no_filter():
+    assert unused_tags("tree ", 2, [parse("#a")]) == ["tree 1", "tree 2"]
+    assert unused_tags("tree ", 1, [parse('#"tree 7" or #"_tree 1"')]) == ["__tree 1"]
 
 
 def test_subscriptions_and_offers_share_one_table():

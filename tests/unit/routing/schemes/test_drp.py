@@ -84,7 +84,7 @@ def test_along_one_tree_the_way_from_12_to_8_is_longer():
 
 
 def test_a_next_hop_must_be_a_neighbour():
-    with pytest.raises(InputError, match="node 1 is no neighbour of node 0"):
+    with pytest.raises(InputError, match="node 1, the next hop from 0 to 8, is not a neighbour of 0"):
         ReplacedHops(ShortestPaths(FIXTURE.network), {(0, 7): 5, (0, 8): 1})
 
 
