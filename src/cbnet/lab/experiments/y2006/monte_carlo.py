@@ -175,7 +175,7 @@ def _run_tasks(
     """Yield the number and the result of each task, in any order."""
     functions = [function for _, function in tasks]
     if spark is not None:
-        from cbnet.pipeline.spark.tasks import run_tasks
+        from cbnet.pipeline.spark.parallelism import run_tasks
 
         yield from enumerate(run_tasks(spark, functions))
         return
