@@ -1,4 +1,4 @@
-"""[2001 §3]: what comes of its worked examples? The table of Figure 4, the index of Figure 7, the loop of Figure 8."""
+"""Worked examples of [2001 §3]: the table of Figure 4, the index of Figure 7 and the loop of Figure 8."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.example_table import example_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, MatchMethod, TimedComparison
-from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2001
 from cbnet.language import Message, parse
 from cbnet.matching import Table, reference
@@ -43,7 +42,7 @@ _METHODS = (
 
 @dataclass(frozen=True)
 class ExamplesParameters2001:
-    """Random tables to be matched with the short-circuit on and off: how many, and of how many filters."""
+    """Random tables for matching with the short-circuit on and off, and their filters and messages."""
 
     tables: int = 10
     filters: int = 300
@@ -65,7 +64,7 @@ def _run(parameters: ExamplesParameters2001, context: ExperimentContext) -> dict
 
 
 def _matched() -> Iterator[Row]:
-    """Yield where messages go by the example table, by each engine and by the reference."""
+    """Yield the interfaces of messages in the example table, by each engine and by the reference."""
     predicates = example_table()
     for number, members in enumerate(_MESSAGES):
         yield {"message": number, "engine": "reference", "to": sorted(reference.match(predicates, Message(members)))}
@@ -75,7 +74,7 @@ def _matched() -> Iterator[Row]:
 
 
 def _lookups() -> Iterator[Row]:
-    """Yield which constraints of Figure 7 a value passes; 20 and 3 are also constants."""
+    """Yield the constraints of Figure 7 that a value satisfies; 20 and 3 are also constants."""
     for engine in ENGINES:
         table = Table.build({text: parse(text) for text in _CONSTRAINTS}, engine=engine)
         for value in (10, 20, 3):
@@ -92,12 +91,14 @@ def _answers(parameters: ExamplesParameters2001, context: ExperimentContext) -> 
         data = bench_input(mix, lambda _: None)
         comparison = TimedComparison(data, _METHODS)
         predicates = Oracle(data.filters).all_predicates()
-        right = [sorted(reference.match(predicates, Message.from_dict(members))) for members in data.members]
+        expected = [sorted(reference.match(predicates, Message.from_dict(members))) for members in data.members]
         for method in _METHODS:
             answer = comparison.match(method).answer
-            own = [answer.targets[a:b].tolist() for a, b in zip(answer.offsets[:-1], answer.offsets[1:], strict=True)]
-            wrong = sum(one != other for one, other in zip(own, right, strict=True))
-            yield {"table": number, "method": method.name, "messages": len(right), "wrong": wrong}
+            actual = [
+                answer.targets[a:b].tolist() for a, b in zip(answer.offsets[:-1], answer.offsets[1:], strict=True)
+            ]
+            wrong = sum(one != other for one, other in zip(actual, expected, strict=True))
+            yield {"table": number, "method": method.name, "messages": len(expected), "wrong": wrong}
 
 
 def _findings(tables: Tables, _: ExamplesParameters2001) -> list[Finding]:
@@ -107,26 +108,26 @@ def _findings(tables: Tables, _: ExamplesParameters2001) -> list[Finding]:
 
 def _example(filters: list[Row], messages: list[Row]) -> Finding:
     sizes = [row["constraints"] for row in filters]
-    right = {row["message"]: row["to"] for row in where(messages, engine="reference")}
-    wrong = sum(row["to"] != right[row["message"]] for row in messages)
+    expected = {row["message"]: row["to"] for row in where(messages, engine="reference")}
+    wrong = sum(row["to"] != expected[row["message"]] for row in messages)
     interfaces = len({row["interface"] for row in filters})
     ours = (
-        f"{interfaces} interfaces, {len(sizes)} filters: {', '.join(map(str, sizes))}; of {len(right)} messages "
-        f"{wrong} go elsewhere by an engine than by the reference"
+        f"{interfaces} interfaces, {len(sizes)} filters: {', '.join(map(str, sizes))}; {wrong} wrong answers of the "
+        f"engines to {len(expected)} messages"
     )
     if (interfaces, sizes, wrong) == (3, _SIZES, 0):
         return Finding(1, ours, "holds")
-    return Finding(1, ours, "fails", "the table or its answers are not the paper's")
+    return Finding(1, ours, "fails", "the table or its answers differ from the paper's")
 
 
 def _index(rows: list[Row]) -> Finding:
-    found = {tuple(row["selected"]) for row in where(rows, quantity=10)}
-    ours = "; ".join(", ".join(text.removeprefix("quantity ") for text in selected) for selected in found)
+    selections = {tuple(row["selected"]) for row in where(rows, quantity=10)}
+    ours = "; ".join(", ".join(text.removeprefix("quantity ") for text in selected) for selected in selections)
     equal = [text for row in rows for text in row["selected"] if text.split()[-1] == str(row["quantity"])]
-    ours += f"; constants that equal the value: {len(equal)} selected"
-    if found == {tuple(sorted(_SELECTED))} and not equal:
+    ours += f"; {len(equal)} constants equal to the value selected"
+    if selections == {tuple(sorted(_SELECTED))} and not equal:
         return Finding(2, ours, "holds")
-    return Finding(2, ours, "fails", "the engines select other constraints")
+    return Finding(2, ours, "fails", "the engines select different constraints")
 
 
 def _switches(rows: list[Row]) -> Finding:
@@ -135,10 +136,6 @@ def _switches(rows: list[Row]) -> Finding:
     runs = f"{methods} methods, {len(rows) // methods} random tables"
     ours = f"{wrong} of {messages:,} answers differ from the reference ({runs})"
     return Finding(3, ours, "fails" if wrong else "holds", "answers differ" if wrong else "")
-
-
-def _charts(_: Tables, __: ExamplesParameters2001) -> list[Chart]:
-    return []
 
 
 EXPERIMENT = Experiment(
@@ -154,5 +151,4 @@ EXPERIMENT = Experiment(
     },
     run=_run,
     findings=_findings,
-    charts=_charts,
 )

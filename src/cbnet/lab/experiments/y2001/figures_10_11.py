@@ -1,4 +1,4 @@
-"""[2001 Figures 10 and 11]: to how many interfaces does a message go, and how many messages go nowhere?
+"""Figures 10 and 11 of [2001]: interfaces matched per message, and messages that match nothing.
 
 Both figures show the same data: Figure 11 is the first column of Figure 10.
 """
@@ -23,8 +23,8 @@ from cbnet.lab.workload import Forwarding2001
 
 _FEW_NAMES, _MANY_NAMES = (50, 100), 1000
 _SMALL, _MIDDLE, _LARGE = 1000, 10_000, 100_000  # filters
-_IGNORED, _AROUND = 0.9, 0.05  # of the messages, with many names; what is taken for about that
-_FIRST_IGNORED = (0.15, 0.45)  # with few names and the fewest filters: about 30 %
+_IGNORED, _AROUND = 0.9, 0.05  # share of the messages, with many names, and its tolerance
+_FIRST_IGNORED = (0.15, 0.45)  # with few names and the fewest filters; the paper has about 30 %
 _NOTHING = 0.01
 _FEW = 0.1  # of the interfaces
 _BINS = ("none", "up to 10 %", "up to 50 %", "up to 99 %", "all")
@@ -33,7 +33,7 @@ _EDGES = (0.0, _FEW, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Figures10And11Parameters:
-    """Filters of the tables, names, interfaces and messages."""
+    """Filters per table, names, interfaces and messages."""
 
     filters: tuple[int, ...] = (1000, 2000, 3000, 5000, 10_000, 20_000, 50_000, 100_000)
     names: tuple[int, ...] = (*_FEW_NAMES, _MANY_NAMES)
@@ -70,10 +70,10 @@ def _findings(tables: Tables, _: Figures10And11Parameters) -> list[Finding]:
     return [_distribution(rows), _ignored_of_many(rows), _ignored_of_few(rows)]
 
 
-def _share(rows: Sequence[Row], least: float, most: float) -> float:
-    """Return the share of the messages that go to a share of the interfaces from `least` to `most`."""
-    chosen = [row["messages"] for row in rows if least <= row["matched"] / row["interfaces"] <= most]
-    return float(sum(chosen) / sum(row["messages"] for row in rows))
+def _share(rows: Sequence[Row], low: float, high: float) -> float:
+    """Return the share of messages that match a share of the interfaces from `low` to `high`."""
+    messages = [row["messages"] for row in rows if low <= row["matched"] / row["interfaces"] <= high]
+    return float(sum(messages) / sum(row["messages"] for row in rows))
 
 
 def _ignored(rows: Sequence[Row], names: int) -> dict[int, float]:
@@ -92,40 +92,40 @@ def _distribution(rows: list[Row]) -> Finding:
         if names != _MANY_NAMES
     }
     ours = (
-        f"{_MANY_NAMES:,} names, up to a tenth of the interfaces: {_told(few)}; at {largest:,} filters to all: "
+        f"{_MANY_NAMES:,} names, up to 10 % of the interfaces: {_shares_text(few)}; at {largest:,} filters to all: "
         + ", ".join(f"{share:.0%} ({names} names, I = {many})" for (names, many), share in everywhere.items())
     )
     if largest < _LARGE:
-        return Finding(8, ours, "open", f"the largest table has {largest:,} filters, and not {_LARGE:,}")
+        return Finding(8, ours, "open", f"the largest table has {largest:,} filters, not {_LARGE:,}", missing="scale")
     last = max((filters for filters, share in few.items() if share > 0.5), default=0)
     narrow = [f"{names} names, I = {many}" for (names, many), share in everywhere.items() if share < 1 / 3]
     if last == largest and not narrow:
         return Finding(8, ours, "holds")
     if not last or len(narrow) == len(everywhere):
-        return Finding(8, ours, "fails", "messages go to more interfaces, or to fewer, than the paper says")
+        return Finding(8, ours, "fails", "messages match more, or fewer, interfaces than in the paper")
     reasons = []
     if last < largest:
-        reasons.append(f"with {_MANY_NAMES:,} names it is so up to {last:,} filters only (see claim 9)")
+        reasons.append(f"with {_MANY_NAMES:,} names only up to {last:,} filters (see claim 9)")
     if narrow:
-        reasons.append(f"few messages go to all interfaces with {', '.join(narrow)}; the paper does not say its I")
+        reasons.append(f"few messages go to all interfaces with {', '.join(narrow)}; the paper does not state I")
     return Finding(8, ours, "differs", "; ".join(reasons))
 
 
-def _told(curve: dict[int, float]) -> str:
-    shown = {min(curve), max(curve)} | ({_MIDDLE} & set(curve))
-    return ", ".join(f"{share:.0%} at {filters:,}" for filters, share in curve.items() if filters in shown)
+def _shares_text(curve: dict[int, float]) -> str:
+    selected = {min(curve), max(curve)} | ({_MIDDLE} & set(curve))
+    return ", ".join(f"{share:.0%} at {filters:,}" for filters, share in curve.items() if filters in selected)
 
 
 def _ignored_of_many(rows: list[Row]) -> Finding:
     curve = _ignored(rows, _MANY_NAMES)
-    ours = f"{_told(curve)} filters"
+    ours = f"{_shares_text(curve)} filters"
     near = [filters for filters, share in curve.items() if abs(share - _IGNORED) <= _AROUND]
     if len(near) == len(curve):
         return Finding(9, ours, "holds")
     reason = (
-        "a share that does not depend on the number of filters is not possible with the paper's parameters: one filter "
-        "in five has a single constraint, so that of 100,000 filters a name has 20 such on average; nor do more words "
-        "or integers change that, for about half of the values pass < and >"
+        "a share independent of the number of filters is impossible with the paper's parameters: one filter in five "
+        "has a single constraint, so with 100,000 filters a name has 20 of them on average; more words or integers do "
+        "not change that, as about half of the values satisfy < and >"
     )
     return Finding(9, ours, "fails", reason + (f"; it holds at {near[0]:,} filters" if near else ""))
 
@@ -140,7 +140,7 @@ def _ignored_of_few(rows: list[Row]) -> Finding:
     ends = [_at(curve, _MIDDLE) for curve in curves.values()]
     if max(ends) <= _NOTHING and _FIRST_IGNORED[0] <= max(starts) <= _FIRST_IGNORED[1]:
         return Finding(10, ours, "holds")
-    return Finding(10, ours, "fails", "the share of messages that match nothing is another one here")
+    return Finding(10, ours, "fails", "a different share of messages matches nothing")
 
 
 def _at(curve: dict[int, float], filters: int) -> float:
@@ -163,14 +163,14 @@ def _charts(tables: Tables, parameters: Figures10And11Parameters) -> list[Chart]
     ]
     return [
         Chart(
-            "figure-10", "Figure 10: how many interfaces a message goes to", as_table(spread), "to", "share",
-            kind="bars", series="filters", facet="of", x_title="of the interfaces", y_title="% of the messages",
-            description="Shares of the messages that go to none, some and all interfaces, by names and filters.",
+            "figure-10", "Figure 10: interfaces matched per message", as_table(spread), "to", "share",
+            kind="bars", series="filters", facet="of", x_title="share of the interfaces", y_title="% of the messages",
+            description="Shares of messages that match no, some and all interfaces, by names and filters.",
         ),
         Chart(
             "figure-11", "Figure 11: messages that match nothing", as_table(ignored), "filters", "ignored",
             series="of", x_log=True, x_title="filters", y_title="% of the messages", references=(("90 %", 90.0),),
-            description="Share of the messages without a match over the number of filters, a line for each A.",
+            description="Share of messages without a match by number of filters, a line for each A.",
         ),
     ]  # fmt: skip
 
@@ -182,7 +182,7 @@ def _binned(rows: Sequence[Row]) -> list[float]:
 
 EXPERIMENT = Experiment(
     name="2001-figures-10-11",
-    title="How many interfaces a message matches, and how many match nothing",
+    title="Interfaces matched per message, and messages that match nothing",
     paper="2001",
     section="§4.2, Figures 10 and 11",
     claims=(8, 9, 10),
@@ -195,7 +195,7 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "The number of interfaces of Figure 10 is not data: 50, and at larger scales others too.",
-        "SV and IV are not data: 1000 words and 100 integers, as in [2002]; more would give fewer matches.",
+        "The number of interfaces of Figure 10 is not in the paper: 50, and others at larger scales.",
+        "SV and IV are not in the paper: 1000 words and 100 integers, as in [2002]; more would give fewer matches.",
     ),
 )

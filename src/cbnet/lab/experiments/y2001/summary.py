@@ -1,4 +1,4 @@
-"""[2001 §4.1, §4.3, §5]: what do the index of constraints and the short-circuit by interface save?"""
+"""Savings of the constraint index and of the short-circuit by interface [2001 §4.1, §4.3, §5]."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from cbnet.matching import reference
 from cbnet.matching.compiled_table import Compiled
 
 _OFF = MatchMethod("counting, no short-circuit", short_circuit=False)
-_SCAN = "all filters, one by one"
-_SAME = 2.0  # times as long, or as short: what is taken for independent of the table
+_SCAN = "scan of all filters"
+_SAME = 2.0  # factor within which a time counts as independent of the table
 _CHEAP = 0.25
 _SAVES = 2.0
 _PASSES = 5
@@ -43,7 +43,7 @@ _PASSES = 5
 
 @dataclass(frozen=True)
 class SummaryParameters:
-    """Filters of the tables; those of the table that is scanned; names in common; interfaces; messages."""
+    """Filters per table, filters of the scanned table, names in common, interfaces, names and messages."""
 
     filters: tuple[int, ...] = (1000, 10_000, 100_000)
     scanned: int = 2000
@@ -63,7 +63,7 @@ def _run(parameters: SummaryParameters, context: ExperimentContext) -> dict[str,
         for interfaces in parameters.interfaces:
             data = bench_input(_mix(parameters, filters, interfaces, context), lambda _: None)
             short += TimedComparison(data, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds)
-        disjoint += _single(with_unknown_attributes(data, 0), parameters)  # of the most interfaces
+        disjoint += _single(with_unknown_attributes(data, 0), parameters)  # with the most interfaces
     context.progress(len(parameters.filters), len(parameters.filters) + 1, "names in common")
     common = _common(parameters, context)
     return {"disjoint": as_table(disjoint), "short": as_table(short), "common": as_table(common)}
@@ -77,7 +77,7 @@ def _mix(parameters: SummaryParameters, filters: int, interfaces: int, context: 
 
 
 def _single(data: BenchInput, parameters: SummaryParameters) -> list[Row]:
-    """Return the times of messages one by one, so that the search for their names counts; and what they touch."""
+    """Return the times of messages matched one by one, which include looking up their names, and their work."""
     comparison = TimedComparison(data, (COUNTING, PIVOT))
     return [
         {
@@ -90,13 +90,13 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> list[Row]:
 
 
 def _pass(compiled: Compiled, data: BenchInput) -> float:
-    """Return the seconds of a message, the best of some passes."""
+    """Return the seconds per message, the best of some passes."""
     run = passes(lambda: [compiled.match(members) for members in data.members] and None)
     return min(run(1) for _ in range(_PASSES)) / len(data.members)
 
 
 def _common(parameters: SummaryParameters, context: ExperimentContext) -> list[Row]:
-    """Return the times by index and by scan of messages with 10 attributes, by names in common."""
+    """Return the times with the index and with a scan for messages of 10 attributes, by names in common."""
     mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1], context), AN=(10, 10))
     data = bench_input(mix, lambda _: None)
     predicates = Oracle(data.filters).all_predicates()
@@ -104,8 +104,8 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> list[R
     rows: list[Row] = []
     for common in parameters.common:
         renamed = with_unknown_attributes(data, common)
-        found = comparison.with_messages(renamed).rows(parameters.turns, parameters.seconds)
-        rows += [{"common": common, **row} for row in found]
+        timings = comparison.with_messages(renamed).rows(parameters.turns, parameters.seconds)
+        rows += [{"common": common, **row} for row in timings]
         for turn, members in enumerate(renamed.members[: parameters.turns]):
             message = Message.from_dict(members)
             start = perf_counter()
@@ -116,7 +116,7 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> list[R
 
 def _findings(tables: Tables, _: SummaryParameters) -> list[Finding]:
     rows = {name: table.to_pylist() for name, table in tables.items()}
-    return [_disjoint(rows["disjoint"]), _cheap(rows["common"]), _short(rows["short"]), _not_to_be_had()]
+    return [_disjoint(rows["disjoint"]), _cheap(rows["common"]), _short(rows["short"]), _without_rivals()]
 
 
 def _disjoint(rows: list[Row]) -> Finding:
@@ -129,10 +129,10 @@ def _disjoint(rows: list[Row]) -> Finding:
         f"{format_number(touched)} postings, {format_number(matched)} matches"
     )
     if touched or matched:
-        return Finding(4, ours, "fails", "something is touched or matched all the same")
+        return Finding(4, ours, "fails", "postings are touched or interfaces matched")
     if 1 / _SAME <= growth <= _SAME:
         return Finding(4, ours, "holds")
-    return Finding(4, ours, "differs", "no posting is touched, but the time depends on the table: memory or noise")
+    return Finding(4, ours, "differs", "no posting is touched, but the time depends on the table (memory or noise)")
 
 
 def _cheap(rows: list[Row]) -> Finding:
@@ -140,18 +140,18 @@ def _cheap(rows: list[Row]) -> Finding:
     scan = medians(where(rows, method=_SCAN), "common")
     none, every = min(index), max(index)
     ours = (
-        f"{none} to {every} names in common: by the index {duration(index[none])} to {duration(index[every])}; "
-        f"looking at all filters {duration(scan[none])} to {duration(scan[every])} (in Python)"
+        f"{none} to {every} names in common: with the index {duration(index[none])} to {duration(index[every])}; "
+        f"scanning all filters {duration(scan[none])} to {duration(scan[every])} (in Python)"
     )
     if index[none] <= _CHEAP * index[every]:
         return Finding(13, ours, "holds")
-    return Finding(13, ours, "fails", "messages without names in common do not cost much less")
+    return Finding(13, ours, "fails", "messages without names in common are not much cheaper")
 
 
 def _short(rows: list[Row]) -> Finding:
     groups = grouped(rows, "interfaces", "filters")
     gains = {key: ratio(group, _OFF.name, COUNTING.name) for key, group in groups.items()}
-    ours = "without it, times as long: " + ", ".join(
+    ours = "factor without it: " + ", ".join(
         f"{gain.format('{:.1f}'.format)} at I = {interfaces}, {filters:,} filters"
         for (interfaces, filters), gain in gains.items()
     )
@@ -161,9 +161,9 @@ def _short(rows: list[Row]) -> Finding:
         return Finding(14, ours, "holds")
     if saving:
         others = ", ".join(format_number(many) for many in ends if many not in saving)
-        reason = f"with {others} interfaces it saves less than half: these tables are too small to match them all"
+        reason = f"saves less than half with {others} interfaces: the tables are too small to match all of them"
         return Finding(14, ours, "differs", reason)
-    return Finding(14, ours, "fails", "it saves less than half of the time at these sizes")
+    return Finding(14, ours, "fails", "saves less than half of the time at these sizes")
 
 
 def _ends(gains: dict[tuple[int, int], Interval], interfaces: int) -> tuple[Interval, Interval]:
@@ -171,9 +171,12 @@ def _ends(gains: dict[tuple[int, int], Interval], interfaces: int) -> tuple[Inte
     return gains[interfaces, min(filters)], gains[interfaces, max(filters)]
 
 
-def _not_to_be_had() -> Finding:
+def _without_rivals() -> Finding:
     return Finding(
-        15, "nothing to compare with", "open", "the paper gives no numbers, and the matchers of its day are gone"
+        15,
+        "nothing to compare with",
+        "open",
+        "the paper has no numbers, and the rivals are not available",
     )
 
 
@@ -186,21 +189,21 @@ def _charts(tables: Tables, _: SummaryParameters) -> list[Chart]:
         Chart(
             "short-circuit", "With and without the short-circuit by interface",
             summary(_labelled(tables["short"]), "of", "method", "filters"), "filters", "us", series="method",
-            facet="of", x_log=True, y_log=True, x_title="filters", y_title="µs for a message", bands=(("low", "high"),),
-            description="Time of a message over the number of filters, with and without the short-circuit.",
+            facet="of", x_log=True, y_log=True, x_title="filters", y_title="µs per message", bands=(("low", "high"),),
+            description="Time per message by number of filters, with and without the short-circuit.",
         ),
         Chart(
             "names-in-common", "Messages of 10 attributes, by names in common with the filters",
             summary(tables["common"].to_pylist(), "method", "common"), "common", "us", series="method", y_log=True,
-            x_title="names in common", y_title="µs for a message", bands=(("low", "high"),),
-            description="Time of a message over the names in common with the filters, by index and by scan.",
+            x_title="names in common", y_title="µs per message", bands=(("low", "high"),),
+            description="Time per message by names in common with the filters, with the index and with a scan.",
         ),
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2001-summary",
-    title="What the index and the short-circuit save",
+    title="Savings of the index and the short-circuit",
     paper="2001",
     section="§4.1, §4.3, §5",
     claims=(4, 13, 14, 15),
@@ -214,7 +217,7 @@ EXPERIMENT = Experiment(
     charts=_charts,
     choices=(
         "Names that are not in common are names that no filter has.",
-        "Looking at all filters is the reference, in Python: its shape counts, and not its height.",
+        "The scan of all filters is the reference, in Python: compare its shape, not its height.",
         TIMES,
     ),
 )

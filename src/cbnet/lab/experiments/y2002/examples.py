@@ -1,4 +1,4 @@
-"""[2002 §2 to §5.1]: what comes of its worked examples, and of its formula for the size of a table?"""
+"""Worked examples and the table size formula of [2002 §2 to §5.1]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.example_table import example_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002, filters
 from cbnet.language import Message, Predicate, parse
 from cbnet.matching import Table, reference
@@ -27,12 +26,12 @@ _CHEAPER = {**_MESSAGE, "price": 499}
 _COMMON = "r > 1 and s = 2 or r < 0 and t = 3"  # r and r': constraints on one name
 _DETERMINANTS = {("price", "I1"), ("price", "I3"), ("stock", "I3")}
 _COUNTED = ("filters", "constraints")
-_ERRORS = 4.0  # standard errors that chance explains
+_MAX_ERRORS = 4.0  # standard errors that chance explains
 
 
 @dataclass(frozen=True)
 class ExamplesParameters2002:
-    """Tables that are generated: interfaces, and f_h, the bound of the filters of each."""
+    """Generated tables: interfaces, and f_h, the bound on the filters of each interface."""
 
     interfaces: tuple[int, ...] = (20, 200, 2000)
     max_filters: tuple[int, ...] = (10, 100)
@@ -71,22 +70,22 @@ def _determinants(table: str, predicates: dict[str, Predicate]) -> Iterator[Row]
 
 def _sizes(parameters: ExamplesParameters2002, context: ExperimentContext) -> Iterator[Row]:
     for interfaces in parameters.interfaces:
-        for most in parameters.max_filters:
-            mix = Forwarding2002(I=interfaces, f_h=most, seed=context.seed)
+        for f_h in parameters.max_filters:
+            mix = Forwarding2002(I=interfaces, f_h=f_h, seed=context.seed)
             table = filters(mix)
             mean_filters, mean_constraints = (mix.f_l + mix.f_h - 1) / 2, (mix.c_l + mix.c_h - 1) / 2
             spread = interfaces * _variance(mix.f_h - mix.f_l)  # of the filters
             of_constraints = mean_constraints**2 * spread + interfaces * mean_filters * _variance(mix.c_h - mix.c_l)
             yield {
-                "interfaces": interfaces, "f_h": most, "filters": len(np.unique(table["filter"].to_numpy())),
-                "constraints": table.num_rows, "about_filters": interfaces * most / 2,
+                "interfaces": interfaces, "f_h": f_h, "filters": len(np.unique(table["filter"].to_numpy())),
+                "constraints": table.num_rows, "about_filters": interfaces * f_h / 2,
                 "about_constraints": interfaces * mean_filters * mean_constraints, "error_filters": spread**0.5,
                 "error_constraints": of_constraints**0.5,
             }  # fmt: skip
 
 
 def _variance(values: int) -> float:
-    """Return the variance of so many consecutive whole numbers, equally likely."""
+    """Return the variance of the uniform distribution on `values` consecutive integers."""
     return float((values**2 - 1) / 12)
 
 
@@ -96,51 +95,50 @@ def _findings(tables: Tables, _: ExamplesParameters2002) -> list[Finding]:
 
 
 def _flown(rows: list[Row]) -> Finding:
-    dear, cheap = ({row["matches"] for row in where(rows, price=price)} for price in (600, 499))
-    ours = f"at 600: {_said(dear)}; at 499: {_said(cheap)} (both engines and the reference)"
-    if dear == {True}:
+    expensive, cheap = ({row["matches"] for row in where(rows, price=price)} for price in (600, 499))
+    ours = f"at 600: {_match_text(expensive)}; at 499: {_match_text(cheap)} (both engines and the reference)"
+    if expensive == {True}:
         return Finding(20, ours, "holds")
     return Finding(
-        20, ours, "fails", "an error of the paper: its message costs 600, and its filter asks for less than 500"
+        20,
+        ours,
+        "fails",
+        "an error in the paper: the price in its message is 600, and its filter requires less than 500",
     )
 
 
-def _said(answers: set[bool]) -> str:
+def _match_text(answers: set[bool]) -> str:
     return {frozenset([True]): "matches", frozenset([False]): "does not match"}.get(frozenset(answers), "they differ")
 
 
 def _determined(rows: list[Row]) -> Iterator[Finding]:
     common = {row["name"] for row in where(rows, table="paper's r")}
     yield Finding(22, f"determinants: {', '.join(sorted(common)) or 'none'}", *_verdict(common == {"r"}))
-    found = {(row["name"], row["interface"]) for row in where(rows, table="Figure 2")}
+    pairs = {(row["name"], row["interface"]) for row in where(rows, table="Figure 2")}
     ours = "; ".join(
-        f"{name}: {', '.join(sorted(to for own, to in found if own == name))}"
-        for name in sorted({name for name, _ in found})
+        f"{name}: {', '.join(sorted(to for own, to in pairs if own == name))}"
+        for name in sorted({name for name, _ in pairs})
     )
-    yield Finding(23, ours, *_verdict(found == _DETERMINANTS))
+    yield Finding(23, ours, *_verdict(pairs == _DETERMINANTS))
 
 
 def _verdict(holds: bool) -> Any:
-    return ("holds", "") if holds else ("fails", "the determinants are others")
+    return ("holds", "") if holds else ("fails", "different determinants")
 
 
 def _formula(rows: list[Row]) -> Finding:
-    apart = [abs(row[what] - row[f"about_{what}"]) / row[f"error_{what}"] for row in rows for what in _COUNTED]
+    errors = [abs(row[what] - row[f"about_{what}"]) / row[f"error_{what}"] for row in rows for what in _COUNTED]
     largest = max(rows, key=lambda row: int(row["constraints"]))
     ours = ", ".join(f"{largest[what]:,} {what} (formula: {largest[f'about_{what}']:,.0f})" for what in _COUNTED)
-    ours += f" in the largest table; in {len(rows)} tables at most {max(apart):.1f} standard errors from it"
-    if max(apart) <= _ERRORS:
+    ours += f" in the largest table; at most {max(errors):.1f} standard errors off in {len(rows)} tables"
+    if max(errors) <= _MAX_ERRORS:
         return Finding(28, ours, "holds")
-    return Finding(28, ours, "fails", "chance alone does not explain the difference")
-
-
-def _charts(_: Tables, __: ExamplesParameters2002) -> list[Chart]:
-    return []
+    return Finding(28, ours, "fails", "the difference is not explained by chance")
 
 
 EXPERIMENT = Experiment(
     name="2002-examples",
-    title="The worked examples, and the size of a table",
+    title="The worked examples, and the table size formula",
     paper="2002",
     section="§2, §3, §4.3, §5.1",
     claims=(20, 22, 23, 28),
@@ -151,6 +149,5 @@ EXPERIMENT = Experiment(
     },
     run=_run,
     findings=_findings,
-    charts=_charts,
-    choices=("r and r' are two constraints on one name, as the paper's words around them say.",),
+    choices=("r and r' are two constraints on one name, as the text around them states.",),
 )

@@ -1,4 +1,4 @@
-"""[2002 Figure 7b]: how long does a message take at a router with a fixed number of interfaces?"""
+"""Figure 7b of [2002]: time per message at a router with a fixed number of interfaces."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cbnet.lab.workload import Forwarding2002
 _CENTRAL = "I = F"
 _FASTER = 2.0
 _SUBLINEAR = 0.9
-_MANY = 100  # filters for each interface
+_MANY = 100  # filters per interface
 _SAME = (0.9, 1.1)
 
 
 @dataclass(frozen=True)
 class Figure7bParameters:
-    """Filters of the tables, interfaces (0: one for each filter), messages, and how often each is timed."""
+    """Filters per table, interfaces (0: one per filter), messages, and turns of at least `seconds`."""
 
     filters: tuple[int, ...]
     interfaces: tuple[int, ...] = (20, 100, 500, 0)
@@ -40,8 +40,8 @@ def _run(parameters: Figure7bParameters, context: ExperimentContext) -> dict[str
         mix = Forwarding2002(
             M=parameters.messages, F=filters, I=interfaces or None, dictionary=dictionary(context), seed=context.seed
         )
-        found = timed(mix, (COUNTING, SELECTIVE, PIVOT), turns=parameters.turns, seconds=parameters.seconds)
-        rows += [{"case": f"I = {interfaces}" if interfaces else _CENTRAL, **row} for row in found]
+        timings = timed(mix, (COUNTING, SELECTIVE, PIVOT), turns=parameters.turns, seconds=parameters.seconds)
+        rows += [{"case": f"I = {interfaces}" if interfaces else _CENTRAL, **row} for row in timings]
     return {"times": as_table(rows)}
 
 
@@ -63,7 +63,7 @@ def _shape(rows: list[Row]) -> Finding:
     if len(good) == len(times):
         return Finding(31, ours, "holds")
     others = ", ".join(case for case in times if case not in good)
-    reason = f"not for {others} at these numbers of filters: too few for each interface, so that most are not matched"
+    reason = f"not for {others} with these numbers of filters: too few per interface, so most interfaces do not match"
     return Finding(31, ours, "differs" if good else "fails", reason)
 
 
@@ -74,15 +74,15 @@ def _coincide(rows: list[Row]) -> Finding:
         if group[0]["filters"] >= _MANY * group[0]["interfaces"]
     }
     if not shares:
-        return Finding(32, "none", "open", f"no table has {_MANY} filters or more for each interface")
+        return Finding(32, "none", "open", f"no table has {_MANY} filters or more per interface", missing="scale")
     ours = ", ".join(
         f"{share.format('{:.2f}'.format)} at {case}, {filters:,} filters" for (case, filters), share in shares.items()
     )
     apart = [key for key, share in shares.items() if not (share.low <= _SAME[1] and share.high >= _SAME[0])]
     if not apart:
         return Finding(32, ours, "holds")
-    told = ", ".join(f"{case} with {filters:,} filters" for case, filters in apart)
-    reason = f"more than a tenth apart in all turns: {told}"
+    cases = ", ".join(f"{case} with {filters:,} filters" for case, filters in apart)
+    reason = f"more than 10 % apart in all turns: {cases}"
     return Finding(32, ours, "fails" if len(apart) == len(shares) else "differs", reason)
 
 
@@ -92,16 +92,16 @@ def _charts(tables: Tables, _: Figure7bParameters) -> list[Chart]:
         Chart(
             "figure-7b", "Figure 7b: routers with a fixed number of interfaces",
             summary(rows, "case", "method", "constraints", value="ms"), "constraints", "ms", series="method",
-            facet="case", x_log=True, y_log=True, x_title="constraints", y_title="ms for a message",
+            facet="case", x_log=True, y_log=True, x_title="constraints", y_title="ms per message",
             bands=(("low", "high"),),
-            description="Time of a message over the number of constraints with 0 and 10 rounds and by pivot, for",
+            description="Time per message by number of constraints, with 0 and 10 rounds and by pivot, for",
         )
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2002-figure-7b",
-    title="Time of a message at routers with a fixed number of interfaces",
+    title="Time per message at routers with a fixed number of interfaces",
     paper="2002",
     section="§5.2, Figure 7b",
     claims=(31, 32),
@@ -116,8 +116,8 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "The paper names I = 20 only; the others are our choice, and I = F stands beside them in the same run.",
-        "Exactly F filters are dealt to the interfaces at random, at least one to each.",
+        "The paper has I = 20 only; the others are our choice, and I = F is measured in the same run.",
+        "Exactly F filters are assigned to the interfaces at random, at least one to each.",
         TIMES,
     ),
 )

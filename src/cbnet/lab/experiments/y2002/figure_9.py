@@ -1,4 +1,4 @@
-"""[2002 Figure 9]: how much time do rounds of selectivity save, and when do they cost more than they save?"""
+"""Figure 9 of [2002]: gain and cost of rounds of selectivity."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cbnet.lab.experiments.timing import PIVOT, TIMES, MatchMethod, timed
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
 
-_TURNS_TO_LOSS = (40.0, 90.0)  # what is taken for 50 to 70 rounds
+_LOSS_ROUNDS = (40.0, 90.0)  # accepted for the paper's 50 to 70 rounds
 
 
 @dataclass(frozen=True)
 class Figure9Parameters:
-    """Filters of the tables, rounds, messages, and how often each is timed."""
+    """Filters per table, rounds, messages, and turns of at least `seconds`."""
 
     filters: tuple[int, ...]
     rounds: tuple[int, ...] = (0, 1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 100, 150)
@@ -45,12 +45,12 @@ def _name(rounds: int) -> str:
 
 
 def _gains(tables: Tables, parameters: Figure9Parameters) -> dict[int, dict[int, Interval]]:
-    """Return what is gained over 0 rounds, as a share, by filters and rounds."""
-    found: dict[int, dict[int, Interval]] = {}
+    """Return the gain over 0 rounds, as a share, by filters and rounds."""
+    gains: dict[int, dict[int, Interval]] = {}
     for (filters,), group in grouped(tables["times"].to_pylist(), "filters").items():
         shares = {rounds: ratio(group, _name(rounds), _name(0)) for rounds in parameters.rounds}
-        found[filters] = {rounds: Interval(1 - s.middle, 1 - s.high, 1 - s.low) for rounds, s in shares.items()}
-    return found
+        gains[filters] = {rounds: Interval(1 - s.middle, 1 - s.high, 1 - s.low) for rounds, s in shares.items()}
+    return gains
 
 
 def _findings(tables: Tables, parameters: Figure9Parameters) -> list[Finding]:
@@ -63,9 +63,9 @@ def _peak(curve: dict[int, Interval]) -> int:
 
 
 def _loss(curve: dict[int, Interval]) -> float | None:
-    """Return after how many rounds the gain falls below zero for good, on a straight line between two."""
+    """Return the number of rounds from which the gain stays below zero, by linear interpolation."""
     rounds = [each for each in sorted(curve) if each >= _peak(curve)]
-    gainful = [place for place, each in enumerate(rounds) if curve[each].middle > 0]
+    gainful = [number for number, each in enumerate(rounds) if curve[each].middle > 0]
     if not gainful:
         return float(rounds[0])
     last = gainful[-1]
@@ -76,21 +76,21 @@ def _loss(curve: dict[int, Interval]) -> float | None:
 
 
 def _turns(gains: dict[int, dict[int, Interval]]) -> Finding:
-    told, losses, peaks = [], [], []
+    texts, losses, peaks = [], [], []
     for filters, curve in gains.items():
         peak, loss = _peak(curve), _loss(curve)
         peaks.append(curve[peak].middle)
         losses.append(loss)
         end = f"not up to {max(curve)}" if loss is None else f"from about {loss:.0f} on"
-        told.append(f"{filters:,} filters: most {curve[peak].middle:.0%} at {peak} rounds, a loss {end}")
-    ours = "; ".join(told)
+        texts.append(f"{filters:,} filters: at most {curve[peak].middle:.0%} at {peak} rounds, a loss {end}")
+    ours = "; ".join(texts)
     if min(peaks) <= 0:
-        return Finding(35, ours, "fails", "there is no gain at any number of rounds in one of the tables")
+        return Finding(35, ours, "fails", "one of the tables has no gain at any number of rounds")
     if any(loss is None for loss in losses):
-        return Finding(35, ours, "differs", "it rises and fades, but is not yet a loss at the largest number of rounds")
-    if all(_TURNS_TO_LOSS[0] <= loss <= _TURNS_TO_LOSS[1] for loss in losses if loss is not None):
+        return Finding(35, ours, "differs", "it rises and fades, but is no loss yet at the largest number of rounds")
+    if all(_LOSS_ROUNDS[0] <= loss <= _LOSS_ROUNDS[1] for loss in losses if loss is not None):
         return Finding(35, ours, "holds")
-    reason = "rises, fades and turns into a loss; where it does is a matter of what a round and a counter cost"
+    reason = "it rises, fades and turns into a loss; where depends on the cost of a round and of a counter"
     return Finding(35, ours, "differs", reason)
 
 
@@ -107,12 +107,12 @@ def _larger(gains: dict[int, dict[int, Interval]]) -> Finding:
         )
     if large.high > small.low:
         return Finding(36, ours, "open", "the intervals overlap: the difference is within the noise of this machine")
-    reason = "a round goes over a bit for each interface: in the larger table these no longer stay in the cache"
+    reason = "a round reads one bit per interface, and those of the larger table do not fit the cache"
     return Finding(36, ours, "fails", reason)
 
 
 def _charts(tables: Tables, parameters: Figure9Parameters) -> list[Chart]:
-    told = [
+    points = [
         {"table": f"{filters:,} filters", "rounds": rounds, "gain": 100 * gain.middle, "low": 100 * gain.low}
         | {"high": 100 * gain.high}
         for filters, curve in _gains(tables, parameters).items()
@@ -120,16 +120,16 @@ def _charts(tables: Tables, parameters: Figure9Parameters) -> list[Chart]:
     ]
     return [
         Chart(
-            "figure-9", "Figure 9: what rounds of selectivity gain", as_table(told), "rounds", "gain", series="table",
+            "figure-9", "Figure 9: gain of rounds of selectivity", as_table(points), "rounds", "gain", series="table",
             x_title="rounds", y_title="% of the time at 0 rounds", bands=(("low", "high"),),
             references=(("no gain", 0.0), *_pivot(tables)),
-            description="Gain in per cent over the number of rounds, a line for each table.",
+            description="Gain in per cent by number of rounds, a line for each table.",
         )
     ]  # fmt: skip
 
 
 def _pivot(tables: Tables) -> list[tuple[str, float]]:
-    """Return what the other engine gains over 0 rounds, in per cent."""
+    """Return the gain of the pivot engine over 0 rounds, in per cent."""
     groups = grouped(tables["times"].to_pylist(), "filters").items()
     return [
         (f"pivot, {filters:,} filters", 100 * (1 - ratio(group, PIVOT.name, _name(0)).middle))
@@ -139,7 +139,7 @@ def _pivot(tables: Tables) -> list[tuple[str, float]]:
 
 EXPERIMENT = Experiment(
     name="2002-figure-9",
-    title="What rounds of selectivity gain and cost",
+    title="Gain and cost of rounds of selectivity",
     paper="2002",
     section="§5.3, Figure 9",
     claims=(35, 36),
@@ -152,8 +152,8 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "The smaller of the two tables is not given: a fifth of the larger, which has 5 million constraints.",
-        "The selectivity table holds its first rows as bits, one for each interface, and the later ones as lists.",
+        "The size of the smaller table is not in the paper: a fifth of the larger, which has 5 million constraints.",
+        "The selectivity table stores its first rows as bits, one per interface, and later rows as lists.",
         TIMES,
     ),
 )

@@ -1,4 +1,4 @@
-"""[2002 §4.2]: how many comparisons does the index of constraints take, for numbers and for strings?"""
+"""Comparisons in the constraint index, for numbers and for strings [2002 §4.2]."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from cbnet.matching.storage.columns import Columns, columns_of_filters
 
 _NUMBER_OPS = (Op.EQ, Op.LT)
 _STRING_OPS = (Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT)
-_STEADY = 0.25  # by how much, on average, the comparisons for log N may change as the table grows
+_STEADY = 0.25  # exponent by which the work may grow with the table beyond the bound
 
 
 @dataclass(frozen=True)
 class IndexParameters:
-    """Constraints in the index; lengths of the strings that are looked up; filters for one index against many."""
+    """Constraints of the index, lengths of looked-up strings, look-ups, and filters for one index against many."""
 
     numbers: tuple[int, ...] = (500, 3000, 20_000)
     strings: tuple[int, ...] = (300, 1500, 8000)
     lengths: tuple[int, ...] = (4, 8, 16, 32, 64)
-    looked_up: int = 40
+    lookups: int = 40
     filters: int = 20_000
     messages: int = 100
 
@@ -55,17 +55,17 @@ def _run(parameters: IndexParameters, context: ExperimentContext) -> dict[str, p
 
 
 def _index(constraints: Sequence[Constraint]) -> Compiled:
-    """Return a table with a filter for each constraint, all of one interface, as a counting index."""
+    """Return a counting index with one filter per constraint, all of one interface."""
     filters = [(0, Filter([each])) for each in constraints]
     return Compiled.build(columns_of_filters([0], filters), "counting", reduce=False)
 
 
 def _numbers(parameters: IndexParameters) -> Iterator[Row]:
-    """Yield the comparisons of a value with sorted bounds, for values that are below few and many of them."""
+    """Yield the comparisons of a value with sorted bounds, for values that satisfy few and many of them."""
     for count in parameters.numbers:
         bounds = range(0, 2 * count, 2)
         compiled = _index([Constraint("x", op, bound) for op in _NUMBER_OPS for bound in bounds])
-        for value in np.linspace(-1, 2 * count + 1, parameters.looked_up).astype(int).tolist():
+        for value in np.linspace(-1, 2 * count + 1, parameters.lookups).astype(int).tolist():
             work = _work(compiled, {"x": value})
             yield {
                 "constraints": count * len(_NUMBER_OPS),
@@ -75,13 +75,13 @@ def _numbers(parameters: IndexParameters) -> Iterator[Row]:
 
 
 def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
-    """Yield the nodes of the trie that a string of some length visits."""
+    """Yield the nodes of the trie that strings of some lengths visit."""
     rng = np.random.default_rng(context.seed)
     known = words(max(parameters.strings), f"index {context.seed}", dictionary(context))
     for count in parameters.strings:
         compiled = _index([Constraint("x", op, word) for op in _STRING_OPS for word in known[:count]])
         for length in parameters.lengths:
-            for _ in range(parameters.looked_up):
+            for _ in range(parameters.lookups):
                 text = "".join(rng.choice(known, size=length // 3 + 1))[:length]
                 work = _work(compiled, {"x": text})
                 yield {
@@ -93,18 +93,18 @@ def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterato
 
 
 def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
-    """Yield the work on strings with one index for all operators, and with one for each."""
+    """Yield the work on strings with one index for all operators, and with one index per operator."""
     mix = Forwarding2002(
         M=parameters.messages, F=parameters.filters, I=None, dictionary=dictionary(context), seed=context.seed
     )
     data = bench_input(mix, lambda _: None)
     compiled = Compiled.build(data.columns, "counting", reduce=False)
-    for name, matcher in (("one", compiled.index), ("one for each operator", _apart(compiled, data.columns))):
+    for name, matcher in (("one", compiled.index), ("one per operator", _separate(compiled, data.columns))):
         offsets, targets, work = matcher.index.match_batch(compiled.encode(data.members), 0, len(data.members), 0)
         yield {"index": name, "nodes": work["nodes"], "matched": len(targets), "messages": len(offsets) - 1}
 
 
-def _apart(compiled: Compiled, columns: Columns) -> CountingMatcher:
+def _separate(compiled: Compiled, columns: Columns) -> CountingMatcher:
     arrays = {**compiled.arrays, **counting.build(columns, one_string_index=False)}
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     return CountingMatcher(compiled.symbols, arrays, compiled.about["interfaces"])
@@ -127,10 +127,12 @@ def _optimal(rows: list[Row]) -> Finding:
         f"at most {comparisons} comparisons among {size:,} (2 searches: {bounds[size]:.0f})"
         for size, comparisons in most.items()
     )
-    ours += f", whether {min(row['output'] for row in rows):,} or {max(row['output'] for row in rows):,} hold"
+    ours += (
+        f", for {min(row['output'] for row in rows):,} to {max(row['output'] for row in rows):,} constraints that hold"
+    )
     if all(comparisons <= bounds[size] for size, comparisons in most.items()):
         return Finding(24, ours, "holds")
-    return Finding(24, ours, "fails", "there are more comparisons than a binary search for each operator takes")
+    return Finding(24, ours, "fails", "more comparisons than one binary search per operator")
 
 
 def _trie(rows: list[Row]) -> Finding:
@@ -143,8 +145,8 @@ def _trie(rows: list[Row]) -> Finding:
     by_length = slope({length: _nodes(rows, largest, length) for length in sorted({key[1] for key in shares})})
     by_size = slope({size: _nodes(rows, size, longest) for size in sorted({key[0] for key in shares})})
     ours = (
-        f"{min(shares.values()):.2f} to {max(shares.values()):.2f} times l (log2 N + l) nodes; they grow by the "
-        f"power of {by_length:.2f} of the length, {by_size:.2f} of the constraints"
+        f"{min(shares.values()):.2f} to {max(shares.values()):.2f} times l (log2 N + l) nodes; exponents "
+        f"{by_length:.2f} of the length, {by_size:.2f} of the constraints"
     )
     if max(shares.values()) <= 1:
         return Finding(25, ours, "holds")
@@ -160,36 +162,36 @@ def _nodes(rows: list[Row], constraints: int, length: int) -> float:
 def _fewer(rows: list[Row]) -> Finding:
     nodes = {row["index"]: row["nodes"] for row in rows}
     one, many = nodes.values()
-    ours = f"{one:,} nodes in one index, {many:,} in one for each operator ({many / one:.1f} times as many)"
+    ours = f"{one:,} nodes in one index, {many:,} in one per operator ({many / one:.1f} times as many)"
     if len({row["matched"] for row in rows}) > 1:
-        return Finding(26, ours, "fails", "their answers differ")
-    return Finding(26, ours, "holds" if one < many else "fails", "" if one < many else "one index takes more")
+        return Finding(26, ours, "fails", "the answers differ")
+    return Finding(26, ours, "holds" if one < many else "fails", "" if one < many else "one index visits more")
 
 
 def _charts(tables: Tables, _: IndexParameters) -> list[Chart]:
     rows = tables["strings"].to_pylist()
-    told = [
+    means = [
         {"table": f"{constraints:,} constraints", "length": length, "nodes": _nodes(rows, constraints, length)}
         for constraints, length in grouped(rows, "constraints", "length")
     ]
     numbers = [{**row, "table": f"{row['constraints']:,} constraints"} for row in tables["numbers"].to_pylist()]
     return [
         Chart(
-            "strings", "Nodes of the trie that a string visits", as_table(told), "length", "nodes", series="table",
+            "strings", "Trie nodes visited by a string", as_table(means), "length", "nodes", series="table",
             x_log=True, y_log=True, x_title="length of the string", y_title="nodes",
-            description="Nodes visited over the length of the string, a line for each size of the index.",
+            description="Nodes visited by length of the string, a line for each size of the index.",
         ),
         Chart(
-            "numbers", "Comparisons of a number, by what it passes", as_table(numbers), "output", "comparisons",
+            "numbers", "Comparisons of a number, by constraints that hold", as_table(numbers), "output", "comparisons",
             kind="points", series="table", x_title="constraints that hold", y_title="comparisons",
-            description="Comparisons over the number of constraints that hold: level, for each size of the index.",
+            description="Comparisons by number of constraints that hold: constant for each size of the index.",
         ),
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2002-index",
-    title="What a look-up in the index takes",
+    title="Work of a look-up in the index",
     paper="2002",
     section="§4.2",
     claims=(24, 25, 26),
@@ -206,8 +208,8 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "What a number passes is one range of a sorted array, so that its size costs no comparisons.",
-        "A string that is looked up is made of words of the same dictionary, joined and cut to its length.",
-        "The place of a number among all constants of the table is found before, once for each attribute.",
+        "The constraints that a number satisfies are one range of a sorted array, so its size costs no comparisons.",
+        "A looked-up string consists of words of the same dictionary, joined and cut to its length.",
+        "The rank of a number among all constants of the table is computed before, once per attribute.",
     ),
 )

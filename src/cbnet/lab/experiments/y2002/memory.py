@@ -1,4 +1,4 @@
-"""[2002 §1]: how many bytes does a table take for a constraint?"""
+"""Bytes per constraint of a table [2002 §1]."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
 _PAPER_BYTES = 48
-_SMALL = 1000  # filters; in a smaller table the words of the names weigh most
+_SMALL = 1000  # filters; in a smaller table the names take most bytes
 
 
 @dataclass(frozen=True)
 class MemoryParameters2002:
-    """Filters of the tables, and interfaces (0: one for each filter)."""
+    """Filters per table, and interfaces (0: one per filter)."""
 
     filters: tuple[int, ...]
     interfaces: tuple[int, ...] = (20, 0)
@@ -61,28 +61,28 @@ def _findings(tables: Tables, _: MemoryParameters2002) -> list[Finding]:
     worst = max(size for (_, engine), size in each.items() if engine == "counting")
     if worst <= _PAPER_BYTES:
         return [Finding(19, ours, "holds")]
-    return [Finding(19, ours, "fails", "the table takes more than the paper's")]
+    return [Finding(19, ours, "fails", "larger than the paper's table")]
 
 
 def _charts(tables: Tables, _: MemoryParameters2002) -> list[Chart]:
-    told = [
+    labelled = [
         {**row, "series": f"{row['engine']}, {row['case']}", "each": row["bytes"] / row["constraints"]}
         for row in tables["sizes"].to_pylist()
         if row["filters"] >= _SMALL
     ]
     return [
         Chart(
-            "memory", "Bytes of a table for each constraint", as_table(told), "constraints", "each", series="series",
-            x_log=True, x_title="constraints", y_title="bytes for a constraint",
+            "memory", "Bytes per constraint", as_table(labelled), "constraints", "each", series="series",
+            x_log=True, x_title="constraints", y_title="bytes per constraint",
             references=(("the paper's 48 bytes", float(_PAPER_BYTES)),),
-            description="Bytes for a constraint over the number of constraints, for both engines.",
+            description="Bytes per constraint by number of constraints, for both engines.",
         )
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2002-memory",
-    title="Bytes of a table for each constraint",
+    title="Bytes per constraint of a table",
     paper="2002",
     section="§1",
     claims=(19,),
@@ -94,7 +94,5 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=(
-        "Bytes of the table's file, which is what is mapped into memory, with all names, constants and interfaces.",
-    ),
+    choices=("The size of the table's file, which is mapped into memory, with all names, constants and interfaces.",),
 )

@@ -1,4 +1,4 @@
-"""[2002 §3, §4.3]: how many interfaces do the first entries of the selectivity table exclude?"""
+"""Interfaces excluded by the first entries of the selectivity table [2002 §3, §4.3]."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from cbnet.matching.storage.arrow_messages import encode_batch
 _ROUNDS = 10
 _PAPER_SHARE = 131 / 200
 _CLOSE = 0.1  # of it
-_RISES = 0.1  # of the steps from round to round, that may go up
+_RISES = 0.1  # share of the steps from round to round that may go up
 
 
 @dataclass(frozen=True)
 class SelectivityParameters:
-    """Predicates of one filter each, messages and rounds; filters of the table whose work is counted by hand."""
+    """Predicates of one filter each, messages, rounds, and filters of the table whose work is checked one by one."""
 
     filters: int = 200_000
     messages: int = 200
@@ -43,34 +43,34 @@ def _run(parameters: SelectivityParameters, context: ExperimentContext) -> dict[
     )
     comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING,))
     compiled = comparison.compiled["counting"]
-    batch, _kept = encode_batch(comparison.input.messages, compiled.symbols)
+    batch, _buffers = encode_batch(comparison.input.messages, compiled.symbols)
     index = compiled.index.index
     messages = [
-        {"message": place, "attributes": len(members), "interfaces": parameters.filters}
-        | {"excluded": index.match_batch(batch, place, place + 1, _ROUNDS)[2]["excluded"]}
-        for place, members in enumerate(comparison.input.members)
+        {"message": number, "attributes": len(members), "interfaces": parameters.filters}
+        | {"excluded": index.match_batch(batch, number, number + 1, _ROUNDS)[2]["excluded"]}
+        for number, members in enumerate(comparison.input.members)
     ]
     added = index.excluded_by_round(batch, 0, len(batch), parameters.rounds)
     rounds = [
-        {"round": place, "excluded": count / len(batch)} for place, count in enumerate(np.asarray(added).tolist(), 1)
+        {"round": number, "excluded": count / len(batch)} for number, count in enumerate(np.asarray(added).tolist(), 1)
     ]
-    context.progress(1, 2, "counting by hand")
+    context.progress(1, 2, "checking the work")
     return {"messages": as_table(messages), "rounds": as_table(rounds), "work": as_table(_work(parameters, context))}
 
 
 def _work(parameters: SelectivityParameters, context: ExperimentContext) -> list[Row]:
-    """Return for 0 rounds the counters that the engine moves, and the constraints that hold, counted one by one."""
+    """Return, for 0 rounds, the engine's counter updates and the constraints that hold, checked one by one."""
     mix = Forwarding2002(M=20, F=parameters.counted, I=None, names=20, seed=context.seed)
     data = bench_input(mix, lambda _: None)
     comparison = TimedComparison(data, (COUNTING,))
     index = comparison.compiled["counting"].index.index
-    batch, _kept = encode_batch(data.messages, comparison.compiled["counting"].symbols)
-    parts = [Filter([each]) for place in range(len(data.columns)) for each in data.columns.filter(place).constraints]
+    batch, _buffers = encode_batch(data.messages, comparison.compiled["counting"].symbols)
+    parts = [Filter([each]) for row in range(len(data.columns)) for each in data.columns.filter(row).constraints]
     rows = []
-    for place, members in enumerate(data.members):
+    for number, members in enumerate(data.members):
         held = sum(part.matches(Message.from_dict(members)) for part in parts)
-        work = index.match_batch(batch, place, place + 1, 0, False)[2]
-        rows.append({"message": place, "held": held, "counters": work["counters"], "excluded": work["excluded"]})
+        work = index.match_batch(batch, number, number + 1, 0, False)[2]
+        rows.append({"message": number, "held": held, "counters": work["counters"], "excluded": work["excluded"]})
     return rows
 
 
@@ -90,7 +90,7 @@ def _excluded(rows: list[Row]) -> Finding:
     if abs(share / _PAPER_SHARE - 1) <= _CLOSE:
         return Finding(21, ours, "holds")
     return Finding(
-        21, ours, "differs", "it depends on the names of the message, and on Zipf's exponent, which is not given"
+        21, ours, "differs", "it depends on the names of the message, and on Zipf's exponent, which is not in the paper"
     )
 
 
@@ -99,37 +99,37 @@ def _rounds(rounds: list[Row], work: list[Row]) -> Finding:
     rises = sum(later > earlier for earlier, later in pairwise(added))
     wrong = sum(row["held"] != row["counters"] or row["excluded"] != 0 for row in work)
     ours = (
-        f"round 1 excludes {added[0]:,.0f} interfaces more, round {min(_ROUNDS, len(added))} "
+        f"round 1 excludes {added[0]:,.0f} interfaces, round {min(_ROUNDS, len(added))} "
         f"{added[min(_ROUNDS, len(added)) - 1]:,.0f}, round {len(added)} {added[-1]:,.0f}; {rises} of {len(added) - 1} "
         f"steps go up; "
-        f"with 0 rounds {len(work) - wrong} of {len(work)} messages move a counter for each constraint that holds"
+        f"with 0 rounds {len(work) - wrong} of {len(work)} messages update one counter per constraint that holds"
     )
     if wrong:
-        return Finding(27, ours, "fails", "with 0 rounds the work is not that of plain counting")
+        return Finding(27, ours, "fails", "the work of 0 rounds is not that of plain counting")
     if rises <= _RISES * len(added):
         return Finding(27, ours, "holds")
-    reason = "it falls by and large; an entry may exclude more than the one before if messages have its name less often"
+    reason = "mostly falling; an entry may exclude more than the one before if messages have its name less often"
     return Finding(27, ours, "differs" if added[-1] < added[0] else "fails", reason)
 
 
 def _charts(tables: Tables, _: SelectivityParameters) -> list[Chart]:
     return [
         Chart(
-            "rounds", "Interfaces that each round excludes more", tables["rounds"], "round", "excluded", kind="bars",
-            x_title="round", y_title="interfaces", description="Interfaces excluded by each round, fewer and fewer.",
+            "rounds", "Interfaces excluded by each further round", tables["rounds"], "round", "excluded", kind="bars",
+            x_title="round", y_title="interfaces", description="Additional interfaces excluded by each round.",
         ),
         Chart(
             "excluded", "Interfaces excluded after 10 rounds", tables["messages"], "attributes", "excluded",
             kind="points", x_title="attributes of the message", y_title="interfaces",
             references=(("the paper's share", _PAPER_SHARE * tables["messages"].column("interfaces")[0].as_py()),),
-            description="Interfaces excluded for each message over the number of its attributes.",
+            description="Interfaces excluded per message by number of attributes.",
         ),
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2002-selectivity",
-    title="What the selectivity table excludes",
+    title="Interfaces excluded by the selectivity table",
     paper="2002",
     section="§3, §4.3",
     claims=(21, 27),
@@ -141,5 +141,5 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=("Zipf's exponent is not data: 1.", "The paper tells of one case; ours is the mean over many messages."),
+    choices=("Zipf's exponent is not data: 1.", "The paper has one case; ours is the mean over many messages."),
 )

@@ -1,4 +1,4 @@
-"""[2003 §4.1]: can a table be changed while it is looked up? The speed of both, and when a change is seen."""
+"""Updates of a table during look-ups [2003 §4.1]: the speed of both, and the delay until a change takes effect."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
 
-_ENOUGH = 0.9  # of the changes that were asked for
-_LOW, _AT_LOW_RATES = 5000, 0.5  # changes a second; seconds
-_MATCHES_ON = 3.0  # times as long, at most, while changes are made
+_ENOUGH = 0.9  # of the requested changes
+_LOW, _AT_LOW_RATES = 5000, 0.5  # changes per second; seconds
+_MAX_SLOWDOWN = 3.0  # while the table changes
 
 
 @dataclass(frozen=True)
 class UpdatesParameters:
-    """Filters of the table, changes a second, seconds of each run, and changes whose delay is measured."""
+    """Filters of the table, changes per second, seconds per run, and changes whose delay is measured."""
 
     filters: int
     rates: tuple[int, ...] = (100, 10_000)
     seconds: float = 10.0
-    seen: int = 200
+    delays: int = 200
 
 
 def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
-        context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes a second")
+        context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes per second")
         result = bench_updates(parameters.filters, rate, _seconds(rate, parameters), context.seed)
         if not rows:
             rows.append(
@@ -49,23 +49,23 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str,
                 "checks": result.checks, "over_idle": result.us_match_busy / result.us_match_idle,
             }
         )  # fmt: skip
-    context.progress(len(parameters.rates), len(parameters.rates) + 1, "until a change is seen")
-    return {"rates": as_table(rows), "seen": as_table(_seen(parameters, context))}
+    context.progress(len(parameters.rates), len(parameters.rates) + 1, "delay of changes")
+    return {"rates": as_table(rows), "delays": as_table(_delays(parameters, context))}
 
 
 def _seconds(rate: int, parameters: UpdatesParameters) -> float:
-    """Return how long to run: at a low rate not longer than the changes last that `bench_updates` prepares for it."""
+    """Return the duration of a run: at a low rate no longer than the changes that `bench_updates` prepares last."""
     return min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
 
 
-def _seen(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row]:
-    """Return the time from the start of a change until a message that it concerns goes there."""
+def _delays(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row]:
+    """Return the time from the start of a change until a message matches the new filter."""
     mix = workload.mix("2002", filters=parameters.filters, messages=1, seed=context.seed)
     table = LiveTable(Table[int](Compiled.build(columns_from_arrow(workload.filters(mix)))))
-    new = columns_from_arrow(workload.filters(workload.mix("2002", filters=parameters.seen, seed=context.seed + 1)))
+    new = columns_from_arrow(workload.filters(workload.mix("2002", filters=parameters.delays, seed=context.seed + 1)))
     rows = []
-    for place in range(len(new)):
-        added, target = new.filter(place), parameters.filters + place
+    for number in range(len(new)):
+        added, target = new.filter(number), parameters.filters + number
         message = witness(Predicate([added]))
         if message is None:
             continue
@@ -74,43 +74,43 @@ def _seen(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row
         tries = 1
         while target not in table.match(message):
             tries += 1
-        rows.append({"change": place, "tries": tries, "us": (perf_counter() - start) * 1e6})
+        rows.append({"change": number, "tries": tries, "us": (perf_counter() - start) * 1e6})
     return rows
 
 
 def _findings(tables: Tables, _: UpdatesParameters) -> list[Finding]:
-    rows, seen = (tables[name].to_pylist() for name in ("rates", "seen"))
-    delay = Interval.of([row["us"] for row in seen])
+    rows, delays = (tables[name].to_pylist() for name in ("rates", "delays"))
+    delay = Interval.of([row["us"] for row in delays])
     ours = (
-        "; ".join(f"{duration(row['us'])} for a message at {row['made']:,.0f} changes a second" for row in rows)
-        + f"; a change is seen after {delay.format(duration)}"
+        "; ".join(f"{duration(row['us'])} per message at {row['made']:,.0f} changes per second" for row in rows)
+        + f"; a change takes effect after {delay.format(duration)}"
     )
     if not all(row["equal"] for row in rows):
-        return [Finding(39, ours, "fails", "an answer is wrong")]
+        return [Finding(39, ours, "fails", "wrong answers")]
     late = [row for row in rows if row["made"] < _ENOUGH * row["rate"]]
     if late:
-        reason = f"{late[-1]['rate']:,} changes a second were not reached"
+        reason = f"{late[-1]['rate']:,} changes per second were not reached"
         return [Finding(39, ours, "differs", reason)]
     busy = max(row["over_idle"] for row in rows)
-    if busy <= _MATCHES_ON:
+    if busy <= _MAX_SLOWDOWN:
         return [Finding(39, ours, "holds")]
-    return [Finding(39, ours, "differs", f"at the highest rate a message takes {busy:.1f} times as long as at rest")]
+    return [Finding(39, ours, "differs", f"{busy:.1f} times slower at the highest rate than without changes")]
 
 
 def _charts(tables: Tables, _: UpdatesParameters) -> list[Chart]:
-    told = [{**row, "asked": f"{row['rate']:,}"} for row in tables["rates"].to_pylist()]
+    labelled = [{**row, "requested": f"{row['rate']:,}"} for row in tables["rates"].to_pylist()]
     return [
         Chart(
-            "updates", "Time of a message while the table changes", as_table(told), "asked", "us", kind="bars",
-            x_title="changes a second", y_title="µs for a message",
-            description="Time of a message at 0 and more changes of the table a second.",
+            "updates", "Time per message while the table changes", as_table(labelled), "requested", "us", kind="bars",
+            x_title="changes per second", y_title="µs per message",
+            description="Time per message by changes of the table per second.",
         )
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2003-updates",
-    title="Looking up a table while it changes",
+    title="Look-ups while the table changes",
     paper="2003",
     section="§4.1",
     claims=(39,),
@@ -123,8 +123,8 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "The paper gives no numbers; it lets changes wait and applies them together. Here a change is seen at once, "
-        "and merged into the table in the background.",
+        "The paper has no numbers; it queues changes and applies them together. Here a change takes effect at once "
+        "and is merged into the table in the background.",
         "One thread changes the table and another matches, in one process, so both share one interpreter.",
     ),
 )

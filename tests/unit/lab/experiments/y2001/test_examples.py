@@ -14,7 +14,7 @@ def tables():
     return EXPERIMENT.run(TINY, ExperimentContext())
 
 
-def test_the_papers_examples_hold(tables):
+def test_examples_of_the_paper_hold(tables):
     assert {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)} == {
         1: "holds", 2: "holds", 3: "holds",
     }  # fmt: skip
@@ -23,7 +23,7 @@ def test_the_papers_examples_hold(tables):
     assert tables["lookups"].to_pylist()[1]["selected"] == ["quantity < 350", "quantity > 0", "quantity > 3"]
 
 
-def test_a_wrong_answer_shows(tables):
+def test_wrong_answer_fails_the_claim(tables):
     wrong = tables["answers"].to_pylist()
     wrong[0]["wrong"] = 1
     (finding,) = [
@@ -32,7 +32,7 @@ def test_a_wrong_answer_shows(tables):
     assert (finding.verdict, "1 of 100 answers differ" in finding.ours) == ("fails", True)
 
 
-def test_the_seed_makes_other_tables():
+def test_seed_changes_the_tables():
     first, second = (
         EXPERIMENT.run(replace(TINY, tables=1), ExperimentContext(seed=seed))["answers"].num_rows for seed in (0, 1)
     )

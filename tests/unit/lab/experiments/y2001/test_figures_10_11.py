@@ -11,7 +11,7 @@ from cbnet.matching import reference
 TINY = Figures10And11Parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), messages=40)
 
 
-def test_the_counts_are_those_of_the_reference():
+def test_match_counts_equal_the_reference():
     rows = EXPERIMENT.run(TINY, ExperimentContext(seed=3))["matched"].to_pylist()
     data = bench_input(Forwarding2001(N=40, F=300, I=5, A=50, seed=3), lambda _: None)
     predicates = Oracle(data.filters).all_predicates()
@@ -39,7 +39,7 @@ def verdicts(shares):
     return {finding.claim: finding for finding in EXPERIMENT.findings({"matched": pa.Table.from_pylist(rows)}, TINY)}
 
 
-def test_what_the_paper_shows_holds_and_other_shares_do_not():
+def test_shares_of_the_paper_hold_and_others_do_not():
     paper = {(1000, f): 0.9 for f in (1000, 10_000, 100_000)}
     paper |= {(a, f): share for a in (50, 100) for f, share in ((1000, 0.3), (10_000, 0.0), (100_000, 0.0))}
     assert {claim: finding.verdict for claim, finding in verdicts(paper).items()} == {

@@ -36,7 +36,7 @@ def as_the_paper(names, filters, interfaces):
     return 0.0488 * interfaces if interfaces == filters else 50.0 * interfaces * (1 if names == 100 else 1 / 150)
 
 
-def test_the_curves_of_the_paper_hold_in_full():
+def test_curves_of_the_paper_hold():
     found = verdicts(rows(as_the_paper, WHOLE))
     for claim in (5, 6, 11, 12):
         assert (claim, found[claim].verdict) == (claim, "holds")
@@ -45,7 +45,7 @@ def test_the_curves_of_the_paper_hold_in_full():
     assert found[7].verdict == "holds"  # 150 times
 
 
-def test_a_table_that_is_too_small_is_told_what_it_would_come_to():
+def test_small_tables_are_extrapolated_to_the_size_of_the_paper():
     # 1/64 of the filters, 1/64 of the time; half of what the paper needs
     found = verdicts(rows(lambda a, f, i: as_the_paper(a, f, i) / 3, WHOLE[:8]))
     assert found[5].verdict == "differs"
@@ -54,7 +54,7 @@ def test_a_table_that_is_too_small_is_told_what_it_would_come_to():
     assert slow[5].verdict == "open"
 
 
-def test_ten_times_are_not_a_hundred():
+def test_a_factor_of_ten_is_not_a_hundred():
     assert verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE[:5]))[6].verdict == "open"  # too small to tell
     found = verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE))
     assert found[7].verdict == "fails"
@@ -62,15 +62,15 @@ def test_ten_times_are_not_a_hundred():
     assert found[6].verdict == "fails"  # all cases rise alike, and an interface for each filter is the worst of none
 
 
-def test_a_tiny_run_counts_what_the_generator_made():
+def test_tiny_run_covers_all_cases():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
-    told = tables["times"].to_pylist()
-    assert {(row["names"], row["case"], row["filters"]) for row in told} == {
+    rows = tables["times"].to_pylist()
+    assert {(row["names"], row["case"], row["filters"]) for row in rows} == {
         (a, case, f) for a in (100, 1000) for case in ("I = 2", "I = F") for f in (100, 200)
     }
     # fewer names, more postings
     touched = {
-        a: sum(row["postings"] for row in told if row["names"] == a and row["method"] == "counting")
+        a: sum(row["postings"] for row in rows if row["names"] == a and row["method"] == "counting")
         for a in (100, 1000)
     }
     assert touched[100] > touched[1000]
@@ -79,7 +79,7 @@ def test_a_tiny_run_counts_what_the_generator_made():
 
 
 @pytest.mark.parametrize("scale", ["quick", "full", "paper"])
-def test_filters_double_from_1000_on(scale):
+def test_filters_double_from_1000(scale):
     filters = EXPERIMENT.scales[scale].filters
     assert filters[0] == 1000
     assert all(b == 2 * a for a, b in pairwise(filters))

@@ -11,7 +11,7 @@ TINY = SummaryParameters((100, 200), scanned=50, common=(0, 3, 10), interfaces=(
 
 
 @pytest.mark.parametrize("kept", [0, 2, 10])
-def test_so_many_attributes_keep_their_names_and_all_their_values(kept):
+def test_renamed_messages_keep_all_values_and_some_names(kept):
     data = bench_input(Forwarding2001(N=30, F=50, I=2, A=20), lambda _: None)
     for before, after in zip(data.members, with_unknown_attributes(data, kept).members, strict=True):
         assert sum(name in before for name in after) == min(kept, len(before))
@@ -29,7 +29,7 @@ def test_messages_without_names_in_common_touch_nothing():
     assert found[15] == "open"
 
 
-def test_the_short_circuit_must_save_half_and_most_in_large_tables():
+def test_short_circuit_must_save_half_and_most_in_large_tables():
     def judged(off):
         rows = [
             {"interfaces": 2, "filters": f, "method": method, "turn": turn, "us": us}

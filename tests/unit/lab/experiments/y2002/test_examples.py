@@ -12,7 +12,7 @@ def tables():
     return EXPERIMENT.run(TINY, ExperimentContext())
 
 
-def test_the_papers_flight_costs_too_much(tables):
+def test_flight_of_the_paper_is_too_expensive(tables):
     found = {finding.claim: finding for finding in EXPERIMENT.findings(tables, TINY)}
     assert {claim: finding.verdict for claim, finding in found.items()} == {
         20: "fails", 22: "holds", 23: "holds", 28: "holds",
@@ -21,7 +21,7 @@ def test_the_papers_flight_costs_too_much(tables):
     assert found[23].ours == "price: I1, I3; stock: I3"
 
 
-def test_the_formula_is_that_of_the_paper(tables):
+def test_formula_is_that_of_the_paper(tables):
     (row,) = tables["sizes"].to_pylist()
     # 200 interfaces of 1 to 9 filters, 5 on average, of 1 to 9 constraints, 5 on average
     assert (row["about_filters"], row["about_constraints"]) == (1000, 5000)
@@ -29,7 +29,7 @@ def test_the_formula_is_that_of_the_paper(tables):
     assert row["error_filters"] == pytest.approx((200 * 80 / 12) ** 0.5)
 
 
-def test_a_table_of_another_size_does_not_fit(tables):
+def test_table_of_another_size_fails(tables):
     (row,) = tables["sizes"].to_pylist()
     wrong = pa.Table.from_pylist([{**row, "filters": 2 * row["filters"]}])
     found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings({**tables, "sizes": wrong}, TINY)}

@@ -19,7 +19,7 @@ def judged(filters, us, selective):
     return {finding.claim: finding for finding in found}
 
 
-def test_what_the_paper_measured_holds():
+def test_measurements_of_the_paper_hold():
     found = judged((1000, 10_000, 100_000, 1_000_000), 0.55, 0.6)  # 330 ms with 10 rounds
     assert (found[29].verdict, found[30].verdict) == ("holds", "holds")
     assert found[29].ours == "330 ms at 1,000,000 filters (counting 550 ms, pivot 55 ms)"
@@ -33,13 +33,13 @@ def test_less_gain_differs_and_none_fails():
 
 
 @pytest.mark.parametrize(("us", "verdict"), [(0.1, "differs"), (0.5, "open")])
-def test_a_smaller_table_is_told_what_a_million_would_take(us, verdict):
+def test_smaller_tables_are_extrapolated_to_a_million(us, verdict):
     found = judged((10_000, 100_000), us, 1.0)[29]
     assert found.verdict == verdict
-    assert f"a million would take {us * 1000:.3g} ms" in found.reason
+    assert f"extrapolated to a million: {us * 1000:.3g} ms" in found.reason
 
 
-def test_a_tiny_run_has_all_ways_at_all_sizes():
+def test_tiny_run_has_all_methods_at_all_sizes():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     assert {(row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()} == {(50, 50), (200, 200)}
     (chart,) = EXPERIMENT.charts(tables, TINY)

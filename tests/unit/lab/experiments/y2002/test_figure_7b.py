@@ -19,7 +19,7 @@ def judged(us, selective=1.0):
     return {finding.claim: finding for finding in found}
 
 
-def test_the_root_of_the_filters_is_less_than_the_filters():
+def test_square_root_growth_is_sublinear():
     found = judged(lambda f, i: f if i == f else f**0.5)
     assert (found[31].verdict, found[32].verdict) == ("holds", "holds")
     assert found[31].ours.startswith("I = 20: slope 0.50, 316.2 times as fast")
@@ -27,13 +27,13 @@ def test_the_root_of_the_filters_is_less_than_the_filters():
     assert judged(lambda f, i: f if i >= 500 else 1.0)[31].verdict == "differs"
 
 
-def test_ten_rounds_must_cost_and_gain_less_than_a_tenth():
+def test_ten_rounds_must_change_less_than_ten_percent():
     assert judged(lambda f, _: f, selective=1.05)[32].verdict == "holds"
     found = judged(lambda f, _: f, selective=1.5)[32]
     assert (found.verdict, "1.50 (1.50 to 1.50) at I = 20, 10,000 filters" in found.ours) == ("fails", True)
 
 
-def test_a_tiny_run_has_an_interface_for_each_filter_beside_the_others():
+def test_tiny_run_includes_one_interface_per_filter():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     cases = {(row["case"], row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()}
     assert cases == {("I = 5", 100, 5), ("I = 5", 200, 5), ("I = F", 100, 100), ("I = F", 200, 200)}

@@ -26,15 +26,15 @@ def judged(times, gains, constraints=5_000_000):
         ({1: 100.0, 100: 150.0, 1000: 200.0}, (0.0, 0.0, 0.0), {33: "fails", 34: "fails"}),
     ],
 )
-def test_time_must_fall_and_rounds_help_where_there_are_few_filters(times, gains, verdicts):
+def test_time_must_fall_and_rounds_must_help_with_few_filters(times, gains, verdicts):
     assert judged(times, gains) == verdicts
 
 
-def test_a_small_table_tells_nothing_about_rounds():
+def test_small_table_does_not_decide_about_rounds():
     assert judged({1: 100.0, 100: 50.0}, (0.0, 0.0), constraints=5000) == {33: "holds", 34: "open"}
 
 
-def test_a_tiny_run_keeps_the_filters_and_varies_the_interfaces():
+def test_tiny_run_keeps_the_filters_and_varies_the_interfaces():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     rows = tables["times"].to_pylist()
     assert {(row["filters"], row["each"], row["interfaces"]) for row in rows} == {

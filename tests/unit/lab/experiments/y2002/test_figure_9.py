@@ -20,12 +20,12 @@ def judged(small, large):
     return {finding.claim: finding for finding in found}
 
 
-def test_the_papers_curves_hold():
+def test_curves_of_the_paper_hold():
     found = judged((0.2, 0.02, -0.08), (0.4, 0.1, -0.2))
     assert (found[35].verdict, found[36].verdict) == ("holds", "holds")
-    # 0.02 to -0.08 in 50 rounds: a fifth of the way from 50 to 100; 0.1 to -0.2: a third
-    assert "100 filters: most 20% at 10 rounds, a loss from about 60 on" in found[35].ours
-    assert "1,000 filters: most 40% at 10 rounds, a loss from about 67 on" in found[35].ours
+    # 0.02 to -0.08 in 50 rounds: a fifth of the distance from 50 to 100; 0.1 to -0.2: a third
+    assert "100 filters: at most 20% at 10 rounds, a loss from about 60 on" in found[35].ours
+    assert "1,000 filters: at most 40% at 10 rounds, a loss from about 67 on" in found[35].ours
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_other_curves_differ_or_fail(small, large, verdicts):
     assert (found[35].verdict, found[36].verdict) == verdicts
 
 
-def test_a_tiny_run_has_a_way_for_each_number_of_rounds():
+def test_tiny_run_has_a_method_per_number_of_rounds():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     assert {row["method"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds", "pivot"}
     (chart,) = EXPERIMENT.charts(tables, TINY)

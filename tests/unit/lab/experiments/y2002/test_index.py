@@ -5,10 +5,10 @@ import pyarrow as pa
 from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2002.index import EXPERIMENT, IndexParameters
 
-TINY = IndexParameters((8, 100), (20, 60), (4, 12), looked_up=6, filters=300, messages=10)
+TINY = IndexParameters((8, 100), (20, 60), (4, 12), lookups=6, filters=300, messages=10)
 
 
-def test_a_number_passes_what_it_must_by_a_binary_search_for_each_operator():
+def test_number_look_up_takes_one_binary_search_per_operator():
     rows = EXPERIMENT.run(TINY, ExperimentContext())["numbers"].to_pylist()
     for count in (8, 100):
         own = [row for row in rows if row["constraints"] == 2 * count]
@@ -18,7 +18,7 @@ def test_a_number_passes_what_it_must_by_a_binary_search_for_each_operator():
         assert all(row["comparisons"] <= 2 * ceil(log2(count + 1)) for row in own)
 
 
-def test_one_index_visits_fewer_nodes_and_finds_the_same():
+def test_one_index_visits_fewer_nodes_for_the_same_answer():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     one, many = tables["united"].to_pylist()
     assert one["nodes"] < many["nodes"]
@@ -26,7 +26,7 @@ def test_one_index_visits_fewer_nodes_and_finds_the_same():
     assert [finding.verdict for finding in EXPERIMENT.findings(tables, TINY)] == ["holds", "holds", "holds"]
 
 
-def test_more_than_the_bound_fails():
+def test_work_above_the_bound_fails():
     tables = dict(EXPERIMENT.run(TINY, ExperimentContext()))
     tables["numbers"] = pa.Table.from_pylist([{"constraints": 16, "output": 8, "comparisons": 9}])  # 2 (log2 8 + 1) = 8
     tables["strings"] = pa.Table.from_pylist(

@@ -11,7 +11,7 @@ from cbnet.matching import reference
 TINY = IntroductionParameters((400,), common=(18, 1, 0), messages=20, turns=2, seconds=0.0)
 
 
-def test_what_matches_is_what_the_reference_finds():
+def test_matches_equal_the_reference():
     tables = EXPERIMENT.run(TINY, ExperimentContext(seed=2))
     data = bench_input(Forwarding2002(M=20, F=400, I=20, seed=2), lambda _: None)
     predicates = Oracle(data.filters).all_predicates()
@@ -39,7 +39,7 @@ def found(us=10.0, matched=18, by_share=(10.0, 5.0, 1.0)):
     return {finding.claim: finding for finding in EXPERIMENT.findings(tables, TINY)}
 
 
-def test_the_verdicts_follow_the_numbers():
+def test_verdicts_follow_from_the_numbers():
     assert {claim: each.verdict for claim, each in found().items()} == {16: "differs", 17: "holds", 18: "holds"}
     assert "1,000,000 filters" in found()[16].reason  # the other reading was not run
     assert found(us=3001.0)[16].verdict == "fails"

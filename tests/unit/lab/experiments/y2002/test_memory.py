@@ -6,7 +6,7 @@ from cbnet.lab.experiments.y2002.memory import EXPERIMENT, MemoryParameters2002
 TINY = MemoryParameters2002((1000,), interfaces=(20, 0))
 
 
-def test_a_table_takes_at_least_the_words_of_its_filters():
+def test_table_is_at_least_as_large_as_the_words_of_its_filters():
     rows = EXPERIMENT.run(TINY, ExperimentContext())["sizes"].to_pylist()
     assert {(row["engine"], row["case"]) for row in rows} == {
         (engine, case) for engine in ("pivot", "counting") for case in ("I = 20", "I = F")

@@ -14,7 +14,7 @@ TINY = RouterNetworkParameters(3, 3, messages=10, turns=2, seconds=0.0)
     ("level", "sizes"),
     [(0, [9, 9, 9]), (1, [3, 3, 3, 18]), (2, [1, 1, 1, 24])],  # the last interface of all but the root leads upward
 )
-def test_a_router_has_what_is_below_each_interface_and_all_else_upward(level, sizes):
+def test_router_has_the_filters_below_each_interface_and_the_rest_at_its_parent(level, sizes):
     data = bench_input(Forwarding2002(M=5, F=27, I=None), lambda _: None)
     own = _at(data, TINY, level)
     assert np.bincount(own.columns.targets).tolist() == sizes
@@ -22,7 +22,7 @@ def test_a_router_has_what_is_below_each_interface_and_all_else_upward(level, si
     assert own.filters["interface"].to_numpy()[0] == own.columns.targets[0]
 
 
-def test_the_paper_counts_the_hops_of_ten_interfaces():
+def test_hops_of_the_paper_are_those_of_ten_interfaces():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     hops, times = EXPERIMENT.findings(tables, TINY)
     assert hops.verdict == "differs"
@@ -32,7 +32,7 @@ def test_the_paper_counts_the_hops_of_ten_interfaces():
 
 
 @pytest.mark.parametrize(("router", "verdict"), [(10.0, "holds"), (50.0, "differs"), (500.0, "fails")])
-def test_all_matching_on_the_way_is_what_its_routers_take(router, verdict):
+def test_path_time_is_the_sum_of_its_routers(router, verdict):
     large = RouterNetworkParameters(20, 4)
     times = {("one server", 0): 1000.0, ("one router, all filters", 0): router}
     times |= {("router", level): router for level in range(4)}

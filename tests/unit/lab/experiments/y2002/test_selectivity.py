@@ -8,7 +8,7 @@ from cbnet.lab.workload import Forwarding2002
 TINY = SelectivityParameters(300, messages=10, rounds=15, counted=50)
 
 
-def test_excluded_is_who_asks_for_one_of_the_ten_commonest_names_that_a_message_lacks():
+def test_excluded_interfaces_need_one_of_the_ten_commonest_names_that_a_message_lacks():
     tables = EXPERIMENT.run(TINY, ExperimentContext(seed=1))
     data = bench_input(Forwarding2002(M=10, F=300, I=None, seed=1), lambda _: None)
     names = [{each.name for each in data.columns.filter(place).constraints} for place in range(300)]
@@ -32,7 +32,7 @@ def judged(excluded=131, rounds=(9.0, 5.0, 1.0), counters=7):
     return [finding.verdict for finding in EXPERIMENT.findings(tables, TINY)]
 
 
-def test_the_verdicts_follow_the_numbers():
+def test_verdicts_follow_from_the_numbers():
     assert judged() == ["holds", "holds"]
     assert judged(excluded=100) == ["differs", "holds"]
     assert judged(rounds=(9.0, 10.0, 1.0)) == ["holds", "differs"]

@@ -4,26 +4,26 @@ from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2003 import updates as updates_2003
 from cbnet.lab.experiments.y2003.updates import EXPERIMENT, UpdatesParameters
 
-TINY = UpdatesParameters(300, rates=(100,), seconds=0.2, seen=20)
+TINY = UpdatesParameters(300, rates=(100,), seconds=0.2, delays=20)
 
 
-def test_every_change_is_seen(monkeypatch):
+def test_every_change_takes_effect(monkeypatch):
     monkeypatch.setattr("cbnet.lab.bench.matching.updates._IDLE_SECONDS", 0.1)
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     assert [row["rate"] for row in tables["rates"].to_pylist()] == [0, 100]
     assert all(row["equal"] for row in tables["rates"].to_pylist())
-    assert {row["tries"] for row in tables["seen"].to_pylist()} == {1}  # the next message already goes there
+    assert {row["tries"] for row in tables["delays"].to_pylist()} == {1}  # the next message already goes there
 
 
 def judged(**changed):
     rest = {"rate": 0, "made": 0.0, "us": 10.0, "equal": True, "checks": 0, "over_idle": 1.0}
     busy = {"rate": 100, "made": 100.0, "us": 11.0, "equal": True, "checks": 5, "over_idle": 1.1, **changed}
     seen = pa.Table.from_pylist([{"change": 0, "tries": 1, "us": 5.0}])
-    (finding,) = updates_2003.EXPERIMENT.findings({"rates": pa.Table.from_pylist([rest, busy]), "seen": seen}, TINY)
+    (finding,) = updates_2003.EXPERIMENT.findings({"rates": pa.Table.from_pylist([rest, busy]), "delays": seen}, TINY)
     return finding.verdict
 
 
-def test_the_verdict_follows_the_numbers():
+def test_verdict_follows_from_the_numbers():
     assert judged() == "holds"
     assert judged(equal=False) == "fails"
     assert judged(made=50.0) == "differs"
