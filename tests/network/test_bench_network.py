@@ -10,7 +10,7 @@ import cbnet.lab.bench.network.throughput as bench
 from cbnet import Message, parse
 from cbnet.lab.bench.network.delivery_check import Verdict
 
-SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload", 32)
+SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload-bytes", 32)
 
 
 def rows(outcome):
@@ -28,7 +28,7 @@ def deliveries(plan, first, count):
 
 @pytest.mark.parametrize("predicates", ["full", "equality"])
 def test_two_routers_deliver_exactly_what_brute_force_says(cbnet, predicates):
-    told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--predicates", predicates, "--json"))
+    told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--mix", predicates, "--json"))
     assert [row["run"] for row in told] == ["full speed", "at a rate"]
     plan = bench.NetworkPlan("tree:2", subscribers=6, filters=30, predicates=predicates)
     expected = deliveries(plan, bench._WARM, 300)
@@ -93,7 +93,7 @@ def test_without_a_broker_cbnet_is_measured_and_it_is_said_how_to_get_one(cbnet,
     [
         (("--broker", "--fail", "link"), "--broker and --fail are two measurements"),
         (("--fail", "cable"), "unknown failure 'cable'"),
-        (("--predicates", "some"), "unknown predicates 'some'"),
+        (("--mix", "some"), "unknown mix 'some'"),
         (("--bindings", "ten", "--broker"), "'ten' is not a number"),
         (("--fail", "link", "--topology", "tree:3"), "every link of this network is the only way"),
         (("--fail", "router", "--topology", "tree:1"), "a network of one router has none that can fail"),

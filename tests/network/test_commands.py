@@ -33,12 +33,12 @@ def folder(tmp_path_factory):
     where = tmp_path_factory.mktemp("network")
     (where / "line.txt").write_text("a b\nb c\nc d\n")
     (where / "network.toml").write_text('[topology]\ngraph = "line.txt"\n[network]\nname = "test"\n')
-    with running("up", where / "network.toml", "--out", where, "--json") as up:
+    with running("up", where / "network.toml", "--output", where, "--json") as up:
         told = [json.loads(up.stdout.readline()) for _ in range(4)]
         assert [(row["router"], row["neighbours"]) for row in told] == [
             ("a", ["b"]), ("b", ["a", "c"]), ("c", ["b", "d"]), ("d", ["c"]),
         ]  # fmt: skip
-        assert "4 routers know each other" in up.stderr.readline()
+        assert "4 routers connected after" in up.stderr.readline()
         yield where
         up.send_signal(signal.SIGTERM)
         assert up.wait(timeout=20) == 0
@@ -93,11 +93,11 @@ def test_a_rate_is_kept(cbnet, folder):
 def test_a_trace_shows_the_way_and_what_came_closest(cbnet, folder):
     with subscriber(folder, "k = 1 and #t"):
         near = cbnet("trace", "k=1", "--dry", "--network", folder, "--router", "a").out
-        assert "published at    router a, as a dry run: nothing is delivered" in near
-        assert "not to b: nobody there or beyond wants it; closest: d: k = 1 and #t: #t fails" in near
+        assert "published at    router a (dry run: nothing is delivered)" in near
+        assert "not to b: no subscription there or beyond matches; closest: d: k = 1 and #t: #t fails" in near
         assert "it would be delivered to nobody" in near
         far = cbnet("trace", "k=1", "#t", "--network", folder, "--router", "a").out
-        assert [line.strip(" │└├─►").partition(":")[0] for line in far.splitlines() if "wanted by" in line] == [
+        assert [line.strip(" │└├─►").partition(":")[0] for line in far.splitlines() if ": matches" in line] == [
             "router b", "router c", "router d",
         ]  # fmt: skip
         assert "delivered to subscription 1 of" in far
@@ -123,15 +123,15 @@ def test_mistakes_are_one_line_and_exit_2(cbnet, folder, tmp_path):
         (("sub", "x = 1", "--network", folder, "--when-full", "wait"), "unknown policy 'wait'"),
         (("sub", "x = 1", "--network", tmp_path), "no network runs from this folder"),
         (("sub", "x = 1", "--router", "nowhere"), "'nowhere' is not an address"),
-        (("pub", "x", "--network", folder), "'x' says neither an attribute nor a tag"),
-        (("pub", "x=1", "x=2", "--network", folder), "'x' is said twice"),
+        (("pub", "x", "--network", folder), "'x' is neither an attribute nor a tag"),
+        (("pub", "x=1", "x=2", "--network", folder), "the attribute 'x' is given twice"),
         (("pub", "x=1", "--network", folder, "--router", "z"), "there is no router 'z'; use one of a, b, c, d"),
-        (("trace", "x=1", "--at", "a", "--network", folder), "--at says where, but not who"),
-        (("up",), "which network?"),
+        (("trace", "x=1", "--at", "a", "--network", folder), "--at needs --of"),
+        (("up",), "no network given"),
         (("up", "--topology", "ring:2"), "ring"),
         (("router",), "the router has no name"),
         (("router", "--name", "a", "--listen", "0.0.0.0:1"), "can be reached from other machines"),
-        (("router", "--name", "a", "--set", "speed"), "says no value"),
+        (("router", "--name", "a", "--set", "speed"), "has no value"),
     ]:
         outcome = cbnet(*arguments)
         assert (outcome.code, outcome.out) == (2, ""), arguments
@@ -169,7 +169,7 @@ def test_the_configuration_of_a_router_is_printed_and_checked(cbnet, tmp_path, m
     assert 'listen = "127.0.0.1:4009"  # environment CBNET_LISTEN' in printed
     assert "dead = 9.0  # flag" in printed
     assert "trees = 1  # default" in printed
-    assert cbnet("router", "-c", path, "--check").out == "the configuration of a is good\n"
+    assert cbnet("router", "-c", path, "--check").out == "the configuration of a is valid\n"
     (row,) = rows(cbnet("router", "-c", path, "--print", "--json").out)
     assert row["neighbours"] == {"value": {"b": "127.0.0.1:4002"}, "source": str(path)}
 

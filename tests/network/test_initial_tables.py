@@ -51,7 +51,7 @@ def write_folder(folder):
 
 @contextmanager
 def up(folder, *arguments):
-    command = [sys.executable, "-m", "cbnet", "up", *map(str, arguments), "--out", folder, "--json"]
+    command = [sys.executable, "-m", "cbnet", "up", *map(str, arguments), "--output", folder, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         told = [json.loads(process.stdout.readline()) for _ in range(5)]

@@ -275,7 +275,7 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
     assert made["token"] not in printed
     with running("router", "-c", tmp_path / "router.toml", "--json") as router:
         where = json.loads(router.stdout.readline())["address"]
-        shown = ("--router", where, "--tls-authority", ours.file)
+        shown = ("--router", where, "--authority", ours.file)
         token = ("--token", f"@{tmp_path / 'token'}")
         denied = cbnet("sub", "price > 10", *shown, *token)
         assert denied.code == 1
@@ -285,16 +285,16 @@ def test_the_commands_show_who_they_are(cbnet, ours, tmp_path, monkeypatch):
             monkeypatch.setenv("CBNET_TOKEN", made["token"])
             forbidden = cbnet("pub", "price=11", "region=US", *shown)
             assert forbidden.code == 1
-            assert "error: a has not taken 1 message: you may publish" in forbidden.err
+            assert "error: a refused 1 message: you may publish" in forbidden.err
             assert cbnet("pub", "price=11", "region=EU", *shown).code == 0
             assert sub.stdout.readline() == 'price = 11, region = "EU"\n'
         assert "you may not trace" in cbnet("trace", "region=EU", *shown).err
         row = json.loads(cbnet("top", *shown, "--json").out)
         assert (row["router"], row["is_detailed"]) == ("a", False)
-        assert "it needs the right `watch`" in cbnet("top", *shown, "--once").err
+        assert "need the right `watch`" in cbnet("top", *shown, "--once").err
         monkeypatch.delenv("CBNET_TOKEN")
         assert cbnet("pub", "price=11", *shown, "--certificate", ours.issue("card")).err == "published 1 message at a\n"
         refused = cbnet("pub", "price=11", *shown)
         assert (refused.code, "a token is needed" in refused.err) == (1, True)
-        untrusted = cbnet("pub", "price=11", "--router", where, "--tls-authority", "system")
+        untrusted = cbnet("pub", "price=11", "--router", where, "--authority", "system")
         assert "of an authority that is not trusted here" in untrusted.err

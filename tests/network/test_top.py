@@ -46,11 +46,11 @@ def test_top_tells_what_each_router_has_and_did(chain, folder, cbnet):
 
 
 def test_top_shows_the_same_to_people(folder, cbnet, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "80")
     outcome = cbnet("top", "--network", folder, "--once")
     assert (outcome.code, outcome.err) == (0, "")
     assert "network cbnet: 3 of 3 routers answer" in outcome.out
-    for head in ("router", "neigh.", "records", "in/s", "out/s", "delivered", "dropped"):
+    for head in ("router", "links", "filters", "in/s", "out/s", "deliv.", "drops"):
         assert head in outcome.out
 
 
@@ -64,7 +64,7 @@ def test_top_takes_one_router_of_a_network(folder, cbnet):
 
 
 def test_a_router_that_has_ended_is_named(cbnet, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "80")
     with ProcessNetwork([Settings(name) for name in "ab"], [("a", "b")]) as pair:
         pair.wait()
         NetworkAddresses("cbnet", pair.addresses).write(tmp_path)
@@ -78,7 +78,7 @@ def test_a_router_that_has_ended_is_named(cbnet, tmp_path, monkeypatch):
 
 
 def test_a_router_that_does_not_answer_is_named(chain, folder, cbnet, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "80")
     chain.signal("c", signal.SIGSTOP)
     try:
         outcome = cbnet("top", "--network", folder, "--once")
@@ -99,6 +99,6 @@ def test_where_nobody_answers_top_says_so(cbnet):
 
 
 def test_a_router_of_another_network_is_told(chain, cbnet):
-    outcome = cbnet("top", "--router", str(chain.addresses["a"]), "--network-name", "other", "--once")
+    outcome = cbnet("top", "--router", str(chain.addresses["a"]), "--network", "other", "--once")
     assert outcome.code == 2
     assert "is a router of the network 'cbnet'" in outcome.err

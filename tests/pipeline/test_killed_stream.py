@@ -21,8 +21,8 @@ SETTINGS = ["spark.driver.memory=1g", "spark.ui.enabled=false", "spark.sql.shuff
 
 
 def start(folder):
-    command = [sys.executable, "-m", "cbnet", "spark", "stream", "--messages", folder / "in", "--format", "json"]
-    command += ["--schema", "file int, x int", "--table", folder / "table.cbt", "--out", folder / "out", "--once"]
+    command = [sys.executable, "-m", "cbnet", "spark", "stream", folder / "in", "--format", "json"]
+    command += ["--schema", "file int, x int", "--rules", folder / "table.cbt", "--output", folder / "out", "--once"]
     command += ["--option", "maxFilesPerTrigger=1", "--buckets", "2", "--master", "local[2]"]
     command += [part for setting in SETTINGS for part in ("--conf", setting)]
     with (folder / "log").open("ab") as log:

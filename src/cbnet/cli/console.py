@@ -1,7 +1,7 @@
-"""Output: how do commands print results and errors, for people and for programs?
+"""Terminal output of all commands: results, errors, tables and progress.
 
-With `--json` stdout carries JSON Lines and nothing else, errors included. Without it results go to
-stdout and errors, progress and remarks to stderr.
+With `--json`, standard output carries JSON Lines and nothing else, errors included. Without it, results go to
+standard output; errors, progress and notes go to standard error.
 """
 
 from __future__ import annotations
@@ -9,46 +9,123 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import Annotated, Any
-
-import typer
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import FileError, InputError, PredicateSyntaxError
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON Lines, errors too.")]
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table as Grid
+
+StepReport = Callable[[str], None]
+_BAR = 20  # characters of the longest bar
 
 
 def print_json(row: dict[str, Any]) -> None:
-    """Print one object to a line."""
+    """Print an object on one line."""
     sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def print_remark(remark: str) -> None:
-    """Print what a person may want to know beside the result."""
-    print(remark, file=sys.stderr)
+def print_note(note: str) -> None:
+    """Print a line for people on standard error."""
+    print(note, file=sys.stderr)
 
 
 def print_error(error: InputError, as_json: bool) -> None:
-    """Print an error; the mistakes of a file one by one."""
+    """Print an error; the errors of a file one by one."""
     if isinstance(error, FileError):
-        for mistake in error.errors:
-            print_error(mistake, as_json)
+        for each in error.errors:
+            print_error(each, as_json)
     elif as_json:
         problem = f"{error.file}: {error.problem}" if error.file else error.problem
         print_json({"error": problem, "line": error.line, "column": error.column, "hint": error.hint})
     else:
-        print_remark(f"error: {error.summary}")
+        print_note(f"error: {error.summary}")
         if isinstance(error, PredicateSyntaxError):
-            print_remark("\n".join(f"  {line}" for line in error.excerpt().split("\n")))
+            print_note("\n".join(f"  {line}" for line in error.excerpt().split("\n")))
 
 
-def shown(interface: str | int) -> str:
-    """Return an interface as it stands in a list; one that would be misread stands in quotes."""
+def quote_interface(interface: str | int) -> str:
+    """Return an interface for a list; a name that could be misread is quoted."""
     plain = isinstance(interface, int) or re.fullmatch(r"[^\W\d][\w.:/@+-]*", interface)
     return str(interface) if plain else json.dumps(interface, ensure_ascii=False)
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: 1 message, 2 messages, 3 deliveries."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else plural}"
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: 1 message, 2 messages, 3 deliveries, 4 matches."""
+    if count == 1:
+        return f"1 {noun}"
+    ending = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count:,} {ending}"
+
+
+# --- tables: titles, heads and cells are printed as they are, because a node may be called [red]
+
+
+def new_grid(title: str, first: str, *others: str, tight: bool = False) -> Grid:
+    """Return an empty table whose first column names the row. A last column without a head is for bars.
+
+    A tight table has no margin, and narrow gaps between columns.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        header_style="dim",
+        box=box.SIMPLE_HEAD,
+    )
+    grid.show_edge = grid.pad_edge = not tight
+    grid.collapse_padding = tight
+    grid.add_column(Text(first), style="cyan")
+    for head in others:
+        grid.add_column(Text(head), justify="right" if head or len(others) == 1 else "left")
+    return grid
+
+
+def add_cells(grid: Grid, *cells: object) -> None:
+    """Add a row of cells as they are."""
+    from rich.text import Text
+
+    grid.add_row(*(Text(str(cell)) for cell in cells))
+
+
+def bar_grid(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]], total: int | None = None) -> Grid:
+    """Return a table of counts, each with its share of the total (by default their sum) and a bar."""
+    grid = new_grid(title, what, unit, "share", "")
+    longest = max((count for _, count in rows), default=1)
+    whole = sum(count for _, count in rows) if total is None else total
+    for name, count in rows:
+        bar = "█" * round(_BAR * count / longest) or "▏"
+        add_cells(grid, name, f"{count:,}", f"{count / max(1, whole):.1%}", bar)
+    return grid
+
+
+# --- progress: only on a terminal
+
+
+@contextmanager
+def step_progress() -> Iterator[StepReport]:
+    """Yield a function that shows the current step on standard error until the next one."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("starting") as status:
+        yield lambda step: status.update(f"{step} …")
+
+
+def progress_bar() -> Progress:
+    """Return progress bars on standard error, which disappear at the end of their `with` block."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    # If redirected, text that is printed meanwhile would go to the console of the bars and not to a file or pipe.
+    return Progress(console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal)

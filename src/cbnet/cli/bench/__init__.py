@@ -1,1 +1,1 @@
-"""Commands that measure: `cbnet bench`."""
+"""Benchmarks: `cbnet bench`."""

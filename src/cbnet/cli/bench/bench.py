@@ -1,4 +1,4 @@
-"""`cbnet bench`: how fast is it here, compared in one run and with the answers checked?"""
+"""`cbnet bench`: benchmarks that compare alternatives in one run and check the answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from cbnet.cli.bench.network import network
 from cbnet.cli.bench.spark import spark
 from cbnet.cli.bench.tags import tags
 from cbnet.cli.bench.updates import updates
+from cbnet.cli.command_help import CommandHelp, GroupHelp
 
-bench = typer.Typer(help="Measure cbnet on this machine, with the answers checked.", no_args_is_help=True)
-bench.command()(forwarding)
-bench.command()(updates)
-bench.command()(tags)
-bench.command()(minimal)
-bench.command()(network)
-bench.command()(month)
-bench.command()(spark)
+bench = typer.Typer(
+    help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
+)
+for command in (forwarding, updates, tags, minimal, network, month, spark):
+    bench.command(cls=CommandHelp)(command)

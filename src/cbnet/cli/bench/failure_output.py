@@ -1,49 +1,48 @@
-"""Bench failure output: how is what a failure cost shown to people, next to what is guaranteed?"""
+"""Output of `cbnet bench network --fail`: losses beside the guarantees."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import counted
-from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.network.failures import FailureOutcome, Missed
 
-_FAILS = {
-    "link": "the link {} is cut: both ends notice at once",
-    "silent-link": "the link {} falls silent: both ends notice after 3.5 s",
-    "router": "the router {} is killed; it has no clients",
+_FAILURES = {
+    "link": "link {} cut: both ends notice at once",
+    "silent-link": "link {} silent: both ends notice after 3.5 s",
+    "router": "router {} killed; it has no clients",
 }
-_MENDED = {"link": "the link is back", "silent-link": "the link is back", "router": "the router is started again"}
+_REPAIRS = {"link": "link restored", "silent-link": "link restored", "router": "router restarted"}
 
 
 def print_failure(outcome: FailureOutcome) -> None:
-    """Print what was missed when, and whether what is guaranteed held."""
+    """Print the missed messages of each phase, and whether the guarantees held."""
     from rich.console import Console
 
     console = Console(highlight=False)
     plan, checked = outcome.plan, outcome.verdict
     console.print(
-        f"[bold]{plan.topology}, {plan.scheme}, seed {plan.seed}[/]: {counted(plan.subscribers, 'subscriber')}, "
-        f"{outcome.messages:,} messages at {outcome.rate:,.0f} a second, {counted(checked.expected, 'delivery')}\n"
+        f"[bold]{plan.topology}, {plan.scheme}, seed {plan.seed}[/]: {plural(plan.subscribers, 'subscriber')}, "
+        f"{outcome.messages:,} messages at {outcome.rate:,.0f} per second, {plural(checked.expected, 'delivery')}\n"
     )
-    grid = new_grid("Missed", "what happens", "messages", "deliveries", "last sent after")
-    _row(grid, "nothing yet", outcome.before)
-    _row(grid, _FAILS[outcome.kind].format(outcome.victim), outcome.after_failure)
-    _row(grid, _MENDED[outcome.kind], outcome.after_mending)
+    grid = new_grid("Missed", "event", "messages", "deliveries", "last sent after")
+    _row(grid, "before the failure", outcome.before)
+    _row(grid, _FAILURES[outcome.kind].format(outcome.victim), outcome.after_failure)
+    _row(grid, _REPAIRS[outcome.kind], outcome.after_mending)
     console.print(grid)
-    for held, said in (
-        (not checked.twice, f"Nothing is delivered twice: {checked.twice:,} were"),
-        (not checked.spurious, f"Nothing comes to who did not ask: {checked.spurious:,} did"),
-        (not outcome.before.messages, f"While nothing changes nothing is missed: {outcome.before.messages:,} were"),
+    for held, text in (
+        (not checked.twice, f"No duplicates: {checked.twice:,}"),
+        (not checked.spurious, f"No spurious deliveries: {checked.spurious:,}"),
+        (not outcome.before.messages, f"Nothing missed while nothing changes: {outcome.before.messages:,}"),
     ):
-        console.print(f"guaranteed    {said}{'' if held else ' [bold red](BROKEN)[/]'}.")
-    console.print("not promised  What is under way meanwhile may be missed, as in the table; nothing is sent again.")
+        console.print(f"guaranteed    {text}{'' if held else ' [bold red](BROKEN)[/]'}.")
+    console.print("best effort   Messages in flight during a change may be missed, as in the table; nothing is resent.")
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in sorted(outcome.dropped.items())) or "nothing"
     console.print(f"dropped       {dropped}.")
 
 
-def _row(grid: object, what: str, missed: Missed) -> None:
+def _row(grid: object, event: str, missed: Missed) -> None:
     after = f"{missed.seconds * 1000:,.0f} ms" if missed.messages and missed.seconds else "–"
-    add_cells(grid, what, f"{missed.messages:,}", f"{missed.deliveries:,}", after)  # type: ignore[arg-type]
+    add_cells(grid, event, f"{missed.messages:,}", f"{missed.deliveries:,}", after)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""`cbnet bench forwarding`: how fast does each engine find the interfaces of a message?"""
+"""`cbnet bench forwarding`: speed of each matching engine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import OWN, checked_seconds, interface_count, number, over
-from cbnet.cli.console import AsJson, counted, print_json
-from cbnet.cli.grids import add_cells, new_grid
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.bench.numbers import ONE_EACH, checked_seconds, number, parse_interface_count, ratio
+from cbnet.cli.console import add_cells, new_grid, plural, print_json
+from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -22,44 +21,50 @@ if TYPE_CHECKING:
 
 
 def forwarding(
-    filters: Annotated[int, typer.Option("--filters", help="Filters in the table.")] = 10_000,
+    filters: Annotated[int, typer.Option("--filters", metavar="F", help="Filters in the table.")] = 10_000,
     interfaces: Annotated[
-        str, typer.Option("--interfaces", metavar="I", help="Interfaces that share them; F: one for each.")
-    ] = OWN,
-    messages: Annotated[int, typer.Option("--messages", help="Messages to match.")] = 5_000,
-    mix: Annotated[str, typer.Option("--mix", help="The workload: 2002, 2001 or equality.")] = "2002",
-    names: Annotated[int | None, typer.Option("--names", help="Attribute names; as in the paper if not given.")] = None,
-    seed: Annotated[int, seed_option("Another seed makes another workload.")] = 0,
+        str, typer.Option("--interfaces", metavar="I", help="Interfaces that share the filters; F for one per filter.")
+    ] = ONE_EACH,
+    messages: Annotated[int, typer.Option("--messages", metavar="M", help="Messages to match.")] = 5_000,
+    mix: Annotated[str, typer.Option("--mix", metavar="NAME", help="Workload: 2002, 2001 or equality.")] = "2002",
+    names: Annotated[
+        int | None, typer.Option("--names", metavar="A", help="Attribute names.", show_default="as in the paper")
+    ] = None,
+    seed: Annotated[int, seed_option()] = 0,
     engine: Annotated[
-        list[str] | None, typer.Option("--engine", help="An engine; repeat it for more. All, if not given.")
+        list[str] | None,
+        typer.Option("--engine", metavar="NAME", help="Engine to measure; repeatable.", show_default="all"),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", callback=checked_seconds, help="The least time of a measurement.")
+        float,
+        typer.Option(
+            "--seconds", callback=checked_seconds, metavar="S", help="Minimum time of a measurement, in seconds."
+        ),
     ] = 0.3,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
-    """Match generated messages against a generated table with every engine, and compare.
+    """Match generated messages against a generated table with every engine, and compare the engines.
 
     Example: cbnet bench forwarding --filters 100000 --interfaces 500
     """
+    from cbnet.cli.console import step_progress
     from cbnet.cli.predicates.engine_names import checked_engines
-    from cbnet.cli.progress import reported_steps
     from cbnet.lab.bench.bench_input import parameters_of
     from cbnet.lab.bench.matching.forwarding import forwarding as run
 
     engines = checked_engines(engine)
-    count = interface_count(interfaces)
+    count = parse_interface_count(interfaces)
     parameters = parameters_of(mix, filters=filters, interfaces=count, messages=messages, names=names, seed=seed)
-    with reported_steps() as report:
+    with step_progress() as report:
         outcome = run(parameters, engines, seconds, report)
     if json:
         for result in outcome.results:
             print_json(result.members())
     else:
         _show(outcome, f"{mix} mix, seed {seed}")
-    wrong = [f"{result.engine} and {who}" for result in outcome.results for who in result.differences]
+    wrong = [f"{result.engine} and {other}" for result in outcome.results for other in result.differences]
     if wrong:
-        raise CbnetError(f"the answers differ, of {', of '.join(wrong)}: please report this")
+        raise CbnetError(f"different answers of {'; '.join(wrong)}: please report this")
 
 
 def _show(outcome: ForwardingOutcome, workload: str) -> None:
@@ -68,7 +73,7 @@ def _show(outcome: ForwardingOutcome, workload: str) -> None:
     first = outcome.results[0]
     sizes = ((first.filters, "filter"), (first.constraints, "constraint"), (first.interfaces, "interface"))
     console = Console(highlight=False)
-    console.print(f"[bold]{workload}[/]: {', '.join(counted(*size) for size in sizes)}\n")
+    console.print(f"[bold]{workload}[/]: {', '.join(plural(*size) for size in sizes)}\n")
     for grid in (_times(outcome.results), _work(outcome.results), _gains(outcome.results)):
         console.print(grid)
     for line in (*_ratios(outcome.results), *_checked(outcome)):
@@ -81,25 +86,25 @@ def _times(results: list[EngineResult]) -> Grid:
     for result in results:
         json = result.us_json_loads
         times = (result.us_single, result.us_batch, result.us_batch_2threads, json)
-        _add(grid, result, *times, over(result.us_single, json), over(result.us_batch, json))
+        _add(grid, result, *times, ratio(result.us_single, json), ratio(result.us_batch, json))
     return grid
 
 
 def _work(results: list[EngineResult]) -> Grid:
     heads = ("build s", "bytes / constraint", "touched", "matched", "touched / matched")
-    grid = new_grid("Building, and entries touched and interfaces matched per message", "engine", *heads)
+    grid = new_grid("Building; entries touched and interfaces matched per message", "engine", *heads)
     for result in results:
-        work = (result.touched, result.matched, over(result.touched, result.matched))
+        work = (result.touched, result.matched, ratio(result.touched, result.matched))
         _add(grid, result, result.build_s, result.bytes_per_constraint, *work)
     return grid
 
 
 def _gains(results: list[EngineResult]) -> Grid:
-    grid = new_grid("Speed-up of two over one", "engine", "threads", "processes", "threads / processes")
+    grid = new_grid("Speed-up with two workers", "engine", "threads", "processes", "threads / processes")
     for result in results:
         if result.speedup_2threads is not None:
             gains = (result.speedup_2threads, result.speedup_2processes)
-            _add(grid, result, *gains, over(*gains))
+            _add(grid, result, *gains, ratio(*gains))
     return grid
 
 
@@ -108,16 +113,16 @@ def _add(grid: Grid, result: EngineResult, *values: float | None) -> None:
 
 
 def _ratios(results: list[EngineResult]) -> Iterator[str]:
-    """Yield how the engines compare, each with the next."""
+    """Yield the speed of each engine relative to the next."""
     for one, other in pairwise(result for result in results if result.us_batch):
-        ratio = number(over(other.us_batch, one.us_batch))
-        yield f"In batch, {one.engine} is {ratio} times as fast as {other.engine}."
+        times = number(ratio(other.us_batch, one.us_batch))
+        yield f"In batch, {one.engine} is {times} times as fast as {other.engine}."
 
 
 def _checked(outcome: ForwardingOutcome) -> Iterator[str]:
     equal = all(result.equal for result in outcome.results)
-    said = "All engines and paths give the same answers" if equal else "[bold red]The answers differ[/]"
-    yield f"{said} on {counted(outcome.messages, 'message')}."
-    right = outcome.expected
-    asked = "all" if len(right.answers) == outcome.messages else f"{len(right.answers):,}"
-    yield f"The reference was asked about {asked} of them and found {counted(right.deliveries, 'delivery')}."
+    answers = "All engines and call paths give the same answers" if equal else "[bold red]The answers differ[/]"
+    yield f"{answers} on {plural(outcome.messages, 'message')}."
+    expected = outcome.expected
+    sample = "all" if len(expected.answers) == outcome.messages else f"{len(expected.answers):,}"
+    yield f"The reference matched {sample} of them: {plural(expected.deliveries, 'delivery')}."

@@ -1,4 +1,4 @@
-"""`cbnet bench month`: does a network deliver as it must through a month of failures, squeezed into an hour?"""
+"""`cbnet bench month`: a month of failures in an hour of simulated time."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json
-from cbnet.cli.progress import reported_steps
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.console import print_json, step_progress
+from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
 
 def month(
-    topology: Annotated[
-        str, typer.Option("--topology", help="A generator such as powerlaw:20, or a file of a graph.")
-    ] = "powerlaw:20",
-    hours: Annotated[float, typer.Option("--hours", help="Of the simulated clock.")] = 1.0,
-    rate: Annotated[float, typer.Option("--rate", help="Messages in a second of it.")] = 5.0,
+    topology: Annotated[str, topology_option(show_default=True)] = "powerlaw:20",
+    hours: Annotated[float, typer.Option("--hours", metavar="H", help="Simulated hours.")] = 1.0,
+    rate: Annotated[float, typer.Option("--rate", metavar="R", help="Messages per simulated second.")] = 5.0,
     scheme: Annotated[
-        str, typer.Option("--scheme", help="psf, ips, pif, drp, multitree, several with commas, or all.")
+        str,
+        typer.Option(
+            "--scheme", metavar="NAME,...", help="psf, ips, pif, drp, multitree, separated by commas, or all."
+        ),
     ] = "all",
-    seed: Annotated[int, seed_option("Of the graph, the failures and the messages.")] = 0,
-    json: AsJson = False,
+    seed: Annotated[int, seed_option("Seed of the graph, the failures and the messages.")] = 0,
+    json: Json = False,
 ) -> None:
-    """Let links, routers and clients of a network in memory fail and come back, and judge every message.
+    """Fail and restore links, routers and clients of a simulated network, and check every message.
 
     Example: cbnet bench month --hours 1 --scheme all
     """
@@ -34,22 +34,22 @@ def month(
     plan = MonthPlan(topology, hours, rate, seed)
     names = _schemes(scheme)
     outcomes = []
-    with reported_steps() as report:
+    with step_progress() as report:
         for name in names:
             outcomes.append(bench_month(plan, name, report))
             if json:
                 print_json(outcomes[-1].members())
     if not json:
         print_month(outcomes)
-    bad = [each.scheme for each in outcomes if not each.is_good]
-    if bad:
-        raise CbnetError(f"what is guaranteed did not hold for {', '.join(bad)}: please report this")
+    broken = [each.scheme for each in outcomes if not each.is_good]
+    if broken:
+        raise CbnetError(f"guarantees violated by {', '.join(broken)}: please report this")
 
 
-def _schemes(said: str) -> list[str]:
+def _schemes(text: str) -> list[str]:
     from cbnet.routing import SCHEMES
 
-    names = list(SCHEMES) if said == "all" else [name.strip() for name in said.split(",")]
+    names = list(SCHEMES) if text == "all" else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in SCHEMES:
             raise InputError(f"unknown scheme {name!r}", hint="use all, or some of " + ", ".join(SCHEMES))

@@ -1,12 +1,11 @@
-"""Bench month output: how is what a network went through, and what became of its messages, shown to people?"""
+"""Output of `cbnet bench month`: events, messages, recoveries and guarantees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import counted
-from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -15,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def print_month(outcomes: Sequence[MonthOutcome]) -> None:
-    """Print what happened, what became of the messages, how fast the network recovered, and whether all was right."""
+    """Print the messages, the events, the recovery times and whether the guarantees held."""
     from rich.console import Console
 
     console = Console(highlight=False)
     first, plan = outcomes[0], outcomes[0].plan
     console.print(
-        f"[bold]{plan.topology}, seed {plan.seed}[/]: {counted(first.routers, 'router')}, "
-        f"{counted(first.links, 'link')}, {counted(first.clients, 'client')}; {plan.hours:g} h of simulated time, "
-        f"{plan.rate:g} messages a second\n"
+        f"[bold]{plan.topology}, seed {plan.seed}[/]: {plural(first.routers, 'router')}, "
+        f"{plural(first.links, 'link')}, {plural(first.clients, 'client')}; {plan.hours:g} h of simulated time, "
+        f"{plan.rate:g} messages per second\n"
     )
     for grid in (_messages(outcomes), _requests(outcomes), _times(outcomes), _recoveries(outcomes)):
         console.print(grid)
@@ -45,7 +44,7 @@ def _messages(outcomes: Sequence[MonthOutcome]) -> Grid:
 
 
 def _requests(outcomes: Sequence[MonthOutcome]) -> Grid:
-    heads = ("requests", "replies", "by caches", "nobody", "timeouts", "missed: quiet", "no end")
+    heads = ("requests", "replies", "from caches", "no item", "timeouts", "missed: quiet", "no end")
     grid = new_grid("Requests", "scheme", *heads, tight=True)
     for each in outcomes:
         counts = each.counts
@@ -58,7 +57,7 @@ def _requests(outcomes: Sequence[MonthOutcome]) -> Grid:
 
 
 def _times(outcomes: Sequence[MonthOutcome]) -> Grid:
-    heads = ("times", "p50 s", "p95", "longest", "time that it was quiet")
+    heads = ("times", "p50 s", "p95", "longest", "time quiet")
     grid = new_grid("Recoveries: from a change in a quiet network until it is quiet again", "scheme", *heads)
     for each in outcomes:
         times = (f"{time:.2f}" for time in each.times)
@@ -67,7 +66,7 @@ def _times(outcomes: Sequence[MonthOutcome]) -> Grid:
 
 
 def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
-    """Return what happened, with the times of the recoveries from nothing but that."""
+    """Return the events, with the recovery times of those that happened alone."""
     import numpy as np
 
     seconds: dict[str, list[float]] = {}
@@ -75,7 +74,7 @@ def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
         for each in outcome.recoveries:
             if len(each.kinds) == 1:
                 seconds.setdefault(each.kinds[0], []).append(each.seconds)
-    grid = new_grid("Seconds until all knew", "of what happened", "times", "by itself", "p50", "longest")
+    grid = new_grid("Recovery time in seconds", "event", "times", "alone", "p50", "longest")
     happened = sum((each.happened for each in outcomes[1:]), outcomes[0].happened.copy())
     for kind, count in sorted(happened.items()):
         alone = seconds.get(kind)
@@ -90,18 +89,18 @@ def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
     counts = [each.counts for each in outcomes]
     late = sum(each.since_last > LIMIT for outcome in outcomes for each in outcome.recoveries)
     late += sum(not outcome.is_settled for outcome in outcomes)
-    for wrong, said in (
-        (sum(each.missed_quiet for each in counts), "While all routers know what is so, nothing is missed: {} were"),
-        (sum(each.twice for each in counts), "Nothing is delivered twice: {} were"),
-        (sum(each.spurious for each in counts), "Nothing comes to who did not ask: {} did"),
+    for wrong, text in (
+        (sum(each.missed_quiet for each in counts), "Nothing missed while the network is quiet: {}"),
+        (sum(each.twice for each in counts), "No duplicates: {}"),
+        (sum(each.spurious for each in counts), "No spurious deliveries: {}"),
         (
             sum(each.unanswered_quiet + each.endless for each in counts),
             "Requests end, in a quiet network with a reply: {} did not",
         ),
-        (late, f"{LIMIT:g} s after the last change all know of it: {{}} times not"),
+        (late, f"Quiet within {LIMIT:g} s of the last change: {{}} times not"),
     ):
-        yield f"guaranteed    {said.format(f'{wrong:,}')}{' [bold red](BROKEN)[/]' if wrong else ''}."
+        yield f"guaranteed    {text.format(f'{wrong:,}')}{' [bold red](BROKEN)[/]' if wrong else ''}."
     missed = sum(each.missed_changing for each in counts)
-    yield f"not promised  While something changes, messages may miss somebody: {missed:,} deliveries did."
+    yield f"best effort   Deliveries missed during changes: {missed:,}."
     for each in counts:
         yield from (f"[red]{example}[/]" for example in each.examples)

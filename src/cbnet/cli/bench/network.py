@@ -1,4 +1,4 @@
-"""`cbnet bench network`: what do router processes deliver on this machine, how fast, and what if something fails?"""
+"""`cbnet bench network`: throughput, latency and failures of router processes on this machine."""
 
 from __future__ import annotations
 
@@ -7,75 +7,84 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import listed
-from cbnet.cli.console import AsJson, print_json, print_remark
-from cbnet.cli.progress import reported_steps
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.bench.numbers import parse_numbers
+from cbnet.cli.console import print_json, print_note, step_progress
+from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.network.throughput import NetworkPlan
 
-_ONE_AND_TWO = ["tree:1", "tree:2"]
-_MANY = "powerlaw:20"
+_DEFAULT = ["tree:1", "tree:2"]  # one router, and two
+_FAILURE_DEFAULT = "powerlaw:20"
 
 
 def network(
     topology: Annotated[
         list[str] | None,
-        typer.Option(
-            "--topology",
-            help="A generator such as powerlaw:20, or a file of a graph; repeat it for more.",
-            show_default="tree:1 and tree:2, one router and two",
+        topology_option(
+            "Graph file, or a generator such as powerlaw:20; repeatable.", show_default="tree:1 and tree:2"
         ),
     ] = None,
-    messages: Annotated[int, typer.Option("--messages", min=1, help="Messages to publish.")] = 20_000,
-    subscribers: Annotated[int, typer.Option("--subscribers", min=1, help="Clients that receive.")] = 100,
-    predicates: Annotated[
-        str, typer.Option("--predicates", help="full: of the 2002 mix; equality: one value to a filter.")
+    messages: Annotated[int, typer.Option("--messages", metavar="M", min=1, help="Messages to publish.")] = 20_000,
+    subscribers: Annotated[int, typer.Option("--subscribers", metavar="N", min=1, help="Receiving clients.")] = 100,
+    mix: Annotated[
+        str, typer.Option("--mix", metavar="NAME", help="Filters: full (the 2002 mix) or equality (one value each).")
     ] = "full",
-    filters: Annotated[int, typer.Option("--filters", min=1, help="Filters of each subscriber.")] = 10,
-    payload: Annotated[int, typer.Option("--payload", min=16, help="Bytes that go with a message.")] = 100,
+    filters: Annotated[int, typer.Option("--filters", metavar="F", min=1, help="Filters per subscriber.")] = 10,
+    payload_bytes: Annotated[
+        int, typer.Option("--payload-bytes", metavar="B", min=16, help="Payload size of a message.")
+    ] = 100,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", min=1, help="Messages a second of the second run.", show_default="half of full speed"),
+        typer.Option(
+            "--rate",
+            metavar="R",
+            min=1,
+            help="Messages per second of the second run.",
+            show_default="half of full speed",
+        ),
     ] = None,
     window: Annotated[
-        int, typer.Option("--window", min=1, help="Deliveries that may be under way at full speed.")
+        int, typer.Option("--window", metavar="W", min=1, help="Maximum deliveries in flight at full speed.")
     ] = 1_000,
-    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes that share the subscribers.")] = 2,
-    scheme: Annotated[str, typer.Option("--scheme", help="psf, ips, pif, drp or multitree.")] = "psf",
-    seed: Annotated[int, seed_option("Of the graph and the workload.")] = 0,
+    processes: Annotated[
+        int, typer.Option("--processes", metavar="P", min=1, help="Processes that share the subscribers.")
+    ] = 2,
+    scheme: Annotated[str, typer.Option("--scheme", metavar="NAME", help="psf, ips, pif, drp or multitree.")] = "psf",
+    seed: Annotated[int, seed_option("Seed of the graph and the workload.")] = 0,
     broker: Annotated[
-        bool, typer.Option("--broker", help="Compare with RabbitMQ, by a headers exchange, where it is installed.")
+        bool, typer.Option("--broker", help="Compare with RabbitMQ (headers exchange), if it is installed.")
     ] = False,
     bindings: Annotated[
-        str, typer.Option("--bindings", metavar="N[,N…]", help="Bindings of that comparison.")
+        str, typer.Option("--bindings", metavar="N,...", help="Numbers of bindings for --broker.")
     ] = "10,1000,10000",
     fail: Annotated[
         str | None,
-        typer.Option("--fail", help="Let a link, a silent-link or a router fail under load.", show_default=False),
+        typer.Option(
+            "--fail", metavar="KIND", help="Fail a link, a silent-link or a router under load.", show_default=False
+        ),
     ] = None,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
-    """Start routers and clients as processes, publish, and check every delivery with the reference.
+    """Run routers and clients as processes, publish messages, and check every delivery.
 
-    First as fast as it goes, then at a rate. With --broker or --fail, that is measured instead.
+    The first run is at full speed, the second at a fixed rate. --broker and --fail replace both.
 
     Example: cbnet bench network --topology powerlaw:20 --subscribers 100 --messages 100000
     """
     from cbnet.lab.bench.network.throughput import NetworkPlan
 
     if broker and fail is not None:
-        raise InputError("--broker and --fail are two measurements", hint="ask for one after the other")
+        raise InputError("--broker and --fail exclude each other", hint="run one after the other")
     plans = [
-        NetworkPlan(each, scheme, predicates, subscribers, filters, messages, payload, processes, window, rate, seed)
-        for each in topology or _ONE_AND_TWO
+        NetworkPlan(each, scheme, mix, subscribers, filters, messages, payload_bytes, processes, window, rate, seed)
+        for each in topology or _DEFAULT
     ]
     if broker:
-        _compare(plans[0], listed("--bindings", bindings), as_json=json)
+        _compare(plans[0], parse_numbers("--bindings", bindings), as_json=json)
     elif fail is not None:
-        _fail(plans if topology else [replace(plans[0], topology=_MANY)], fail, as_json=json)
+        _fail(plans if topology else [replace(plans[0], topology=_FAILURE_DEFAULT)], fail, as_json=json)
     else:
         _measure(plans, as_json=json)
 
@@ -84,7 +93,7 @@ def _measure(plans: list[NetworkPlan], *, as_json: bool) -> None:
     from cbnet.cli.bench.network_output import print_network
     from cbnet.lab.bench.network.throughput import bench_network, wrong_runs
 
-    with reported_steps() as report:
+    with step_progress() as report:
         outcomes = [bench_network(plan, report) for plan in plans]
     if as_json:
         for outcome in outcomes:
@@ -96,14 +105,14 @@ def _measure(plans: list[NetworkPlan], *, as_json: bool) -> None:
 
 
 def _compare(plan: NetworkPlan, bindings: list[int], *, as_json: bool) -> None:
-    from cbnet.cli.bench.broker_output import print_comparison, remark
+    from cbnet.cli.bench.broker_output import missing_broker_note, print_comparison
     from cbnet.lab.bench.network.broker_comparison import compare
     from cbnet.lab.bench.network.throughput import wrong_runs
 
-    with reported_steps() as report:
+    with step_progress() as report:
         comparison = compare(plan, bindings, report)
     if comparison.version is None:
-        print_remark(remark())
+        print_note(missing_broker_note())
     if as_json:
         for result in comparison.results:
             print_json({**result.members(), "broker": comparison.version})
@@ -121,16 +130,16 @@ def _fail(plans: list[NetworkPlan], kind: str, *, as_json: bool) -> None:
     from cbnet.lab.bench.network.failures import bench_failure
 
     for plan in plans:
-        with reported_steps() as report:
+        with step_progress() as report:
             outcome = bench_failure(plan, kind, report)
         if as_json:
             print_json(outcome.members())
         else:
             print_failure(outcome)
         if not outcome.is_as_guaranteed:
-            raise CbnetError("what is guaranteed did not hold: please report this")
+            raise CbnetError("guarantees violated: please report this")
 
 
 def _check(wrong: list[str]) -> None:
     if wrong:
-        raise CbnetError(f"not delivered exactly as the reference says: {'; '.join(wrong)}")
+        raise CbnetError(f"deliveries differ from the reference: {'; '.join(wrong)}")

@@ -1,4 +1,4 @@
-"""`cbnet bench spark`: how fast are records matched on Spark, and how much slower is what one writes today?"""
+"""`cbnet bench spark`: speed of matching on Spark, compared with plain SQL."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import listed, number
-from cbnet.cli.console import AsJson, print_json
-from cbnet.cli.grids import add_cells, new_grid
-from cbnet.cli.pipeline.spark_options import Conf, pairs
+from cbnet.cli.bench.numbers import number, parse_numbers
+from cbnet.cli.console import add_cells, new_grid, print_json
+from cbnet.cli.options import Json, seed_option
+from cbnet.cli.pipeline.spark_options import Conf, key_values
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -26,39 +26,55 @@ _MASTERS = ("local[1]", "local[2]")
 
 
 def spark(
-    flights: Annotated[str | None, typer.Option("--flights", help="Flights, in the preset's format.")] = None,
-    quotes: Annotated[str | None, typer.Option("--quotes", help="Stock quotes, in the preset's format.")] = None,
+    flights: Annotated[
+        str | None, typer.Option("--flights", metavar="FILE", help="Flights, in the format of the preset.")
+    ] = None,
+    quotes: Annotated[
+        str | None, typer.Option("--quotes", metavar="FILE", help="Stock quotes, in the format of the preset.")
+    ] = None,
     records: Annotated[
-        int, typer.Option("--records", min=0, help="Records, repeated from those files; 0: rivals only.")
+        int, typer.Option("--records", metavar="N", min=0, help="Records, repeated from the files; 0 for rivals only.")
     ] = 1_000_000,
-    filters: Annotated[int, typer.Option("--filters", min=1000, help="Filters, drawn from the records.")] = 1_000_000,
-    rival_records: Annotated[int, typer.Option("--rival-records", help="Records for the rivals; 0: none.")] = 200_000,
-    rival_filters: Annotated[str, typer.Option("--rival-filters", help="Filters for the rivals.")] = "1000,10000",
+    filters: Annotated[
+        int, typer.Option("--filters", metavar="F", min=1000, help="Filters drawn from the records.")
+    ] = 1_000_000,
+    rival_records: Annotated[
+        int, typer.Option("--rival-records", metavar="N", help="Records for the rivals; 0 for no rivals.")
+    ] = 200_000,
+    rival_filters: Annotated[
+        str, typer.Option("--rival-filters", metavar="F,...", help="Numbers of filters for the rivals.")
+    ] = "1000,10000",
     budget: Annotated[
-        float, typer.Option("--budget", help="Seconds of each rival; it then gets fewer records.")
+        float,
+        typer.Option(
+            "--budget", metavar="S", help="Time limit of each rival, in seconds; slow rivals get fewer records."
+        ),
     ] = 60.0,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="Where inputs are kept, for another run.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--folder", metavar="FOLDER", help="Folder that keeps inputs for another run.", show_default=False
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed draws other filters.")] = 0,
+    seed: Annotated[int, seed_option()] = 0,
     conf: Conf = None,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
-    """Match flights and stock quotes on Spark with one core and with two, without Spark, and by rivals.
+    """Match flights and stock quotes on Spark with one and two cores, without Spark, and with rivals.
 
     Example: cbnet bench spark --flights flights.csv.gz --quotes stockquotes.txt.gz
     """
-    from cbnet.cli.progress import reported_steps
+    from cbnet.cli.console import step_progress
     from cbnet.lab.bench.spark import match_bench
 
-    sizes = listed("--rival-filters", rival_filters)
-    with TemporaryDirectory(prefix="cbnet-bench-") as own, reported_steps() as report:
-        given = match_bench.Given(flights, quotes, folder or Path(own), pairs("--conf", conf), seed)
+    sizes = parse_numbers("--rival-filters", rival_filters)
+    with TemporaryDirectory(prefix="cbnet-bench-") as own, step_progress() as report:
+        inputs = match_bench.Given(flights, quotes, folder or Path(own), key_values("--conf", conf), seed)
         if records:
-            measured = match_bench.speed(given, records, filters, _MASTERS, report)
+            measured = match_bench.speed(inputs, records, filters, _MASTERS, report)
             _print_speed(measured) if json else _show_speed(measured)
         if rival_records:
-            rivals = match_bench.rivals(given, rival_records, sizes, _MASTERS[-1], budget, report)
+            rivals = match_bench.rivals(inputs, rival_records, sizes, _MASTERS[-1], budget, report)
             _print_rivals(rivals) if json else _show_rivals(rivals)
 
 
@@ -112,16 +128,18 @@ def _speed_lines(measured: Speed) -> list[str]:
     share = first.per_second / measured.bare.per_second
     cpu = first.per_cpu_second / measured.bare.per_cpu_second
     return [
-        f"On one core Spark keeps {share:.0%} of the bare speed; {cpu:.0%} by processor time, Java's included.",
-        f"Two cores are {last.per_second / first.per_second:.2f} times as fast as one; two processes that share"
-        f" nothing, {measured.two_processes:.2f}.",
-        f"The kernel's own time for a record is {last.us_kernel / first.us_kernel - 1:+.0%} on two cores.",
-        f"{measured.checked:,} matches were compared one by one, and are equal.",
+        f"On one core Spark reaches {share:.0%} of the speed without it; {cpu:.0%} by CPU time, Java included.",
+        f"Two cores are {last.per_second / first.per_second:.2f} times as fast as one; two independent processes"
+        f" {measured.two_processes:.2f} times.",
+        f"Kernel time per record on two cores: {last.us_kernel / first.us_kernel - 1:+.0%}.",
+        f"{measured.checked:,} matches were compared one by one and are equal.",
     ]
 
 
 def _rival_grid(rivals: Sequence[Measured]) -> Grid:
-    grid = new_grid("Beside what one writes today, same answers", "way", "filters", "records", "seconds", "µs/record")
+    grid = new_grid(
+        "Compared with plain Spark SQL, same answers", "method", "filters", "records", "seconds", "µs/record"
+    )
     for one in rivals:
         cells = (
             ("-", "-", "failed") if one.failure else (f"{one.records:,}", number(one.seconds), number(one.us_record))
@@ -132,19 +150,19 @@ def _rival_grid(rivals: Sequence[Measured]) -> Grid:
 
 def _growth(rivals: Sequence[Measured]) -> list[str]:
     lines = [f"{one.way} failed with {one.filters:,} filters: {one.failure}" for one in rivals if one.failure]
-    by_way: dict[str, list[Measured]] = {}
+    by_method: dict[str, list[Measured]] = {}
     for one in rivals:
         if not one.failure:
-            by_way.setdefault(one.way, []).append(one)
-    ours = {one.filters: one.us_record for one in by_way["cbnet"]}
-    for way, done in by_way.items():
+            by_method.setdefault(one.way, []).append(one)
+    ours = {one.filters: one.us_record for one in by_method["cbnet"]}
+    for way, done in by_method.items():
         first, last = min(done, key=lambda one: one.filters), max(done, key=lambda one: one.filters)
-        said = []
+        facts = []
         if last.filters > first.filters:
             times = last.us_record / first.us_record
-            said.append(f"from {first.filters:,} to {last.filters:,} filters a record takes {times:.1f} times as long")
+            facts.append(f"from {first.filters:,} to {last.filters:,} filters a record takes {times:.1f} times as long")
         if way != "cbnet":
-            said.append(f"with {last.filters:,} cbnet is {last.us_record / ours[last.filters]:,.0f} times as fast")
-        if said:
-            lines.append(f"{way}: {'; '.join(said)}")
+            facts.append(f"with {last.filters:,} cbnet is {last.us_record / ours[last.filters]:,.0f} times as fast")
+        if facts:
+            lines.append(f"{way}: {'; '.join(facts)}")
     return lines

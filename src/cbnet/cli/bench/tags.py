@@ -1,4 +1,4 @@
-"""`cbnet bench tags`: how fast and how small is each table of tags, and how often is a Bloom table wrong?"""
+"""`cbnet bench tags`: speed and size of tag tables, and false positives of Bloom tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import checked_seconds, listed, listed_interfaces, number, over
-from cbnet.cli.console import AsJson, counted, print_json
-from cbnet.cli.grids import add_cells, new_grid
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.bench.numbers import checked_seconds, number, parse_interface_counts, parse_numbers, ratio
+from cbnet.cli.console import add_cells, new_grid, plural, print_json
+from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -21,45 +20,51 @@ if TYPE_CHECKING:
 
 def tags(
     descriptors: Annotated[
-        str, typer.Option("--descriptors", metavar="F[,F…]", help="Descriptors in the table; a run for each number.")
+        str, typer.Option("--descriptors", metavar="F,...", help="Descriptors in the table; one run per number.")
     ] = "10000,100000,1000000",
     interfaces: Annotated[
-        str, typer.Option("--interfaces", metavar="I[,I…]", help="Interfaces that share them; F: one for each.")
+        str,
+        typer.Option(
+            "--interfaces", metavar="I,...", help="Interfaces that share the descriptors; F for one per descriptor."
+        ),
     ] = "F,100",
-    messages: Annotated[int, typer.Option("--messages", help="Messages to match.")] = 1_000,
-    seed: Annotated[int, seed_option("Another seed makes another workload.")] = 0,
+    messages: Annotated[int, typer.Option("--messages", metavar="M", help="Messages to match.")] = 1_000,
+    seed: Annotated[int, seed_option()] = 0,
     seconds: Annotated[
-        float, typer.Option("--seconds", callback=checked_seconds, help="The least time of a measurement.")
+        float,
+        typer.Option(
+            "--seconds", callback=checked_seconds, metavar="S", help="Minimum time of a measurement, in seconds."
+        ),
     ] = 0.3,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
-    """Match tagged messages against tables of descriptors: exact, of Bloom filters, and for all filters.
+    """Match tagged messages against tables of descriptors: exact, Bloom filters, and the general engine.
 
     Tags follow Zipf's law over 100,000; descriptors have 1 to 6, messages 4 to 15.
 
     Example: cbnet bench tags --descriptors 100000 --interfaces 100
     """
-    from cbnet.cli.progress import reported_steps
+    from cbnet.cli.console import step_progress
     from cbnet.lab.bench.matching.tags import tag_tables
     from cbnet.lab.workload.tag_traffic import TagTraffic
 
     runs = [
         TagTraffic(count, own, messages, seed=seed)
-        for count in listed("--descriptors", descriptors)
-        for own in listed_interfaces(interfaces)
+        for count in parse_numbers("--descriptors", descriptors)
+        for own in parse_interface_counts(interfaces)
     ]
     wrong: list[str] = []
     for run in runs:
-        with reported_steps() as report:
+        with step_progress() as report:
             outcome = tag_tables(run, seconds, report)
         if json:
             for result in outcome.results:
                 print_json(result.members())
         else:
             _show(outcome, seed)
-        wrong += [f"{result.table} and {who}" for result in outcome.results for who in result.differences]
+        wrong += [f"{result.table} and {other}" for result in outcome.results for other in result.differences]
     if wrong:
-        raise CbnetError(f"the answers differ, of {', of '.join(wrong)}: please report this")
+        raise CbnetError(f"different answers of {'; '.join(wrong)}: please report this")
 
 
 def _show(outcome: TagOutcome, seed: int) -> None:
@@ -68,12 +73,12 @@ def _show(outcome: TagOutcome, seed: int) -> None:
     first = outcome.results[0]
     console = Console(highlight=False)
     sizes = ((first.descriptors, "descriptor"), (first.interfaces, "interface"))
-    matched = f"a message goes to {number(first.matched)} of them"
-    console.print(f"[bold]tags, seed {seed}[/]: {', '.join(counted(*size) for size in sizes)}; {matched}\n")
+    matched = f"a message matches {number(first.matched)} of them"
+    console.print(f"[bold]tags, seed {seed}[/]: {', '.join(plural(*size) for size in sizes)}; {matched}\n")
     console.print(_times(outcome.results))
     for result in outcome.results:
         if result.by_tags is not None:
-            console.print(_mistakes(result))
+            console.print(_false_positives(result))
     for line in (*_ratios(outcome.results), *_checked(outcome)):
         console.print(line)
     console.print()
@@ -81,18 +86,18 @@ def _show(outcome: TagOutcome, seed: int) -> None:
 
 def _times(results: list[TagResult]) -> Grid:
     heads = ("single", "batch", "json.loads", "batch / json", "bytes / descriptor", "false positives")
-    grid = new_grid("Microseconds per message, size, and interfaces reached in vain", "table", *heads)
+    grid = new_grid("Microseconds per message, size, and false positives", "table", *heads)
     for result in results:
-        times = (result.us_single, result.us_batch, result.us_json_loads, over(result.us_batch, result.us_json_loads))
+        times = (result.us_single, result.us_batch, result.us_json_loads, ratio(result.us_batch, result.us_json_loads))
         rest = (result.bytes_per_descriptor, result.false_positives)
         add_cells(grid, result.table, *map(number, (*times, *rest)))
     return grid
 
 
-def _mistakes(result: TagResult) -> Grid:
-    """Return the false positives by the number of tags of the message."""
+def _false_positives(result: TagResult) -> Grid:
+    """Return the false positives by number of tags in the message."""
     heads = ("messages", "one, predicted", "measured", "any of all, predicted", "measured")
-    title = f"Descriptors mistaken by {result.table}, with {result.hashes} hashes for each tag"
+    title = f"False positives of {result.table}, with {result.hashes} hashes per tag"
     grid = new_grid(title, "tags in message", *heads)
     for row in result.by_tags or ():
         rates = (
@@ -108,13 +113,13 @@ def _mistakes(result: TagResult) -> Grid:
 def _ratios(results: list[TagResult]) -> Iterator[str]:
     first = results[0]
     for other in results[1:]:
-        times = number(over(other.us_batch, first.us_batch))
+        times = number(ratio(other.us_batch, first.us_batch))
         yield f"In batch, {first.table} is {times} times as fast as {other.table}."
 
 
 def _checked(outcome: TagOutcome) -> Iterator[str]:
     equal = all(result.equal for result in outcome.results)
-    right = "The exact tables agree by every path, and bloom misses nothing"
-    yield f"{right if equal else '[bold red]The answers differ[/]'}, on {counted(outcome.messages, 'message')}."
-    asked, found = len(outcome.expected.answers), outcome.expected.deliveries
-    yield f"The reference was asked about {asked:,} of them and found {counted(found, 'delivery')}."
+    correct = "The exact tables agree on every call path, and bloom misses nothing"
+    yield f"{correct if equal else '[bold red]The answers differ[/]'}, on {plural(outcome.messages, 'message')}."
+    expected = outcome.expected
+    yield f"The reference matched {len(expected.answers):,} of them: {plural(expected.deliveries, 'delivery')}."

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json, print_remark
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import Json
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Only the story, without Spark and routers: seconds, not a minute.")
     ] = False,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
     """Tell a small story: who asked for what, what was said, who received it and why. Then build and run an Internet.
 
@@ -59,8 +60,8 @@ def _console() -> Console:
 
 def _tell_of_an_internet(as_json: bool) -> None:
     """Run the small pipeline, and the network from it; where there is no Spark, say so in a line."""
+    from cbnet.cli.console import step_progress
     from cbnet.cli.demo.network import run_small_network, show_small_network
-    from cbnet.cli.progress import reported_steps
 
     with TemporaryDirectory(prefix="cbnet-demo-") as name:
         folder = Path(name)
@@ -68,16 +69,16 @@ def _tell_of_an_internet(as_json: bool) -> None:
             from cbnet.cli.demo.pipeline import run_small_pipeline, show_small_pipeline
             from cbnet.cli.pipeline.pipeline_output import print_outcomes
 
-            with reported_steps() as report:
+            with step_progress() as report:
                 outcomes = run_small_pipeline(folder, report)
         except CbnetError as error:
-            print_remark(f"The story's second part is left out: {error}")
+            print_note(f"The story's second part is left out: {error}")
             return
         if as_json:
             print_outcomes(outcomes)
         else:
             show_small_pipeline(outcomes, _console())
-        with reported_steps() as report:
+        with step_progress() as report:
             story = run_small_network(folder / "live", report)
     if as_json:
         print_json(story.members())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
     from rich.tree import Tree
 
-    from cbnet.cli.progress import Report
+    from cbnet.cli.console import StepReport
     from cbnet.language import Message, Predicate
     from cbnet.network import ProcessNetwork
     from cbnet.network.client.async_client import Traced
@@ -84,7 +84,7 @@ class NetworkStory:
         }  # fmt: skip
 
 
-def run_small_network(folder: Path, report: Report = lambda _: None, *, count: int = _MESSAGES) -> NetworkStory:
+def run_small_network(folder: Path, report: StepReport = lambda _: None, *, count: int = _MESSAGES) -> NetworkStory:
     """Start the network of a folder, publish messages, and say what came of them."""
     from cbnet.matching.reference import match
     from cbnet.network import ProcessNetwork, statuses

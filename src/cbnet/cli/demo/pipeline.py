@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cbnet.cli.progress import Report
+    from cbnet.cli.console import StepReport
     from cbnet.pipeline.run.configuration import Config
     from cbnet.pipeline.run.runner import StageOutcome
 
@@ -27,7 +27,7 @@ _SETTINGS = {
 }
 
 
-def run_small_pipeline(folder: Path, report: Report = lambda _: None) -> list[StageOutcome]:
+def run_small_pipeline(folder: Path, report: StepReport = lambda _: None) -> list[StageOutcome]:
     """Run the pipeline for a small Internet in a folder, and return what came of it."""
     from cbnet.pipeline.run.runner import run
     from cbnet.pipeline.spark.session import LazySession
@@ -46,7 +46,7 @@ def show_small_pipeline(outcomes: list[StageOutcome], console: Console) -> None:
         f"[bold]An Internet in small[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users, made-up interests; on Spark in"
         f" {seconds:.0f} seconds.\nEvery node says what its users want. This is what the most central router holds:\n"
     )
-    show_table1(outcomes, console, most=1)
+    show_table1(outcomes, console, limit=1)
 
 
 def _config(folder: Path) -> Config:

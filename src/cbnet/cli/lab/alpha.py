@@ -1,4 +1,4 @@
-"""`cbnet alpha`: how much smaller is a disjunction than its parts, as more predicates are combined?"""
+"""`cbnet lab alpha`: the disjunction advantage, the size of a disjunction over the sum of its parts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json
-from cbnet.cli.grids import add_cells, new_grid
-from cbnet.cli.progress import progress_bar
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar
+from cbnet.cli.options import Json, seed_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 _MARKS = {True: "[green]holds[/] ", False: "[yellow]differs[/]", None: "[dim]open[/]   "}
 
 
-class Model(StrEnum):
+class AdvantageModel(StrEnum):
     """The models of [2006 §4]."""
 
     general = "general"
@@ -37,64 +35,87 @@ class Model(StrEnum):
 
 def alpha(
     model: Annotated[
-        Model | None, typer.Argument(help="General (sets of messages) or specific (predicates); both if not given.")
+        AdvantageModel | None,
+        typer.Argument(help="general (sets of messages) or specific (predicates); both by default."),
     ] = None,
     scenario: Annotated[
         list[str] | None,
-        typer.Option("--scenario", help="zipf-500, zipf-5000, uniform-50 or uniform-500; repeat it for more."),
+        typer.Option(
+            "--scenario",
+            metavar="NAME",
+            help="zipf-500, zipf-5000, uniform-50 or uniform-500; repeatable.",
+            show_default="all",
+        ),
     ] = None,
     sets: Annotated[
         int | None,
-        typer.Option("--sets", min=1, help="Sets of predicates; 100 (specific) and 10 (general) if not given."),
+        typer.Option(
+            "--sets",
+            metavar="N",
+            min=1,
+            help="Number of sets of predicates.",
+            show_default="100 (specific), 10 (general)",
+        ),
     ] = None,
-    most: Annotated[
+    max_predicates: Annotated[
         int | None,
-        typer.Option("--most", min=1, help="The most predicates in a set (specific); 10,000 if not given."),
+        typer.Option(
+            "--max-predicates",
+            metavar="N",
+            min=1,
+            help="Maximum predicates in a set (specific).",
+            show_default="10000",
+        ),
     ] = None,
     terms: Annotated[
-        Path | None, typer.Option("--terms", help="A file with a term, a tab and a count to a line (specific).")
+        Path | None,
+        typer.Option(
+            "--terms", metavar="FILE", help="Lines of a term, a tab and a count (specific).", show_default=False
+        ),
     ] = None,
-    seed: Annotated[int, seed_option("Another seed makes other sets.")] = 0,
-    json: AsJson = False,
+    seed: Annotated[int, seed_option()] = 0,
+    json: Json = False,
 ) -> None:
-    """Measure the disjunction advantage α of [2006 §4], and compare it with what the paper says.
+    """Measure the disjunction advantage α of [2006 §4], and compare it with the paper.
 
-    Example: cbnet alpha specific --scenario uniform-50 --sets 20 --most 1000
+    Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
     """
-    if model is Model.general and (scenario or terms or most):
+    if model is AdvantageModel.general and (scenario or terms or max_predicates):
         raise InputError(
-            "the general model takes no --scenario, --terms or --most", hint="leave them out, or ask for `specific`"
+            "the general model has no --scenario, --terms or --max-predicates", hint="leave them out, or use `specific`"
         )
     from cbnet.lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
-    from cbnet.lab.experiments.y2006.monte_carlo import UNIVERSES, general_advantages, specific_advantages
+    from cbnet.lab.experiments.y2006.monte_carlo import UNIVERSES, general_advantages
     from cbnet.lab.workload.disjunction_2006 import SCENARIOS
 
-    if model is not Model.general:
+    if model is not AdvantageModel.general:
         scenarios = scenario or tuple(SCENARIOS)
         with progress_bar() as bar:
+            progress = _bar_updater(bar, "specific model")
             table = specific_advantages(
                 scenarios,
                 sets=sets or 100,
-                max_predicates=most or 10_000,
+                max_predicates=max_predicates or 10_000,
                 terms=terms,
                 seed=seed,
-                progress=_mover(bar, "specific model"),
+                progress=progress,
             )
-        _tell(Model.specific, table, list(specific_comparisons(table)), json)
-    if model is not Model.specific:
+        _print(AdvantageModel.specific, table, list(specific_comparisons(table)), json)
+    if model is not AdvantageModel.specific:
         with progress_bar() as bar:
-            progress = _mover(bar, "general model")
-            table = general_advantages(UNIVERSES, sets=sets or 10, seed=seed, progress=progress)
-        _tell(Model.general, table, list(general_comparisons(table)), json)
+            table = general_advantages(
+                UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model")
+            )
+        _print(AdvantageModel.general, table, list(general_comparisons(table)), json)
 
 
-def _mover(bar: Progress, what: str) -> SetProgress:
-    """Return the function that moves the bar of this name."""
-    task = bar.add_task(what, total=None)
+def _bar_updater(bar: Progress, name: str) -> SetProgress:
+    """Return a function that updates a progress bar."""
+    task = bar.add_task(name, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _tell(model: Model, table: pa.Table, comparisons: Sequence[AdvantageComparison], as_json: bool) -> None:
+def _print(model: AdvantageModel, table: pa.Table, comparisons: Sequence[AdvantageComparison], as_json: bool) -> None:
     if as_json:
         for row in table.to_pylist():
             print_json({"model": model.value, **row})
@@ -104,7 +125,7 @@ def _tell(model: Model, table: pa.Table, comparisons: Sequence[AdvantageComparis
     from rich.console import Console
 
     console = Console(highlight=False)
-    for grid in _general_grids(table) if model is Model.general else _specific_grids(table):
+    for grid in _general_grids(table) if model is AdvantageModel.general else _specific_grids(table):
         console.print(grid)
     for comparison in comparisons:
         console.print(
@@ -121,7 +142,7 @@ def _specific_grids(table: pa.Table) -> Iterator[Grid]:
     for scenario, rows in _by_scenario(table).items():
         sets = next(iter(rows.values()))["sets"]
         heads = [f"{rule if name == 'p50' else ''}\n{name}" for rule in RULES for name in PERCENTILES]
-        grid = _grid(f"{scenario}: α over {counted(sets, 'set')}, by the pairwise and by the full rules", heads)
+        grid = _grid(f"{scenario}: α over {plural(sets, 'set')}, by the pairwise and by the full rules", heads)
         for count in dict.fromkeys(count for _, count in rows):
             cells = [rows[rule, count][name] for rule in RULES for name in PERCENTILES]
             add_cells(grid, f"{count:,}", *(f"{cell:.3f}" for cell in cells))

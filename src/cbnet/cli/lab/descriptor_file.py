@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from cbnet.cli.console import counted, print_remark
+from cbnet.cli.console import plural, print_note
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 
@@ -34,7 +34,7 @@ def read_tags(path: Path) -> pa.ListArray:
     said = pc.utf8_trim_whitespace(_texts(path))
     found = said.filter(pc.fill_null(pc.greater(pc.utf8_length(said), 0), fill_value=False))
     if len(found) < len(said):
-        print_remark(f"{path}: {counted(len(said) - len(found), 'row')} without tags left out")
+        print_note(f"{path}: {plural(len(said) - len(found), 'row')} without tags left out")
     if not len(found):
         raise InputError("there are no tags", file=str(path))
     return pc.split_pattern_regex(found, r"\s+")
@@ -77,7 +77,7 @@ def _column(path: Path, ragged: list[csv.InvalidRow]) -> pa.BinaryArray:
 
 
 def _ragged(row: csv.InvalidRow) -> InputError:
-    problem = f"the head has {counted(row.expected_columns, 'column')}, and this line has {row.actual_columns:,}"
+    problem = f"the head has {plural(row.expected_columns, 'column')}, and this line has {row.actual_columns:,}"
     return InputError(problem, hint="write tabs between columns, and spaces between tags", line=row.number)
 
 

@@ -1,4 +1,4 @@
-"""`cbnet fib`: how large is the forwarding table of a router, on one tree or on several?"""
+"""`cbnet lab fib`: size of a router's forwarding table on one or several trees."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.options import RULES_BY_NODE, Json, Largest, seed_option, topology_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,71 +16,72 @@ if TYPE_CHECKING:
 
 
 def fib(
-    topology: Annotated[
-        str, typer.Option("--topology", help="A file, or a generator such as powerlaw:200.", show_default=False)
-    ],
-    router: Annotated[
-        str, typer.Option("--router", help="A node; central, the one most shortest paths lead through; or all.")
+    topology: Annotated[str, topology_option()],
+    node: Annotated[
+        str,
+        typer.Option(
+            "--node", metavar="NODE", help="Router: a node, `central` (the one with most shortest paths), or `all`."
+        ),
     ] = "central",
     trees: Annotated[
-        int | None, typer.Option("--trees", min=1, help="How many trees, with roots drawn by class.")
+        int | None,
+        typer.Option("--trees", metavar="K", min=1, help="Number of trees with random roots.", show_default="1"),
     ] = None,
-    root: Annotated[list[str] | None, typer.Option("--root", help="The root of a tree; repeat it for more.")] = None,
-    predicates: Annotated[
-        Path | None,
-        typer.Option(
-            "--predicates", help="Predicates by node: .toml, .jsonl, .parquet or a table.", show_default=False
-        ),
+    root: Annotated[
+        list[str] | None,
+        typer.Option("--root", metavar="NODE", help="Root of a tree; repeatable.", show_default=False),
     ] = None,
+    rules: Annotated[Path | None, RULES_BY_NODE] = None,
     descriptors: Annotated[
         Path | None,
         typer.Option(
             "--descriptors",
-            help="A .tsv or .tsv.gz with a column tags; each row is put at a random node.",
+            metavar="FILE",
+            help="A .tsv or .tsv.gz with a column `tags`; each row is assigned to a random node.",
             show_default=False,
         ),
     ] = None,
-    largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
-    seed: Annotated[int, seed_option("Another seed makes another graph, roots and places.")] = 0,
-    json: AsJson = False,
+    largest: Largest = False,
+    seed: Annotated[int, seed_option("Seed of the graph, the roots and the assignment of descriptors.")] = 0,
+    json: Json = False,
 ) -> None:
-    """Show what a router keeps: descriptors registered behind its interfaces, and those that are left.
+    """Show the size of a router's table: descriptors behind its interfaces, and those kept after reduction.
 
-    Example: cbnet fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
+    Example: cbnet lab fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
     """
     from cbnet.cli.lab.fib_output import show_all, show_router
     from cbnet.cli.lab.roots import chosen_roots
-    from cbnet.topology import topology as named
+    from cbnet.topology import topology as load_graph
 
-    graph = named(topology, seed, largest=largest)
+    graph = load_graph(topology, seed, largest=largest)
     roots = chosen_roots(graph, trees, root or [], seed)
-    fibs = _fibs(graph, roots, predicates, descriptors, seed)
+    fibs = _fibs(graph, roots, rules, descriptors, seed)
     names = [graph.name(each) for each in roots]
-    if router == "all" and router not in graph.names:
+    if node == "all" and node not in graph.names:
         show_all(fibs, len(graph), as_json=json)
     else:
-        show_router(fibs, graph, _router(graph, router), names, as_json=json)
+        show_router(fibs, graph, _router(graph, node), names, as_json=json)
 
 
-def _fibs(graph: Graph, roots: list[int], predicates: Path | None, descriptors: Path | None, seed: int) -> Fibs:
-    if predicates is not None and descriptors is None:
+def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path | None, seed: int) -> Fibs:
+    if rules is not None and descriptors is None:
         from cbnet.cli.lab.simulation_input import read_receivers
         from cbnet.routing import Network
         from cbnet.routing.multitree.multitree import MultiTree
         from cbnet.routing.sizing.predicate_fibs import PredicateFibs
 
-        return PredicateFibs(MultiTree(Network(graph, read_receivers(predicates, graph)), roots))
-    if descriptors is not None and predicates is None:
+        return PredicateFibs(MultiTree(Network(graph, read_receivers(rules, graph)), roots))
+    if descriptors is not None and rules is None:
         from cbnet.cli.lab.descriptor_file import spread_descriptors
         from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
         from cbnet.topology import shortest_path_trees
 
         return DescriptorFibs([*shortest_path_trees(graph, roots)], spread_descriptors(descriptors, len(graph), seed))
-    raise InputError("it is not clear who wants what", hint="give either --predicates FILE or --descriptors FILE")
+    raise InputError("no receivers given", hint="give exactly one of --rules FILE and --descriptors FILE")
 
 
-def _router(graph: Graph, said: str) -> int:
-    """Return the node of that name, or the most central one."""
+def _router(graph: Graph, name: str) -> int:
+    """Return the node of that name, or the most central node."""
     from cbnet.topology import most_central
 
-    return most_central(graph) if said == "central" and said not in graph.names else graph.id(said)
+    return most_central(graph) if name == "central" and name not in graph.names else graph.id(name)

@@ -1,4 +1,4 @@
-"""FIB output: how is the size of forwarding tables shown?"""
+"""Output of `cbnet lab fib`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import counted, print_json
-from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.console import add_cells, new_grid, plural, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -22,15 +21,15 @@ _TABLE_1 = {
     "kept": "descriptors kept", "bytes": "bytes at 50 each", "compiled_bytes": "bytes compiled",
 }  # fmt: skip
 _ENTRIES = {
-    "per_tree": "a table for each tree",
-    "grouped": "one for trees that look alike from there",
-    "folded": "one for all, with tree tags",
-    "grouped_and_folded": "one for all, with tags of such groups",
+    "per_tree": "one table per tree",
+    "grouped": "one per group of equal trees",
+    "folded": "one table with tree tags",
+    "grouped_and_folded": "one table with group tags",
 }
 
 
 def show_router(fibs: Fibs, graph: Graph, router: int, roots: Sequence[str | int], *, as_json: bool) -> None:
-    """Print the rows of Table 1 for each tree, all interfaces and the largest; then the entries for all trees."""
+    """Print the rows of Table 1 for each tree (all interfaces and the largest), then the entries for all trees."""
     name = graph.name(router)
     rows = [row for tree, root in enumerate(roots) for row in _rows(fibs, graph, router, tree, root)]
     entries = {"router": name, "trees": len(roots), **asdict(fibs.entries(router))}
@@ -41,7 +40,7 @@ def show_router(fibs: Fibs, graph: Graph, router: int, roots: Sequence[str | int
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(f"router {name}: {counted(len(graph.neighbours(router)), 'neighbour')}\n", markup=False)
+    console.print(f"router {name}: {plural(len(graph.neighbours(router)), 'neighbour')}\n", markup=False)
     if len(roots) == 1:
         console.print(_table_1(rows))
     else:
@@ -61,7 +60,7 @@ def show_all(fibs: Fibs, routers: int, *, as_json: bool) -> None:
 
 
 def _rows(fibs: Fibs, graph: Graph, router: int, tree: int, root: str | int) -> list[dict[str, Any]]:
-    """Return the row of all interfaces on a tree, and that of the largest one."""
+    """Return the rows of all interfaces on a tree and of the largest one."""
     from cbnet.routing.sizing.fib_size import PAPER_BYTES, FibSize, largest
 
     sizes = fibs.sizes(router, tree)
@@ -81,22 +80,22 @@ def _rows(fibs: Fibs, graph: Graph, router: int, tree: int, root: str | int) -> 
 
 
 def _file_size(fibs: Fibs, router: int, tree: int, neighbours: Collection[int]) -> int:
-    """Return the bytes of the compiled table as a file."""
+    """Return the size of the compiled table file in bytes."""
     with TemporaryDirectory() as folder:
         return fibs.table(router, tree, neighbours).save(Path(folder) / "table")
 
 
 def _table_1(rows: Sequence[dict[str, Any]]) -> Grid:
-    """Return the table of one tree as the paper has it."""
-    heads = ["all interfaces", *(f"the largest, to {row['interface']}" for row in rows[1:])]
+    """Return the table of one tree in the layout of the paper."""
+    heads = ["all interfaces", *(f"largest, to {row['interface']}" for row in rows[1:])]
     grid = new_grid(f"On the tree from {rows[0]['root']}", "", *heads)
-    for key, said in _TABLE_1.items():
-        add_cells(grid, said, *(f"{row[key]:,}" for row in rows))
+    for key, label in _TABLE_1.items():
+        add_cells(grid, label, *(f"{row[key]:,}" for row in rows))
     return grid
 
 
 def _trees_grid(rows: Sequence[dict[str, Any]]) -> Grid:
-    """Return a table with a row for each of several trees."""
+    """Return a table with a row for each tree."""
     grid = new_grid("On each tree", "tree", "root", "interfaces", "kept", "largest to", "destinations", "kept")
     found: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -109,8 +108,8 @@ def _trees_grid(rows: Sequence[dict[str, Any]]) -> Grid:
 
 
 def _entries_grid(entries: dict[str, Any]) -> Grid:
-    where = "all routers" if "routers" in entries else "this router"
-    grid = new_grid(f"Entries of {where} for {counted(entries['trees'], 'tree')}", "tables", "entries")
-    for name, said in _ENTRIES.items():
-        add_cells(grid, said, f"{entries[name]:,}")
+    scope = "all routers" if "routers" in entries else "this router"
+    grid = new_grid(f"Entries of {scope} for {plural(entries['trees'], 'tree')}", "tables", "entries")
+    for name, label in _ENTRIES.items():
+        add_cells(grid, label, f"{entries[name]:,}")
     return grid

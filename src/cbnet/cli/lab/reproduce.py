@@ -1,4 +1,4 @@
-"""`cbnet reproduce`: what do the figures, tables and examples of the papers come to, run anew?"""
+"""`cbnet lab reproduce`: run the figures, tables and examples of the papers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json
-from cbnet.cli.grids import add_cells, new_grid
-from cbnet.cli.progress import progress_bar
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar
+from cbnet.cli.options import Json, output_option, seed_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -29,14 +27,14 @@ _MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "open": "dim"}
 
 
 class Scale(StrEnum):
-    """How much is run."""
+    """Size of the experiments."""
 
     quick = "quick"
     full = "full"
     paper = "paper"
 
 
-# Spark cuts what it shuffles into 200 parts unless it is told otherwise: of little data that is nothing but parts.
+# Spark's default of 200 shuffle partitions is too many for little data.
 _SPARK: dict[Scale, dict[str, str]] = {
     Scale.quick: {"spark.sql.shuffle.partitions": "4"},
     Scale.full: {"spark.sql.shuffle.partitions": "16"},
@@ -47,29 +45,27 @@ _SPARK: dict[Scale, dict[str, str]] = {
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Experiments, or papers such as 2014; all if not given.", show_default=False),
+        typer.Argument(help="Experiments, or papers such as 2014; all by default.", show_default=False),
     ] = None,
     scale: Annotated[
-        Scale, typer.Option("--scale", help="Quick takes minutes, full about an hour; paper has the papers' ranges.")
+        Scale, typer.Option("--scale", help="quick takes minutes, full about an hour; paper uses the papers' ranges.")
     ] = Scale.quick,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The folder for tables, charts and page.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, output_option("Folder for tables, charts and the page.")] = None,
     topology: Annotated[
         Path | None,
-        typer.Option("--topology", help="A graph of the Internet; one like it if not given.", show_default=False),
+        topology_option("Graph of the Internet.", show_default="a generated graph"),
     ] = None,
     traces: Annotated[
         Path | None,
-        typer.Option("--traces", help="A folder with traces of users; models if not given.", show_default=False),
+        typer.Option("--traces", metavar="FOLDER", help="User traces.", show_default="models"),
     ] = None,
-    seed: Annotated[int, seed_option("Another seed draws other inputs.")] = 0,
-    list_: Annotated[bool, typer.Option("--list", help="List the experiments, and run none.")] = False,
-    json: AsJson = False,
+    seed: Annotated[int, seed_option()] = 0,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    json: Json = False,
 ) -> None:
-    """Run the papers' experiments, check their statements one by one, and write a page about it.
+    """Run the experiments of the papers, check each claim, and write a report page.
 
-    Example: cbnet reproduce 2014 --scale quick --out results
+    Example: cbnet lab reproduce 2014 --scale quick -o results
     """
     from cbnet.lab.experiments.registry import select_experiments
 
@@ -77,22 +73,21 @@ def reproduce(
     if list_:
         _print_list(experiments, as_json=json)
         return
-    if out is None:
-        raise InputError("where should the results go?", hint="give --out DIR")
-    outcomes = _run(experiments, scale, out, topology, traces, seed, as_json=json)
-    others = _stored_others(outcomes, out)
-    findings = _write(others, out)
+    if output is None:
+        raise InputError("no output folder given", hint="give --output FOLDER")
+    outcomes = _run(experiments, scale, output, topology, traces, seed, as_json=json)
+    findings = _write(_with_stored(outcomes, output), output)
     if not json:
-        _print_summary(findings, out)
-    broken = [outcome.experiment.name for outcome in outcomes if outcome.error is not None]
-    if broken:
-        raise CbnetError(f"{counted(len(broken), 'experiment')} could not be run: {', '.join(broken)}")
+        _print_summary(findings, output)
+    failed = [outcome.experiment.name for outcome in outcomes if outcome.error is not None]
+    if failed:
+        raise CbnetError(f"{plural(len(failed), 'experiment')} could not be run: {', '.join(failed)}")
 
 
 def _run(
     experiments: Sequence[AnyExperiment],
     scale: Scale,
-    out: Path,
+    output: Path,
     topology: Path | None,
     traces: Path | None,
     seed: int,
@@ -107,9 +102,9 @@ def _run(
 
         def started(experiment: AnyExperiment) -> None:
             bar.update(whole, description=experiment.name)
-            context.progress(1, 1, "")  # the last part of the experiment before is done
+            context.progress(1, 1, "")  # hides the bar of the previous experiment's part
 
-        for outcome in run_all(experiments, scale.value, out, context, started):
+        for outcome in run_all(experiments, scale.value, output, context, started):
             bar.advance(whole)
             outcomes.append(outcome)
             with _hidden(bar):
@@ -119,7 +114,7 @@ def _run(
 
 @contextmanager
 def _hidden(bar: Progress) -> Iterator[None]:
-    """Take the bars off the terminal for a moment, so that what is printed does not begin in the middle of them."""
+    """Hide the bars while a line is printed."""
     if bar.disable:
         yield
         return
@@ -132,7 +127,7 @@ def _hidden(bar: Progress) -> Iterator[None]:
 def _context(
     bar: Progress, scale: Scale, topology: Path | None, traces: Path | None, seed: int
 ) -> Iterator[ExperimentContext]:
-    """Give what experiments run with; Spark starts when the first one asks for it, and ends with the last."""
+    """Yield the context of the experiments; Spark starts when the first one needs it."""
     from cbnet.lab.experiments.experiment import ExperimentContext
 
     part = bar.add_task("", total=None, visible=False)
@@ -147,26 +142,26 @@ def _context(
             if not sessions:
                 from cbnet.pipeline.spark.session import spark_session
 
-                session = spark_session("cbnet reproduce", conf=_SPARK[scale], progress=False)
+                session = spark_session("cbnet lab reproduce", conf=_SPARK[scale], progress=False)
                 sessions.append(stack.enter_context(session))
             return sessions[0]
 
         yield ExperimentContext(seed, topology, traces, progress=show, spark=spark)
 
 
-def _stored_others(outcomes: Sequence[ExperimentOutcome], out: Path) -> list[ExperimentOutcome]:
-    """Return these outcomes with those of earlier runs to the same folder, in the order of the papers."""
+def _with_stored(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[ExperimentOutcome]:
+    """Return these outcomes and those of earlier runs in the folder, in the order of the papers."""
     from cbnet.lab.experiments.registry import EXPERIMENTS
     from cbnet.lab.experiments.reproduce import stored_outcome
 
     found = {outcome.experiment.name: outcome for outcome in outcomes}
-    earlier = ((name, stored_outcome(EXPERIMENTS[name], out)) for name in EXPERIMENTS if name not in found)
+    earlier = ((name, stored_outcome(EXPERIMENTS[name], output)) for name in EXPERIMENTS if name not in found)
     found |= {name: outcome for name, outcome in earlier if outcome is not None}
     return [found[name] for name in EXPERIMENTS if name in found]
 
 
-def _write(outcomes: Sequence[ExperimentOutcome], out: Path) -> list[Finding]:
-    """Write the page and the findings; return these."""
+def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]:
+    """Write the page and the findings, and return the findings."""
     import json
 
     from cbnet.lab.experiments.claim import claims
@@ -176,8 +171,8 @@ def _write(outcomes: Sequence[ExperimentOutcome], out: Path) -> list[Finding]:
     findings = all_findings(outcomes)
     rows = [asdict(claims()[finding.claim]) | asdict(finding) for finding in findings]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    (out / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
-    (out / "report.html").write_text(html(reproduction_page(outcomes)), encoding="utf-8")
+    (output / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
+    (output / "report.html").write_text(html(reproduction_page(outcomes)), encoding="utf-8")
     return findings
 
 
@@ -190,7 +185,7 @@ def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
     from rich.markup import escape
 
     console = Console(highlight=False)
-    took = "was there" if outcome.reused else f"{outcome.manifest.get('seconds', 0):,} s"
+    took = "stored" if outcome.reused else f"{outcome.manifest.get('seconds', 0):,} s"
     what = f"[red]{escape(outcome.error)}[/]" if outcome.error is not None else f"[dim]{took}[/]"
     console.print(f"[bold]{outcome.experiment.name}[/]  {escape(outcome.experiment.title)}  {what}", soft_wrap=True)
     for finding in outcome.findings if outcome.error is None else ():
@@ -199,12 +194,12 @@ def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
         console.print(f"  {finding.claim:>2} {mark}: {escape(finding.ours)}{reason}", soft_wrap=True)
 
 
-def _print_summary(findings: Sequence[Finding], out: Path) -> None:
+def _print_summary(findings: Sequence[Finding], output: Path) -> None:
     from cbnet.lab.experiments.claim import VERDICTS
 
     counts = Counter(finding.verdict for finding in findings)
-    told = ", ".join(f"{VERDICTS[verdict]} {counts[verdict]}" for verdict in VERDICTS)
-    print(f"\n{counted(len(findings), 'claim')}: {told}\nthe page: {out / 'report.html'}")
+    verdicts = ", ".join(f"{VERDICTS[verdict]} {counts[verdict]}" for verdict in VERDICTS)
+    print(f"\n{plural(len(findings), 'claim')}: {verdicts}\nreport: {output / 'report.html'}")
 
 
 def _print_list(experiments: Sequence[AnyExperiment], *, as_json: bool) -> None:
@@ -215,7 +210,7 @@ def _print_list(experiments: Sequence[AnyExperiment], *, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    grid = new_grid("", "experiment", "what", "claims", tight=True)
+    grid = new_grid("", "experiment", "title", "claims", tight=True)
     for column in grid.columns:
         column.justify = "left"
     for experiment in experiments:

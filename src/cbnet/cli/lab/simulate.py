@@ -1,4 +1,4 @@
-"""`cbnet simulate`: how do the routing schemes deliver the same messages over the same network?"""
+"""`cbnet lab simulate`: compare routing schemes on the same messages over the same network."""
 
 from __future__ import annotations
 
@@ -10,108 +10,131 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from cbnet.cli.console import AsJson, print_remark
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.console import print_note
+from cbnet.cli.options import RULES_BY_NODE, Json, Largest, seed_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
-    from cbnet.cli.lab.simulation_output import Row
+    from cbnet.cli.lab.simulation_output import SchemeRow
     from cbnet.language import Message
     from cbnet.routing import Network, Scheme
 
     Traffic: TypeAlias = list[tuple[int, Message]]
 
-_COUNTED = 5_000  # nodes up to which all routers are counted, and iPS is run
-_MOST_MESSAGES = 1_000_000
-_ALWAYS_COUNTED = ("drp", "treeheader")  # their routers have no tables to reduce
-_SAMPLED = 1_000  # routers at which predicates are reduced in larger networks
+_MAX_EXACT_NODES = 5_000  # up to which the state of all routers is counted, and ips is run
+_MAX_MESSAGES = 1_000_000
+_ALWAYS_EXACT = ("drp", "treeheader")  # their routers have no tables to reduce
+_SAMPLE_SIZE = 1_000  # routers whose predicates are reduced in larger networks
 
 
 def simulate(
-    topology: Annotated[
-        str, typer.Option("--topology", help="A file, or a generator such as powerlaw:200.", show_default=False)
-    ],
-    scheme: Annotated[str, typer.Option("--scheme", help="Schemes, with commas between.")] = "psf,ips,pif,drp",
-    predicates: Annotated[
-        Path | None,
-        typer.Option(
-            "--predicates", help="Predicates by node: .toml, .jsonl, .parquet or a table.", show_default=False
-        ),
-    ] = None,
+    topology: Annotated[str, topology_option()],
+    scheme: Annotated[
+        str, typer.Option("--scheme", metavar="NAME,...", help="Routing schemes, separated by commas.")
+    ] = "psf,ips,pif,drp",
+    rules: Annotated[Path | None, RULES_BY_NODE] = None,
     random: Annotated[
         str | None,
-        typer.Option("--random", help="Random predicates: receivers=50,filters=3.", show_default=False),
+        typer.Option(
+            "--random", metavar="SIZES", help="Random rules, such as receivers=50,filters=3.", show_default=False
+        ),
     ] = None,
-    messages: Annotated[str, typer.Option("--messages", help="How many to make, or a file of JSON Lines.")] = "100",
+    messages: Annotated[
+        str, typer.Option("--messages", metavar="N|FILE", help="Number of random messages, or a message file.")
+    ] = "100",
     senders: Annotated[
-        int | None, typer.Option("--senders", help="How many random nodes send; all, if not given.")
+        int | None,
+        typer.Option("--senders", metavar="N", help="Number of random nodes that send.", show_default="all"),
     ] = None,
-    source: Annotated[list[str] | None, typer.Option("--source", help="A node that sends; repeat it for more.")] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="NODE", help="Node that sends; repeatable.", show_default=False),
+    ] = None,
     unicast: Annotated[
-        str | None, typer.Option("--unicast", help="Ways of DRP: shortest or tree; shortest if not given.")
+        str | None,
+        typer.Option("--unicast", metavar="NAME", help="drp: paths, shortest or tree.", show_default="shortest"),
     ] = None,
     partition: Annotated[
-        bool, typer.Option("--partition", help="DRP sends all next hops the same header, as in its plain form.")
+        bool, typer.Option("--partition", help="drp: send the same header to all next hops (plain form).")
     ] = False,
     trees: Annotated[
         int | None,
-        typer.Option("--trees", min=1, help="Trees of the schemes multitree and domains, drawn by class; usually 1."),
+        typer.Option(
+            "--trees", metavar="K", min=1, help="multitree, domains: trees with random roots.", show_default="1"
+        ),
     ] = None,
     root: Annotated[
-        list[str] | None, typer.Option("--root", help="The root of one of their trees; repeat it for more.")
+        list[str] | None,
+        typer.Option(
+            "--root", metavar="NODE", help="multitree, domains: root of a tree; repeatable.", show_default=False
+        ),
     ] = None,
     commit: Annotated[
         str | None,
-        typer.Option("--commit", help="Their choice of a tree: random, flow or least; random if not given."),
+        typer.Option(
+            "--commit",
+            metavar="NAME",
+            help="multitree, domains: choice of a tree, random, flow or least.",
+            show_default="random",
+        ),
     ] = None,
     domains: Annotated[
         str | None,
-        typer.Option("--domains", help="How many domains to grow, or a file; √n if not given.", show_default=False),
+        typer.Option("--domains", metavar="N|FILE", help="domains: number of domains, or a file.", show_default="√n"),
     ] = None,
     outside: Annotated[
         str | None,
-        typer.Option("--outside", help="What gateways tell of the outside: all, names or exact; all if not given."),
+        typer.Option(
+            "--outside",
+            metavar="NAME",
+            help="domains: gateways' summary of the outside, all, names or exact.",
+            show_default="all",
+        ),
     ] = None,
     hashes: Annotated[
         int | None,
-        typer.Option("--hashes", help="Hashes of a link in the scheme treeheader, 1 to 16; usually 8."),
+        typer.Option("--hashes", metavar="K", help="treeheader: hashes per link, 1 to 16.", show_default="8"),
     ] = None,
     header_bits: Annotated[
-        int | None, typer.Option("--header-bits", help="Bits of its filter; if not given, so many that half are set.")
+        int | None,
+        typer.Option(
+            "--header-bits", metavar="M", help="treeheader: bits of the filter.", show_default="half of them set"
+        ),
     ] = None,
-    largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
+    largest: Largest = False,
     classes: Annotated[
         int,
         typer.Option(
-            "--classes", min=0, help="Count the classes of senders at so many random routers, and at the largest."
+            "--classes", metavar="N", min=0, help="Count the classes of senders at N random routers and the largest."
         ),
     ] = 0,
     draw: Annotated[
-        Path | None, typer.Option("--draw", help="Draw one delivery of the first scheme as SVG.", show_default=False)
+        Path | None,
+        typer.Option("--draw", metavar="FILE.svg", help="Draw one delivery of the first scheme.", show_default=False),
     ] = None,
-    seed: Annotated[int, seed_option("Another seed makes another graph and messages.")] = 0,
-    json: AsJson = False,
+    seed: Annotated[int, seed_option("Seed of the graph, the rules and the messages.")] = 0,
+    json: Json = False,
 ) -> None:
-    """Deliver messages by each scheme, check every delivery, and compare packets, headers and state.
+    """Deliver messages with each scheme, check every delivery, and compare packets, headers and state.
 
-    Example: cbnet simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
+    Example: cbnet lab simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
     """
     from cbnet.cli.lab import simulation_input as simulated
     from cbnet.cli.lab import simulation_output as output
     from cbnet.cli.lab.simulation_schemes import SchemeOptions
     from cbnet.routing import Network
-    from cbnet.topology import topology as named
+    from cbnet.topology import topology as load_graph
 
-    _check_choice(predicates, random)
+    _check_choice(rules, random)
     names = [*dict.fromkeys(name.strip() for name in scheme.split(","))]
     options = SchemeOptions(
         unicast, partition or None, trees, root, commit, domains, outside, hashes, header_bits, seed
     )
     options.check(names)
-    graph = named(topology, seed, largest=largest)
+    graph = load_graph(topology, seed, largest=largest)
     _check_ips(names, len(graph))
-    if predicates is not None:
-        receivers = simulated.read_receivers(predicates, graph)
+    if rules is not None:
+        receivers = simulated.read_receivers(rules, graph)
     else:
         receivers = simulated.random_receivers(graph, random or "", seed)
     network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
@@ -119,11 +142,8 @@ def simulate(
     traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
     if draw is not None:
         output.check_drawing(draw, network)
-    if len(network) > _COUNTED:
-        print_remark(
-            f"predicates are reduced at {_SAMPLED:,} routers; from them the state of all schemes is estimated, "
-            f"but for {' and '.join(_ALWAYS_COUNTED)}"
-        )
+    if len(network) > _MAX_EXACT_NODES:
+        print_note(f"state is estimated from {_SAMPLE_SIZE:,} routers, except for {' and '.join(_ALWAYS_EXACT)}")
     rows = [_row(each, traffic, seed) for each in schemes]
     output.show_rows(rows, network, topology, as_json=json)
     if classes:
@@ -133,51 +153,51 @@ def simulate(
     _check_rows(rows)
 
 
-def _check_rows(rows: Sequence[Row]) -> None:
-    """Say what went wrong, if anything did."""
+def _check_rows(rows: Sequence[SchemeRow]) -> None:
+    """Raise an error if a message was missed or looped."""
     wrong = [row.scheme for row in rows if row.totals.missed or row.totals.cut]
-    if wrong == ["treeheader"]:  # its filters may be too full, which is no mistake of the scheme
-        hint = "give it more --hashes or more --header-bits"
-        raise InputError("treeheader: the filters name so many links that packets did not end", hint=hint)
+    if wrong == ["treeheader"]:  # its filters may be too full, which is not a defect
+        hint = "use more --hashes or more --header-bits"
+        raise InputError("treeheader: the filters are so full that packets loop", hint=hint)
     if wrong:
-        raise CbnetError(f"messages were missed or ran in circles by {', '.join(wrong)}: please report this")
+        raise CbnetError(f"messages were missed or looped by {', '.join(wrong)}: please report this")
 
 
-def _check_choice(predicates: Path | None, random: str | None) -> None:
-    if (predicates is None) == (random is None):
-        hint = "give either --predicates FILE or --random receivers=50,filters=3"
-        raise InputError("it is not clear who wants what", hint=hint)
+def _check_choice(rules: Path | None, random: str | None) -> None:
+    if (rules is None) == (random is None):
+        hint = "give exactly one of --rules FILE and --random receivers=50,filters=3"
+        raise InputError("no receivers given", hint=hint)
 
 
 def _check_ips(names: Sequence[str], nodes: int) -> None:
-    if "ips" in names and nodes > _COUNTED:
+    if "ips" in names and nodes > _MAX_EXACT_NODES:
         others = ",".join(name for name in names if name != "ips") or "psf,pif,drp"
         raise InputError(
-            f"ips is for networks of up to {_COUNTED:,} nodes, not {nodes:,}", hint=f"write --scheme {others}"
+            f"ips supports at most {_MAX_EXACT_NODES:,} nodes, not {nodes:,}", hint=f"write --scheme {others}"
         )
 
 
-def _messages(said: str, network: Network, random: str | None, seed: int) -> list[Message]:
+def _messages(text: str, network: Network, random: str | None, seed: int) -> list[Message]:
     from cbnet.cli.lab import simulation_input as simulated
 
-    if not re.fullmatch("-?[0-9]+", said):
-        return simulated.read_message_file(Path(said))
-    if len(said) > len(str(_MOST_MESSAGES)) or not 1 <= int(said) <= _MOST_MESSAGES:
-        raise InputError(f"--messages must be from 1 to {_MOST_MESSAGES:,}, not {said}")
+    if not re.fullmatch("-?[0-9]+", text):
+        return simulated.read_message_file(Path(text))
+    if len(text) > len(str(_MAX_MESSAGES)) or not 1 <= int(text) <= _MAX_MESSAGES:
+        raise InputError(f"--messages must be from 1 to {_MAX_MESSAGES:,}, not {text}")
     if random is not None:
-        return simulated.random_messages(random, int(said), seed)
-    return simulated.made_messages(list(network.predicates.values()), int(said), seed)
+        return simulated.random_messages(random, int(text), seed)
+    return simulated.made_messages(list(network.predicates.values()), int(text), seed)
 
 
-def _row(scheme: Scheme, traffic: Traffic, seed: int) -> Row:
-    """Deliver all messages by a scheme, with a progress bar where a person waits, and count its state."""
-    from cbnet.cli.lab.simulation_output import Row
-    from cbnet.cli.progress import progress_bar
+def _row(scheme: Scheme, traffic: Traffic, seed: int) -> SchemeRow:
+    """Deliver all messages with a scheme, with a progress bar, and measure its state."""
+    from cbnet.cli.console import progress_bar
+    from cbnet.cli.lab.simulation_output import SchemeRow
     from cbnet.routing import sweep
 
     with progress_bar() as bar:
         totals = sweep(scheme, bar.track(traffic, description=scheme.name))
     nodes = len(scheme.network)
-    sample = None if nodes <= _COUNTED else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLED)
-    is_estimated = sample is not None and scheme.name not in _ALWAYS_COUNTED
-    return Row(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula(), is_estimated)
+    sample = None if nodes <= _MAX_EXACT_NODES else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLE_SIZE)
+    is_estimated = sample is not None and scheme.name not in _ALWAYS_EXACT
+    return SchemeRow(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula(), is_estimated)

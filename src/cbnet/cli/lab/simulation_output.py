@@ -1,4 +1,4 @@
-"""Simulation output: what came of the messages, and how is it shown? A row for each scheme, and what else is asked."""
+"""Output of `cbnet lab simulate`: a row for each scheme, classes of senders, drawings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import counted, print_json
-from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.console import add_cells, new_grid, plural, print_json
 from cbnet.errors import InputError
 from cbnet.files import unwritable
 
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What came of all messages by one scheme."""
+class SchemeRow:
+    """The results of one scheme."""
 
     scheme: str
     totals: Totals
     state_bits: int
     state_bits_formula: float | None
-    is_estimated: bool  # the state, from a sample of the routers
+    is_estimated: bool  # whether the state is extrapolated from a sample of routers
 
     def members(self) -> dict[str, Any]:
         """Return the members of the JSON object."""
@@ -47,8 +46,8 @@ class Row:
         }
 
 
-def show_rows(rows: Sequence[Row], network: Network, topology: str, *, as_json: bool) -> None:
-    """Print a row for each scheme; for people in two tables, under a line about the network."""
+def show_rows(rows: Sequence[SchemeRow], network: Network, topology: str, *, as_json: bool) -> None:
+    """Print a row for each scheme, for people in two tables under a line about the network."""
     if as_json:
         for row in rows:
             print_json(row.members())
@@ -58,12 +57,12 @@ def show_rows(rows: Sequence[Row], network: Network, topology: str, *, as_json: 
         (len(network), "node"), (network.graph.edge_count, "edge"), (len(network.senders), "sender"),
         (len(network.receivers), "receiver"), (filters, "filter"), (rows[0].totals.messages, "message"),
     )  # fmt: skip
-    print(f"{topology}: {', '.join(counted(*count) for count in counts)}\n")
+    print(f"{topology}: {', '.join(plural(*count) for count in counts)}\n")
     _print("Deliveries", _deliveries(rows))
     _print("Headers and state", _sizes(rows))
 
 
-def _deliveries(rows: Sequence[Row]) -> Grid:
+def _deliveries(rows: Sequence[SchemeRow]) -> Grid:
     grid = new_grid(
         "", "scheme", "delivered", "missed", "spurious", "duplicates", "packets", "stretch", "max", tight=True
     )
@@ -76,7 +75,7 @@ def _deliveries(rows: Sequence[Row]) -> Grid:
     return grid
 
 
-def _sizes(rows: Sequence[Row]) -> Grid:
+def _sizes(rows: Sequence[SchemeRow]) -> Grid:
     grid = new_grid("", "scheme", "header bytes", "per packet", "state bits", "by formula", tight=True)
     for row in rows:
         header_bytes, packets = row.totals.header_bytes, row.totals.packets
@@ -92,7 +91,7 @@ def _sizes(rows: Sequence[Row]) -> Grid:
 
 
 def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> None:
-    """Print how many classes of senders some random routers can tell apart, and the one with the most neighbours."""
+    """Print the number of classes of senders at random routers and at the one with the most neighbours."""
     from cbnet.routing.schemes.source_classes import classes_at
 
     names, degrees, senders = network.graph.names, network.graph.degrees.tolist(), len(network.senders)
@@ -109,7 +108,7 @@ def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> N
     grid = new_grid("", *rows[0], tight=True)
     for row in rows:
         add_cells(grid, *row.values())
-    _print("Classes of senders that a router cannot tell apart", grid)
+    _print("Classes of senders that a router cannot distinguish", grid)
 
 
 def _print(title: str, grid: Grid) -> None:
@@ -119,7 +118,7 @@ def _print(title: str, grid: Grid) -> None:
 
 
 def check_drawing(path: Path, network: Network) -> None:
-    """Refuse, before a long run, a drawing that could not be made after it."""
+    """Check before a long run that the drawing can be written."""
     from cbnet.lab.report import check_drawable
 
     check_drawable(network.graph)
@@ -133,18 +132,18 @@ def check_drawing(path: Path, network: Network) -> None:
     if problem:
         raise InputError(f"cannot write: {problem}", file=str(path))
     if path.suffix != ".svg":
-        raise InputError("a drawing is SVG", hint=f"call it {path.with_suffix('.svg').name}", file=str(path))
+        raise InputError("drawings are SVG files", hint=f"name it {path.with_suffix('.svg').name}", file=str(path))
 
 
 def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Message]]) -> None:
-    """Draw the delivery of the first message that somebody else is interested in; of the first one if there is none."""
+    """Draw the delivery of the first message with an interested node other than its sender."""
     from cbnet.lab.report import draw_graph
     from cbnet.routing import deliver
     from cbnet.routing.simulate.verdict import spurious_nodes
 
     network = scheme.network
-    wanted = (each for each in traffic if set(network.interested(each[1])) - {each[0]})
-    source, message = next(wanted, traffic[0])
+    received = (each for each in traffic if set(network.interested(each[1])) - {each[0]})
+    source, message = next(received, traffic[0])
     delivery = deliver(scheme, source, message)
     drawing = draw_graph(
         network.graph,

@@ -1,4 +1,4 @@
-"""`cbnet topology`: what does a graph look like?"""
+"""`cbnet lab topology`: properties of a graph."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json
-from cbnet.cli.grids import add_cells, bar_grid, new_grid
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.console import add_cells, bar_grid, new_grid, plural, print_json
+from cbnet.cli.options import GRAPH, Json, Largest, seed_option
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -18,64 +17,62 @@ if TYPE_CHECKING:
 def topology(
     graph: Annotated[
         str,
-        typer.Argument(
-            metavar="GRAPH", help="A generator, such as powerlaw:200, or a file of a graph.", show_default=False
-        ),
+        typer.Argument(metavar="GRAPH", help=GRAPH, show_default=False),
     ],
-    seed: Annotated[int, seed_option("Another seed makes another random graph.")] = 0,
-    sources: Annotated[int, typer.Option("--sources", help="Nodes, drawn at random, to measure from.")] = 500,
+    seed: Annotated[int, seed_option("Seed of a random graph.")] = 0,
+    sources: Annotated[
+        int, typer.Option("--sources", metavar="N", help="Number of random nodes to measure from.")
+    ] = 500,
     exact: Annotated[bool, typer.Option("--exact", help="Measure from all nodes.")] = False,
-    largest: Annotated[
-        bool, typer.Option("--largest", help="Take the largest component of a graph that is not connected.")
-    ] = False,
-    json: AsJson = False,
+    largest: Largest = False,
+    json: Json = False,
 ) -> None:
-    """Show how large a graph is, how its nodes are linked, and how far they are apart.
+    """Show the size, degrees, distances and central nodes of a graph.
 
-    Example: cbnet topology powerlaw:200
+    Example: cbnet lab topology powerlaw:200
     """
-    from cbnet.cli.progress import progress_bar
-    from cbnet.topology import topology as named
+    from cbnet.cli.console import progress_bar
+    from cbnet.topology import topology as load_graph
     from cbnet.topology.survey.summary import summarise
 
-    found = named(graph, seed, largest=largest, connected=False)
+    loaded = load_graph(graph, seed, largest=largest, connected=False)
     with progress_bar() as bar:
-        said = summarise(found, sources=None if exact else sources, seed=seed, track=bar.track)
+        summary = summarise(loaded, sources=None if exact else sources, seed=seed, track=bar.track)
     if json:
-        print_json({"graph": graph, **said})
+        print_json({"graph": graph, **summary})
         return
     from rich.columns import Columns
     from rich.console import Console
     from rich.markup import escape
 
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(graph)}[/]: {counted(said['nodes'], 'node')}, {counted(said['edges'], 'edge')}\n")
-    console.print(Columns([grid for grid in _grids(said) if grid.row_count], padding=(0, 3)))
+    console.print(f"[bold]{escape(graph)}[/]: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n")
+    console.print(Columns([grid for grid in _grids(summary) if grid.row_count], padding=(0, 3)))
 
 
-def _grids(said: dict[str, Any]) -> Iterator[Grid]:
-    yield _counts(said)
-    classes = (said["classes"] or {}).items()
-    yield bar_grid("Classes of ASes", "class", "nodes", [*classes])
-    degrees = [(_range(row), row["nodes"]) for row in said["degrees"]["counts"]]
+def _grids(summary: dict[str, Any]) -> Iterator[Grid]:
+    yield _counts(summary)
+    classes = (summary["classes"] or {}).items()
+    yield bar_grid("AS classes", "class", "nodes", [*classes])
+    degrees = [(_range(row), row["nodes"]) for row in summary["degrees"]["counts"]]
     yield bar_grid("Degrees", "neighbours", "nodes", degrees)
-    distances = [(_range(row), row["pairs"]) for row in said["distances"]["counts"]]
-    where = "all nodes" if said["distances"]["exact"] else counted(said["distances"]["sources"], "node")
-    yield bar_grid(f"Distances from {where}", "distance", "pairs", distances)
-    yield _central(said)
-    if said["components"]["count"] > 1:
-        sizes = [(place, size) for place, size in enumerate(said["components"]["sizes"], 1)]
-        yield bar_grid("Largest components", "component", "nodes", sizes, said["nodes"])
+    distances = [(_range(row), row["pairs"]) for row in summary["distances"]["counts"]]
+    origin = "all nodes" if summary["distances"]["exact"] else plural(summary["distances"]["sources"], "node")
+    yield bar_grid(f"Distances from {origin}", "distance", "pairs", distances)
+    yield _central(summary)
+    if summary["components"]["count"] > 1:
+        sizes = [(rank, size) for rank, size in enumerate(summary["components"]["sizes"], 1)]
+        yield bar_grid("Largest components", "component", "nodes", sizes, summary["nodes"])
 
 
-def _counts(said: dict[str, Any]) -> Grid:
-    grid = new_grid("In all", "", "")
+def _counts(summary: dict[str, Any]) -> Grid:
+    grid = new_grid("Totals", "", "")
     grid.show_header = False
-    degrees, distances, weights = said["degrees"], said["distances"], said["weights"] or {}
+    degrees, distances, weights = summary["degrees"], summary["distances"], summary["weights"] or {}
     rows = {
-        "nodes": said["nodes"], "edges": said["edges"],
-        **({"  said again, dropped": said["repeated"]} if said["repeated"] else {}),
-        "  bridges": said["bridges"], "components": said["components"]["count"],
+        "nodes": summary["nodes"], "edges": summary["edges"],
+        **({"  repeated, dropped": summary["repeated"]} if summary["repeated"] else {}),
+        "  bridges": summary["bridges"], "components": summary["components"]["count"],
         **{f"{key} weight": value for key, value in weights.items()},
         **{f"{key} degree": degrees[key] for key in ("smallest", "median", "mean", "largest")},
         "mean distance": distances["mean"],
@@ -86,11 +83,11 @@ def _counts(said: dict[str, Any]) -> Grid:
     return grid
 
 
-def _central(said: dict[str, Any]) -> Grid:
-    """Return a table of the nodes that most shortest paths lead through."""
-    classes = ["class"] if said["classes"] else []
+def _central(summary: dict[str, Any]) -> Grid:
+    """Return a table of the nodes with the most shortest paths through them."""
+    classes = ["class"] if summary["classes"] else []
     grid = new_grid("Most central", "node", "betweenness", "degree", *classes)
-    for row in said["central"]:
+    for row in summary["central"]:
         values = (f"{row['betweenness']:.1%}", f"{row['degree']:,}", *(row[key] for key in classes))
         add_cells(grid, row["node"], *values)
     return grid

@@ -1,12 +1,11 @@
-"""Tree output: how is what k trees cost and gain shown to people?"""
+"""Output of `cbnet lab trees`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import counted
-from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -18,23 +17,23 @@ _PERCENTS = {"p1": "1 %", "p25": "25 %", "p50": "50 %", "p75": "75 %", "p99": "9
 
 
 def show_trees(topology: str, graph: Graph, rows: Sequence[dict[str, Any]], claims: Sequence[TreeClaim]) -> None:
-    """Print the findings in four tables, then what the paper claims beside what was found."""
+    """Print the findings in four tables, then the paper's claims beside them."""
     from rich.console import Console
     from rich.markup import escape
 
     console = Console(highlight=False)
     selections, sources = rows[0]["selections"], rows[0]["sources"] // rows[0]["selections"]
     console.print(
-        f"[bold]{escape(topology)}[/]: {counted(len(graph), 'node')}, {counted(graph.edge_count, 'link')};"
-        f" {counted(selections, 'selection')} of roots, {counted(sources, 'source')} in each\n",
+        f"[bold]{escape(topology)}[/]: {plural(len(graph), 'node')}, {plural(graph.edge_count, 'link')};"
+        f" {plural(selections, 'selection')} of roots, {plural(sources, 'source')} each\n",
         soft_wrap=True,
     )
-    more = "Hops more" if graph.is_unit else "Length more"
-    console.print(_lengths(f"{more} than in the graph, on average over the trees", "extra_mean", rows))
-    console.print(_lengths(f"{more} than in the graph, on the worst tree", "extra_worst", rows))
+    extra = "Extra hops" if graph.is_unit else "Extra length"
+    console.print(_lengths(f"{extra} over the graph's shortest path, mean of the trees", "extra_mean", rows))
+    console.print(_lengths(f"{extra} over the graph's shortest path, worst tree", "extra_worst", rows))
     console.print(_interfaces(rows))
     console.print(_links(rows))
-    console.print("[bold]What the paper says [2014], and what is found here[/]\n")
+    console.print("[bold]Claims of [2014] and results here[/]\n")
     for line in _lines(claims):
         console.print(line, soft_wrap=True)
 
@@ -67,7 +66,7 @@ def _interfaces(rows: Sequence[dict[str, Any]]) -> Grid:
 
 
 def _links(rows: Sequence[dict[str, Any]]) -> Grid:
-    grid = new_grid("Load of links, in pairs of nodes", "ties", "trees", "links used", "of all", "mean", "largest")
+    grid = new_grid("Link load, in pairs of nodes", "ties", "trees", "links used", "of all", "mean", "largest")
     for row in rows:
         load = row["load"]
         used = (f"{load['used']:,.0f}", f"{load['used'] / load['links']:.1%}")
@@ -76,10 +75,10 @@ def _links(rows: Sequence[dict[str, Any]]) -> Grid:
 
 
 def _lines(claims: Sequence[TreeClaim]) -> Iterator[str]:
-    """Yield each claim once, with what was found for each rule of ties."""
+    """Yield each claim once, with the result for each tie-breaking rule."""
     verdicts = {True: "  [green]agrees[/]", False: "  [red]does not agree[/]", None: ""}
-    for said in dict.fromkeys((claim.source, claim.statement) for claim in claims):
-        yield f"{said[0]}: {said[1]}"
+    for key in dict.fromkeys((claim.source, claim.statement) for claim in claims):
+        yield f"{key[0]}: {key[1]}"
         for claim in claims:
-            if (claim.source, claim.statement) == said:
+            if (claim.source, claim.statement) == key:
                 yield f"  [cyan]{claim.ties:8}[/]  {claim.result}{verdicts[claim.agrees]}"

@@ -1,4 +1,4 @@
-"""`cbnet trees`: what do k trees over a network cost, and what do they gain?"""
+"""`cbnet lab trees`: cost and benefit of k trees over a network."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json
-from cbnet.cli.seeds import seed_option
+from cbnet.cli.console import print_json
+from cbnet.cli.options import Json, Largest, seed_option, topology_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,71 +16,76 @@ if TYPE_CHECKING:
     from cbnet.topology.survey.tree_statistics import TreeStatistics
     from cbnet.topology.trees.ties import Ties
 
-_MOST_TREES = 1000
+_MAX_TREES = 1000
 
 
 def trees(
-    topology: Annotated[
-        str, typer.Option("--topology", help="A file, or a generator such as powerlaw:200.", show_default=False)
-    ],
-    k: Annotated[str, typer.Option("--k", help="Numbers of trees, with commas between.")] = "1,8,16,32,64,128",
+    topology: Annotated[str, topology_option()],
+    k: Annotated[
+        str, typer.Option("--k", metavar="K,...", help="Numbers of trees, separated by commas.")
+    ] = "1,8,16,32,64,128",
     sources: Annotated[
-        int, typer.Option("--sources", help="Nodes, drawn for each selection, to measure paths from.")
+        int, typer.Option("--sources", metavar="N", help="Number of random nodes per selection to measure paths from.")
     ] = 50,
     exact: Annotated[bool, typer.Option("--exact", help="Measure paths from all nodes.")] = False,
-    selections: Annotated[int, typer.Option("--selections", help="How often roots are selected.")] = 20,
+    selections: Annotated[
+        int, typer.Option("--selections", metavar="N", help="Number of random selections of roots.")
+    ] = 20,
     ties: Annotated[
-        str, typer.Option("--ties", help="Rules of ties, with commas between: smallest, random or fresh.")
+        str,
+        typer.Option(
+            "--ties", metavar="RULE,...", help="Tie-breaking rules, separated by commas: smallest, random or fresh."
+        ),
     ] = "smallest,random",
-    largest: Annotated[bool, typer.Option("--largest", help="Take the largest component of the graph.")] = False,
-    seed: Annotated[int, seed_option("Another seed makes another graph and other roots.")] = 0,
-    json: AsJson = False,
+    largest: Largest = False,
+    seed: Annotated[int, seed_option("Seed of the graph and the roots.")] = 0,
+    json: Json = False,
 ) -> None:
-    """Measure how k trees lengthen paths, how many each interface must tell apart, and how they load links.
+    """Measure the path lengths, trees per interface and link load of k trees.
 
-    Example: cbnet trees --topology aslike:1000 --k 1,8
+    Example: cbnet lab trees --topology aslike:1000 --k 1,8
     """
     from cbnet.cli.lab.tree_output import show_trees
-    from cbnet.topology import topology as named
+    from cbnet.topology import topology as load_graph
     from cbnet.topology.survey.claims import claims
 
     ks, rules = _numbers(k), _rules(ties)
-    graph = named(topology, seed, largest=largest)
-    found = _surveyed(graph, ks, rules, None if exact else sources, selections, seed)
-    rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in found]
-    checked = [*claims(found, in_hops=graph.is_unit)]
+    graph = load_graph(topology, seed, largest=largest)
+    findings = _survey(graph, ks, rules, None if exact else sources, selections, seed)
+    rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in findings]
+    compared = [*claims(findings, in_hops=graph.is_unit)]
     if json:
         for row in rows:
             print_json({"topology": topology, **row})
-        for claim in checked:
+        for claim in compared:
             print_json(claim.members())
     else:
-        show_trees(topology, graph, rows, checked)
+        show_trees(topology, graph, rows, compared)
 
 
-def _numbers(said: str) -> list[int]:
-    """Return the numbers of trees that a text lists, rising."""
-    parts = [part.strip() for part in said.split(",")]
-    if not all(re.fullmatch("[1-9][0-9]{0,3}", part) and int(part) <= _MOST_TREES for part in parts):
-        raise InputError(f"--k must list numbers from 1 to {_MOST_TREES:,}, not {said!r}", hint="write --k 8,16,32")
+def _numbers(text: str) -> list[int]:
+    """Return the numbers of trees in a list, sorted."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch("[1-9][0-9]{0,3}", part) and int(part) <= _MAX_TREES for part in parts):
+        raise InputError(f"--k must list numbers from 1 to {_MAX_TREES:,}, not {text!r}", hint="write --k 8,16,32")
     return sorted({int(part) for part in parts})
 
 
-def _rules(said: str) -> list[Ties]:
-    """Return the rules of ties that a text lists, each once."""
+def _rules(text: str) -> list[Ties]:
+    """Return the tie-breaking rules in a list, each once."""
     from cbnet.topology.trees.ties import Ties
 
-    parts = [*dict.fromkeys(part.strip() for part in said.split(","))]
+    parts = [*dict.fromkeys(part.strip() for part in text.split(","))]
     if not {*parts} <= {*Ties}:
-        raise InputError(f"unknown rule of ties in {said!r}", hint=f"choose among {', '.join(Ties)}")
+        raise InputError(f"unknown tie-breaking rule in {text!r}", hint=f"choose among {', '.join(Ties)}")
     return [Ties(part) for part in parts]
 
 
-def _surveyed(
+def _survey(
     graph: Graph, ks: list[int], rules: list[Ties], sources: int | None, selections: int, seed: int
 ) -> list[TreeStatistics]:
-    """Survey the graph, with a progress bar where a person waits."""
-    from cbnet.cli.progress import progress_bar
+    """Survey the graph, with a progress bar."""
+    from cbnet.cli.console import progress_bar
     from cbnet.topology.survey.survey import survey
 
     with progress_bar() as bar:

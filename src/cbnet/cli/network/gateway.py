@@ -1,4 +1,4 @@
-"""`cbnet gateway`: run a gateway between domains, as a file says."""
+"""`cbnet gateway`: run a gateway between domains, configured by a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json, print_remark
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import Json
 
 if TYPE_CHECKING:
     from cbnet.network.protocol.addresses import Address
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def gateway(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="A file with a table for each domain.")],
-    check: Annotated[bool, typer.Option("--check", help="Only check the file.")] = False,
-    json: AsJson = False,
+    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="File with a table for each domain.")],
+    check: Annotated[bool, typer.Option("--check", help="Check the file and exit.")] = False,
+    json: Json = False,
 ) -> None:
-    """Run a gateway, which is a router in two or more networks, until it is told to end, by Ctrl-C or SIGTERM.
+    """Run a gateway, a router in two or more networks, until Ctrl-C or SIGTERM.
 
     Example: cbnet gateway gateway.toml
     """
@@ -35,7 +36,7 @@ def gateway(
     if json:
         print_json({"gateway": plan.name, "networks": networks, "ok": True})
     else:
-        print(f"the configuration of {plan.name}, between {' and '.join(networks)}, is good")
+        print(f"the configuration of {plan.name}, between {' and '.join(networks)}, is valid")
 
 
 def _run(plan: GatewayPlan, *, as_json: bool) -> None:
@@ -43,16 +44,16 @@ def _run(plan: GatewayPlan, *, as_json: bool) -> None:
     from cbnet.network.service.gateway_process import serve_gateway
     from cbnet.network.transport.event_loop import run
 
-    def started(addresses: Mapping[str, Address]) -> None:
-        for network, where in addresses.items():
+    def on_start(addresses: Mapping[str, Address]) -> None:
+        for network, address in addresses.items():
             if as_json:
-                print_json({"gateway": plan.name, "network": network, "address": str(where)})
+                print_json({"gateway": plan.name, "network": network, "address": str(address)})
             else:
-                print(f"gateway {plan.name} listens at {where} in {network}")
+                print(f"gateway {plan.name} listens at {address} in {network}")
         sys.stdout.flush()
 
     process = plan.sides[0].process
     configure(process.log, process.log_level, plan.name)
-    run(serve_gateway(plan, on_start=started))
+    run(serve_gateway(plan, on_start=on_start))
     if process.log == "text":
-        print_remark(f"gateway {plan.name} has ended")
+        print_note(f"gateway {plan.name} has ended")

@@ -1,57 +1,64 @@
-"""`cbnet health`: does a router live, and may work be given to it? For people, and for what keeps routers running."""
+"""`cbnet health`: check whether a router is healthy and ready, for people and for supervisors."""
 
 from __future__ import annotations
 
-from http.client import HTTPConnection, HTTPException
 from typing import Annotated, Any
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json
+from cbnet.cli.console import print_json
+from cbnet.cli.options import Json
 from cbnet.errors import CbnetError
 
-_PATIENCE = 3.0  # seconds
-_MOST = 1 << 16  # bytes of an answer
+_MAX_RESPONSE = 1 << 16  # bytes
 
 
 def health(
-    where: Annotated[str, typer.Argument(metavar="ADDRESS", help="What the router was told as `http`.")] = (
-        "127.0.0.1:9090"
-    ),
-    ready: Annotated[bool, typer.Option("--ready", help="Fail also if it is healthy and not ready.")] = False,
-    json: AsJson = False,
+    http_address: Annotated[
+        str, typer.Argument(metavar="[ADDRESS]", help="HTTP address of the router, its setting `http`.")
+    ] = "127.0.0.1:9090",
+    ready: Annotated[bool, typer.Option("--ready", help="Fail also if the router is healthy but not ready.")] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for an answer, in seconds.")
+    ] = 3.0,
+    json: Json = False,
 ) -> None:
-    """Ask a router for its health; fail (exit 1) if it is not healthy, or does not answer in 3 s.
+    """Print a router's health; fail (exit 1) if it is not healthy or does not answer.
 
     Example: cbnet health 127.0.0.1:9090 --ready
     """
-    is_healthy, ills = _asked(where, "/healthz", "healthy")
-    is_ready, obstacles = _asked(where, "/readyz", "ready")
+    is_healthy, problems = _query(http_address, "/healthz", "healthy", timeout)
+    is_ready, obstacles = _query(http_address, "/readyz", "ready", timeout)
     if json:
-        print_json({"healthy": is_healthy, "ready": is_ready, "reasons": ills or obstacles})
+        print_json({"healthy": is_healthy, "ready": is_ready, "reasons": problems or obstacles})
     else:
         print("; ".join([f"{'' if is_healthy else 'not '}healthy", f"{'' if is_ready else 'not '}ready", *obstacles]))
     if not is_healthy or (ready and not is_ready):
         raise typer.Exit(1)
 
 
-def _asked(where: str, path: str, what: str) -> tuple[bool, list[str]]:
-    """Return whether a router is so, and if not, why."""
+def _query(http_address: str, path: str, key: str, timeout: float) -> tuple[bool, list[str]]:
+    """Return the state that a router reports under a path, and the reasons if it is false."""
+    from http.client import HTTPConnection, HTTPException
+
     from msgspec import DecodeError
     from msgspec.json import decode
 
     from cbnet.network.protocol.addresses import parse_address
 
-    connection = HTTPConnection(*parse_address(where), timeout=_PATIENCE)
+    connection = HTTPConnection(*parse_address(http_address), timeout=timeout)
     try:
         connection.request("GET", path)
-        answer: Any = decode(connection.getresponse().read(_MOST))
-        return bool(answer[what]), [str(reason) for reason in answer.get("reasons", ())]
+        answer: Any = decode(connection.getresponse().read(_MAX_RESPONSE))
+        return bool(answer[key]), [str(reason) for reason in answer.get("reasons", ())]
     except OSError as error:
-        raise CbnetError(f"no answer from {where}: {error.strerror or error}; was the router told this http?") from None
+        reason = error.strerror or error
+        raise CbnetError(
+            f"no answer from {http_address}: {reason}; use the router's setting `http` as the address"
+        ) from None
     except (HTTPException, DecodeError, AttributeError, KeyError, TypeError):
         raise CbnetError(
-            f"what is at {where} tells no health; give the address that the router was told as http"
+            f"the server at {http_address} does not report health; use the router's setting `http` as the address"
         ) from None
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""`cbnet offer`: answer requests that match a predicate, from a file of items or by a command."""
+"""`cbnet offer`: answer requests that match a predicate, from an item file or with a command."""
 
 from __future__ import annotations
 
@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json, print_remark
-from cbnet.cli.network.connection_options import (
-    AnyRouter,
-    Authority,
-    Certificate,
-    Folder,
-    Identity,
-    Key,
-    NetworkName,
-    TokenOption,
-    connected,
-)
+from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.options import Json
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,108 +22,113 @@ if TYPE_CHECKING:
     from cbnet.network import Item, Offer
 
     Handler = Callable[[Message], Item | None]
-    Answered = Queue[tuple[Message, Item | None]]
+    AnswerQueue = Queue[tuple[Message, Item | None]]
 
-_LOOK = 0.5  # seconds, after which it is looked whether the offer still stands
+_POLL_INTERVAL = 0.5  # seconds between two checks that the offer has not been refused
 
 
+@with_connection
 def offer(
-    predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="In quotes.", show_default=False)],
+    predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="Predicate, in quotes.", show_default=False)],
     items: Annotated[
         Path | None,
         typer.Option(
-            "--items", help="JSON Lines, each with a message and a payload: the first that matches is the reply."
+            "--items",
+            metavar="FILE",
+            help="JSON Lines, each with a message and a payload; the first that matches is the reply.",
+            show_default=False,
         ),
     ] = None,
     command: Annotated[
         str | None,
         typer.Option(
             "--exec",
-            help="Run by the shell for each request, which it reads as JSON; what it prints is the payload of the "
-            "reply. If it fails, it has not got the item.",
+            metavar="COMMAND",
+            help="Shell command to run for each request: it reads the request as JSON and prints the payload of the "
+            "reply. If it fails, there is no item.",
+            show_default=False,
         ),
     ] = None,
     keep: Annotated[
         float | None,
         typer.Option(
             "--keep",
+            metavar="S",
             min=0,
-            help="Seconds for which routers may keep a reply of --exec; 0: not at all.",
-            show_default="any",
+            help="Seconds for which routers may cache a reply of --exec; 0 for no caching.",
+            show_default="no limit",
         ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", min=1, help="End after so many replies.", show_default=False)
+        int | None,
+        typer.Option("--count", "-n", metavar="N", min=1, help="Stop after N replies.", show_default=False),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Say when every router that can be reached has the offer.")
+        bool, typer.Option("--wait", "-w", help="Report when every reachable router knows the offer.")
     ] = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds to wait for that.")] = 5.0,
-    router: AnyRouter = None,
-    network: Folder = None,
-    network_name: NetworkName = "cbnet",
-    tls_authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    token: TokenOption = None,
-    json: AsJson = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for --wait, in seconds.")
+    ] = 5.0,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
-    """Answer requests that match a predicate, until Ctrl-C; print each, and whether there was an item for it.
+    """Answer requests that match a predicate, until Ctrl-C, and print each with its outcome.
 
     Example: cbnet offer 'symbol ^= "" and #quote' --items quotes.jsonl --wait
     """
     from cbnet.language import parse
 
-    parse(predicate)  # before anybody waits for a router
+    parse(predicate)  # report errors before connecting
     handler = _handler(items, command, keep)
-    answered: Answered = Queue()
+    answers: AnswerQueue = Queue()
 
     def answer(request: Message) -> Item | None:
         item = handler(request)
-        answered.put((request, item))
+        answers.put((request, item))
         return item
 
-    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
+    with connection.connect() as client:
         offered = client.offer(predicate, answer, wait=wait, timeout=timeout)
         if wait:
             _, routers, missing = offered.confirmation
-            away = f"; out of reach: {', '.join(missing)}" if missing else ""
-            print_remark(f"offered at {client.router}; known by {counted(routers, 'router')}{away}")
-        _print_all(offered, answered, count, as_json=json)
+            unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
+            print_note(f"offered at {client.router}; known by {plural(routers, 'router')}{unreachable}")
+        _print_all(offered, answers, count, as_json=json)
         while count is not None and offered.answered < count:
             time.sleep(0.01)
-        client.status()  # its answer comes after the router has taken the last reply
+        client.status()  # the router answers after it has the last reply
 
 
 def _handler(items: Path | None, command: str | None, keep: float | None) -> Handler:
-    from cbnet.cli.network.item_file import first_item, read_items
+    from cbnet.network.client.item_file import first_item, read_items
 
     if (items is None) == (command is None):
-        raise InputError("answer with what?", hint="give either --items FILE or --exec COMMAND")
+        raise InputError("no source of replies given", hint="give exactly one of --items FILE and --exec COMMAND")
     if items is not None:
         if keep is not None:
-            raise InputError("--keep goes with --exec", hint='write "keep" beside the message of an item')
-        found = read_items(items)
-        return lambda request: first_item(found, request)
-    return lambda request: _printed(command or "", request, keep)
+            raise InputError("--keep needs --exec", hint='in an item file, write "keep" beside the message')
+        stored = read_items(items)
+        return lambda request: first_item(stored, request)
+    return lambda request: _run_command(command or "", request, keep)
 
 
-def _printed(command: str, request: Message, keep: float | None) -> Item | None:
-    """Return what a command prints for a request; None if it fails."""
+def _run_command(command: str, request: Message, keep: float | None) -> Item | None:
+    """Return the output of a command as the item of a request; None if the command fails."""
     import json
 
     from cbnet.network import Item
 
-    said = json.dumps(request.to_dict(), ensure_ascii=False).encode() + b"\n"
-    outcome = subprocess.run(command, shell=True, input=said, stdout=subprocess.PIPE, check=False)
-    return None if outcome.returncode else Item(request, outcome.stdout, keep)
+    line = json.dumps(request.to_dict(), ensure_ascii=False).encode() + b"\n"
+    process = subprocess.run(command, shell=True, input=line, stdout=subprocess.PIPE, check=False)
+    return None if process.returncode else Item(request, process.stdout, keep)
 
 
-def _print_all(offered: Offer, answered: Answered, count: int | None, *, as_json: bool) -> None:
+def _print_all(offered: Offer, answers: AnswerQueue, count: int | None, *, as_json: bool) -> None:
     replies = 0
     while count is None or replies < count:
         try:
-            request, item = answered.get(timeout=_LOOK)
+            request, item = answers.get(timeout=_POLL_INTERVAL)
         except Empty:
             if offered.failure is not None:
                 raise offered.failure from None
@@ -141,5 +137,5 @@ def _print_all(offered: Offer, answered: Answered, count: int | None, *, as_json
         if as_json:
             print_json({"request": request.to_dict(), "answered": item is not None})
         else:
-            print(f"{str(request) or '(an empty request)'}  {'answered' if item is not None else 'none'}")
+            print(f"{str(request) or '(empty request)'}  {'answered' if item is not None else 'no item'}")
         sys.stdout.flush()

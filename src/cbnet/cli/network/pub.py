@@ -1,4 +1,4 @@
-"""`cbnet pub`: publish a message, or those that stand in lines on standard input."""
+"""`cbnet pub`: publish a message, or the messages of standard input."""
 
 from __future__ import annotations
 
@@ -9,95 +9,90 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_error, print_json, print_remark
-from cbnet.cli.network.connection_options import (
-    AnyRouter,
-    Authority,
-    Certificate,
-    Folder,
-    Identity,
-    Key,
-    NetworkName,
-    TokenOption,
-    connected,
-)
+from cbnet.cli.console import plural, print_error, print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.options import Json, text_or_file
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
     from cbnet.language import Message
 
+    MessageLine = tuple[Message, bytes] | InputError
 
+PAYLOAD = "Payload of every message; @FILE reads a file, @@ stands for @."
+
+
+@with_connection
 def pub(
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[NAME=VALUE | '#TAG']...",
-            help="The message. Without it, JSON Lines are read from standard input.",
+            help="Attributes and tags of the message. Without them, JSON Lines are read from standard input.",
             show_default=False,
         ),
     ] = None,
-    payload: Annotated[str, typer.Option("--payload", help="Text that goes with every message.")] = "",
+    payload: Annotated[str | None, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD)] = None,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", min=0.001, help="At most so many messages in a second.", show_default=False),
+        typer.Option("--rate", metavar="R", min=0.001, help="Maximum messages per second.", show_default=False),
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="Publish the message so many times.")] = 1,
-    router: AnyRouter = None,
-    network: Folder = None,
-    network_name: NetworkName = "cbnet",
-    tls_authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    token: TokenOption = None,
-    json: AsJson = False,
+    count: Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="Publish the message N times.")] = 1,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
-    """Publish a message; end when the router has it.
+    """Publish a message, and wait until the router has it.
 
-    Values are numbers, true, false, or text: price=300 dest=MXP; text that looks like a number stands in quotes:
-    code='"7"'.
+    A value is a number, true, false, or text: price=300 dest=MXP. Text that looks like a number is quoted: code='"7"'.
+    A line of standard input is a message, or an object that `cbnet sub --json` prints.
 
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """
-    from cbnet.cli.network.message_argument import spoken_message
+    from cbnet.network.client.message_text import parse_message
 
-    messages: Iterable[Message | InputError]
-    messages = [spoken_message(words)] * count if words else _lines()
-    published = mistakes = 0
-    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
-        for message in _paced(messages, rate):
-            if isinstance(message, InputError):
-                mistakes += 1
-                print_error(message, json)
+    data = None if payload is None else text_or_file("--payload", payload)
+    messages: Iterable[MessageLine]
+    messages = [(parse_message(words), b"")] * count if words else _lines()
+    published = errors = 0
+    with connection.connect() as client:
+        for line in _paced(messages, rate):
+            if isinstance(line, InputError):
+                errors += 1
+                print_error(line, json)
                 continue
-            client.publish(message, payload.encode())
+            client.publish(line[0], line[1] if data is None else data)
             if rate is not None:
                 client.flush()
             published += 1
         client.flush()
-        client.status()  # its answer comes after the router has taken all before it
+        client.status()  # the router answers after it has processed all messages before
         name, refused, refusal = client.router, client.refused, client.refusal
     if json:
         print_json({"published": published - refused, "router": name})
     elif published > refused or not refused:
-        print_remark(f"published {counted(published - refused, 'message')} at {name}")
+        print_note(f"published {plural(published - refused, 'message')} at {name}")
     if refused:
-        raise CbnetError(f"{name} has not taken {counted(refused, 'message')}: {refusal}")
-    if mistakes:
+        raise CbnetError(f"{name} refused {plural(refused, 'message')}: {refusal}")
+    if errors:
         raise typer.Exit(2)
 
 
-def _lines() -> Iterator[Message | InputError]:
-    """Yield the messages on standard input, and what is wrong with other lines."""
-    from cbnet.matching.files.message_files import message_from_line
+def _lines() -> Iterator[MessageLine]:
+    """Yield the messages of standard input, and the errors of other lines."""
+    from cbnet.network.client.item_file import message_and_payload
 
     for number, line in enumerate(sys.stdin.buffer, 1):
-        message = message_from_line(line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b""))
-        if message is not None:
-            yield message.at(line=number) if isinstance(message, InputError) else message
+        text = line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b"")
+        if text.strip():
+            try:
+                yield message_and_payload(text)
+            except InputError as error:
+                yield error.at(line=number)
 
 
-def _paced(messages: Iterable[Message | InputError], rate: float | None) -> Iterator[Message | InputError]:
-    """Yield messages, so many in a second and no more."""
+def _paced(messages: Iterable[MessageLine], rate: float | None) -> Iterator[MessageLine]:
+    """Yield messages at no more than a rate per second."""
     began = time.monotonic()
     for number, message in enumerate(messages):
         if rate is not None:

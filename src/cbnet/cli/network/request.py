@@ -1,4 +1,4 @@
-"""`cbnet request`: ask for an item by its content, and print the reply of one holder or of a cache."""
+"""`cbnet request`: request an item by its content, and print the reply of a holder or a cache."""
 
 from __future__ import annotations
 
@@ -6,43 +6,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson
-from cbnet.cli.network.connection_options import (
-    AnyRouter,
-    Authority,
-    Certificate,
-    Folder,
-    Identity,
-    Key,
-    NetworkName,
-    TokenOption,
-    connected,
-)
+from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.options import Json
 
 if TYPE_CHECKING:
     from cbnet.network import Client, NoReply, Reply, Timeout
 
 
+@with_connection
 def request(
     text: Annotated[
-        str, typer.Argument(metavar="REQUEST", help="Tags and values, in quotes, joined by `and`.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="REQUEST", help="Values and tags of the item, in quotes, joined by `and`.", show_default=False
+        ),
     ],
-    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds to wait for a reply.")] = 5.0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for the reply, in seconds.")
+    ] = 5.0,
     max_holders: Annotated[
-        int, typer.Option("--max-holders", min=1, max=64, help="Ask at most so many, one after the other.")
+        int,
+        typer.Option("--max-holders", metavar="N", min=1, max=64, help="Maximum holders to ask, one after the other."),
     ] = 8,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Take no reply from a cache.")] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="Show which way the request took, and who was asked.")] = False,
-    router: AnyRouter = None,
-    network: Folder = None,
-    network_name: NetworkName = "cbnet",
-    tls_authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    token: TokenOption = None,
-    json: AsJson = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Accept no reply from a cache.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Show the path of the request, and the holders asked.")
+    ] = False,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
-    """Ask for what has these values and tags; print the reply.
+    """Request an item with these values and tags, and print the reply.
 
     Example: cbnet request 'symbol = "A" and #quote' --trace
     """
@@ -50,12 +44,12 @@ def request(
     from cbnet.network import Timeout
     from cbnet.network.protocol.request_codec import as_request
 
-    asked = as_request(text)  # before anybody waits for a router
-    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
+    message = as_request(text)  # report errors before connecting
+    with connection.connect() as client:
         answer = _answer(client, text, timeout, max_holders, fresh=fresh, trace=trace)
-        place = client.router
+        router = client.router
     if not json:
-        print_answer(answer, asked, place, is_traced=trace)
+        print_answer(answer, message, router, is_traced=trace)
     elif not isinstance(answer, Timeout):
         print_answer_json(answer, is_traced=trace)
     if isinstance(answer, Timeout):
@@ -65,7 +59,7 @@ def request(
 def _answer(
     client: Client, text: str, timeout: float, max_holders: int, *, fresh: bool, trace: bool
 ) -> Reply | NoReply | Timeout:
-    """Return the reply, or that there is none: that is an answer too."""
+    """Return the reply, or the error that there is none, which is an answer too."""
     from cbnet.network import NoReply, Timeout
 
     try:

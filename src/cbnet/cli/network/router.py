@@ -1,4 +1,4 @@
-"""`cbnet router`: run one router, as a file, the environment and flags say."""
+"""`cbnet router`: run one router, configured by options, the environment and a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json, print_remark
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import Json, Scheme
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,43 +19,51 @@ if TYPE_CHECKING:
 
 
 def router(
-    config: Annotated[Path | None, typer.Option("-c", "--config", help="A TOML file.", show_default=False)] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The name of the router.", show_default=False)] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Configuration file (TOML).", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the router.", show_default=False)
+    ] = None,
     listen: Annotated[
-        str | None, typer.Option("--listen", help="Where to listen.", show_default="127.0.0.1:4001")
+        str | None,
+        typer.Option("--listen", metavar="ADDRESS", help="Address to listen at.", show_default="127.0.0.1:4001"),
     ] = None,
     neighbour: Annotated[
         list[str] | None,
-        typer.Option("--neighbour", help="A neighbour to dial, as name=address; repeat it.", show_default=False),
+        typer.Option("--neighbour", metavar="NAME=ADDRESS", help="Neighbour to dial; repeatable.", show_default=False),
     ] = None,
-    scheme: Annotated[
-        str | None, typer.Option("--scheme", help="psf, ips, pif, drp or multitree.", show_default="psf")
-    ] = None,
+    scheme: Scheme = None,
     http: Annotated[
         str | None,
         typer.Option(
-            "--http", help="Where to tell health and metrics, such as 127.0.0.1:9090.", show_default="nowhere"
+            "--http",
+            metavar="ADDRESS",
+            help="Address for health and metrics, such as 127.0.0.1:9090.",
+            show_default="no HTTP server",
         ),
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", help="The form of the log: text or json.", show_default="text")
+        str | None, typer.Option("--log", metavar="FORMAT", help="Log format: text or json.", show_default="text")
     ] = None,
     set: Annotated[
-        list[str] | None, typer.Option("--set", help="Any other key of the file, as key=value.", show_default=False)
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other key of the file; repeatable.", show_default=False),
     ] = None,
     print_: Annotated[
-        bool, typer.Option("--print", help="Print the whole configuration, and where each value comes from.")
+        bool, typer.Option("--print", help="Print the whole configuration with the source of each value, and exit.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only check the configuration.")] = False,
-    json: AsJson = False,
+    check: Annotated[bool, typer.Option("--check", help="Check the configuration and exit.")] = False,
+    json: Json = False,
 ) -> None:
-    """Run a router until it is told to end, by Ctrl-C or SIGTERM.
+    """Run a router until Ctrl-C or SIGTERM.
 
     Example: cbnet router --name a --listen 127.0.0.1:4001 --neighbour b=127.0.0.1:4002
     """
     from cbnet.network.service.configuration import configuration
 
-    flags = {
+    options = {
         "name": name,
         "listen": listen,
         "scheme": scheme,
@@ -63,7 +72,7 @@ def router(
         "neighbours": ",".join(neighbour) if neighbour else None,
         **dict(_pair(each) for each in set or ()),
     }
-    found = configuration(config, os.environ, flags)
+    found = configuration(config, os.environ, options)
     if print_ or check:
         _show(found, as_json=json, is_whole=print_)
     else:
@@ -73,7 +82,7 @@ def router(
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"--set {text!r} says no value", hint="write key=value")
+        raise InputError(f"--set {text!r} has no value", hint="write key=value")
     return key.strip(), value.strip()
 
 
@@ -84,7 +93,7 @@ def _show(found: Configuration, *, as_json: bool, is_whole: bool) -> None:
     elif is_whole:
         print("\n".join(found.lines()))
     else:
-        print(f"the configuration of {found.settings.name} is good")
+        print(f"the configuration of {found.settings.name} is valid")
 
 
 def _run(found: Configuration, *, as_json: bool) -> None:
@@ -94,16 +103,16 @@ def _run(found: Configuration, *, as_json: bool) -> None:
 
     name = found.settings.name
 
-    def started(where: Address) -> None:
+    def on_start(address: Address) -> None:
         if as_json:
-            print_json({"router": name, "address": str(where)})
+            print_json({"router": name, "address": str(address)})
         else:
-            print(f"router {name} listens at {where}")
+            print(f"router {name} listens at {address}")
         sys.stdout.flush()
 
     process = found.process
     configure(process.log, process.log_level, name)
-    where = found.settings, found.listen, found.neighbours
-    run(serve(*where, on_start=started, security=found.security, process=process))
-    if process.log == "text":  # else it is said as an event, and nothing else may stand there
-        print_remark(f"router {name} has ended")
+    addresses = found.settings, found.listen, found.neighbours
+    run(serve(*addresses, on_start=on_start, security=found.security, process=process))
+    if process.log == "text":  # with json the log has an event for it
+        print_note(f"router {name} has ended")

@@ -1,4 +1,4 @@
-"""`cbnet token`: make a token for a client, and the hash by which a router knows it."""
+"""`cbnet token`: make a token for a client, and the hash that its router stores."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json, print_remark
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import Json
 
 
 def token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the client.", show_default=False)],
-    json: AsJson = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the client.", show_default=False)],
+    json: Json = False,
 ) -> None:
-    """Print a new token, which is for the client, and its table for the file of the router. It is kept nowhere.
+    """Print a new token for a client, and the table for the router's configuration file. Nothing is stored.
 
     Example: cbnet token ticker
     """
     from cbnet.files import toml, toml_key
     from cbnet.network.security.tokens import new_token
 
-    made = new_token(name)
+    new = new_token(name)
     if json:
-        print_json({"client": name, "token": made.token, "hash": made.hash})
+        print_json({"client": name, "token": new.token, "hash": new.hash})
         return
-    print(made.token)
-    print_remark(
+    print(new.token)
+    print_note(
         "the line above is for the client: CBNET_TOKEN, --token @FILE, or token=...; keep it secret\n"
-        "the table below is for the file of the router; what it does not allow is denied\n\n"
+        "the table below is for the router's configuration; rights that are not listed are denied\n\n"
         f"[clients.{toml_key(name)}]\n"
-        f"token = {toml(made.hash)}\n"
+        f"token = {toml(new.hash)}\n"
         'publish = "false"\n'
         'subscribe = "false"'
     )

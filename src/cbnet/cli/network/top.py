@@ -1,65 +1,56 @@
-"""`cbnet top`: how are the routers of a network now? A live view, or one snapshot."""
+"""`cbnet top`: live view, or one snapshot, of the routers of a network."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json, print_remark
-from cbnet.cli.network.connection_options import (
-    NOBODY,
-    AnyRouter,
-    Authority,
-    Certificate,
-    Folder,
-    Identity,
-    Key,
-    NetworkName,
-    TokenOption,
-    routers_meant,
-)
+from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.options import Json
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from cbnet.network import Address, Status
+    from cbnet.network import Status
     from cbnet.network.client.status_rates import RouterRates
 
-_BETWEEN = 0.5  # seconds between the two looks of a snapshot
+    KeyReader = Callable[[float], str]
+
+_SNAPSHOT_INTERVAL = 0.5  # seconds between the two samples of a snapshot
 _DASH = "–"
+# Fits 80 columns. `--json` has more.
+_HEADS = ("links", "reach", "clients", "subs", "filters", "in/s", "out/s", "deliv.", "queued", "drops")
+_COUNTERS = 5  # of these heads, the last ones need the right `watch`
 
 
+@with_connection
 def top(
-    router: AnyRouter = None,
-    network: Folder = None,
-    once: Annotated[bool, typer.Option("--once", help="Print one snapshot and end.")] = False,
-    every: Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")] = 1.0,
-    network_name: NetworkName = "cbnet",
-    tls_authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    token: TokenOption = None,
-    json: AsJson = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one snapshot and exit.")] = False,
+    every: Annotated[float, typer.Option("--every", metavar="S", min=0.2, help="Refresh interval, in seconds.")] = 1.0,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
-    """Show all routers of a network: who is there, what they hold, what they do in a second. Ctrl-C ends it.
+    """Show the routers of a network: links, clients, table sizes and message rates. Press q to quit.
 
-    With --json, one snapshot is printed, an object for each router.
+    With --json, print one snapshot with an object for each router.
 
     Example: cbnet top --network here
     """
-    identity = Identity(tls_authority, certificate, key, token)
-    watch = Watch(*routers_meant(router, network, network_name), identity)
-    watch.look()
+    monitor = RouterMonitor(connection)
+    monitor.sample()
     if not (once or json) and sys.stdout.isatty():
-        _show_live(watch, every)
+        _show_live(monitor, every)
         return
-    time.sleep(_BETWEEN)
-    rows = watch.look()
+    time.sleep(_SNAPSHOT_INTERVAL)
+    rows = monitor.sample()
     if not any(row.answers for row in rows):
         raise CbnetError(f"no router answers at {', '.join(row.address for row in rows)}")
     if json:
@@ -68,98 +59,137 @@ def top(
         return
     from rich.console import Console
 
-    Console(highlight=False).print(watch.view())
+    Console(highlight=False).print(monitor.view())
     silent = [row.router for row in rows if not row.answers]
     if silent:
-        print_remark(f"no answer from {', '.join(silent)}: ended, stopped, or too busy to answer in 2 s")
+        print_note(f"no answer from {', '.join(silent)} in 2 s: stopped, suspended or overloaded")
     if not all(row.is_detailed for row in rows):
-        print_remark("a dash is what is not told to this client: it needs the right `watch`")
+        print_note("– marks values that need the right `watch`")
 
 
-def _show_live(watch: Watch, every: float) -> None:
+def _show_live(monitor: RouterMonitor, every: float) -> None:
     from rich.live import Live
 
-    with Live(watch.view(), auto_refresh=False, screen=True) as live:
+    with _key_reader() as read_key, Live(monitor.view(), auto_refresh=False, screen=True) as live:
         try:
-            while True:
-                time.sleep(every)
-                watch.look()
-                live.update(watch.view(), refresh=True)
+            while read_key(every) not in ("q", "Q", "\x1b"):
+                monitor.sample()
+                live.update(monitor.view(), refresh=True)
         except KeyboardInterrupt:
             return
 
 
-class Watch:
-    """Routers that are looked at again and again."""
+@contextmanager
+def _key_reader() -> Iterator[KeyReader]:
+    """Yield a function that returns the key pressed within some seconds, or an empty string."""
+    if not sys.stdin.isatty():
+        yield _sleep
+        return
+    import select
+    import termios
+    import tty
 
-    def __init__(self, routers: dict[str, Address], network: str, identity: Identity = NOBODY) -> None:
-        self._routers = routers
-        self._network = network
-        self._tls, self._token = identity.tls, identity.token
-        self._before: dict[str, Status] = {}
+    def read_key(seconds: float) -> str:
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        return sys.stdin.read(1) if ready else ""
+
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield read_key
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _sleep(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""
+
+
+class RouterMonitor:
+    """The status of some routers, sampled again and again."""
+
+    def __init__(self, connection: ConnectionOptions) -> None:
+        self._routers, self._network = connection.routers()
+        self._tls, self._token = connection.tls, connection.client_token
+        self._last: dict[str, Status] = {}
         self.rows: list[RouterRates] = []
 
-    def look(self) -> Sequence[RouterRates]:
-        """Ask all routers how they are."""
+    def sample(self) -> Sequence[RouterRates]:
+        """Ask all routers for their status."""
         from cbnet.network import statuses
         from cbnet.network.client.status_rates import router_rates
 
         found = statuses(self._routers, network=self._network, tls=self._tls, token=self._token)
         self.rows = [
-            router_rates(name, where, self._before.get(name), found.get(name)) for name, where in self._routers.items()
-        ]  # fmt: skip
-        self._before = found
+            router_rates(name, address, self._last.get(name), found.get(name))
+            for name, address in self._routers.items()
+        ]
+        self._last = found
         return self.rows
 
     def view(self) -> Group:
-        """Return what was seen last, as it is shown."""
+        """Return the last sample as a table with its totals."""
         from rich.console import Group
         from rich.text import Text
 
-        from cbnet.cli.grids import add_cells, new_grid
+        from cbnet.cli.console import add_cells, new_grid
 
-        here = [row for row in self.rows if row.answers]
-        heads = ("neigh.", "reach", "clients", "subs", "records", "filters", "in/s", "out/s", "matched", "delivered")
-        grid = new_grid("", "router", *heads, "waiting", "dropped", tight=True)
+        alive = [row for row in self.rows if row.answers]
+        grid = new_grid("", "router", *_HEADS, tight=True)
+        grid.padding = (0, 0)
         for row in self.rows:
             add_cells(grid, row.router, *_cells(row))
-        title = f"network {self._network}: {len(here)} of {counted(len(self.rows), 'router')} answer"
-        reasons = [Text(f"dropped: {line}", style="yellow") for line in _reasons(here)]
-        return Group(Text(title, style="bold"), Text(_sums(here)), Text(), grid, *reasons)
+        reachable = max((row.reachable for row in alive), default=0)
+        title = f"network {self._network}: {len(alive)} of {plural(len(self.rows), 'router')} answer"
+        notes = [f"dropped: {line}" for line in _drop_lines(alive)]
+        if reachable > len(self.rows):
+            more = plural(reachable - len(self.rows), "more router")
+            notes.append(f"{more} reachable: list addresses in --router, or use --network FOLDER")
+        lines = [Text(note, style="yellow") for note in notes]
+        return Group(Text(title, style="bold"), Text(_totals(alive)), Text(), grid, *lines)
 
 
 def _cells(row: RouterRates) -> list[str]:
     if not row.answers:
-        return ["no answer", *[_DASH] * 11]
-    sizes = (len(row.neighbours), row.reachable, row.clients, row.subscriptions, row.records, row.filters)
-    told = [f"{each:,}" for each in sizes]
+        return ["no answer", *[_DASH] * (len(_HEADS) - 1)]
+    sizes = (len(row.neighbours), row.reachable, row.clients, row.subscriptions, row.filters)
     if not row.is_detailed:
-        return [*told, *[_DASH] * 6]
-    speed = [_DASH if each is None else f"{each:,.0f}" for each in (row.in_per_s, row.out_per_s)]
-    counts = (row.matched, row.delivered, row.waiting, sum((row.dropped or {}).values()))
-    return [*told, *speed, *(f"{each:,}" for each in counts)]
+        return [*map(_short, sizes), *[_DASH] * _COUNTERS]
+    counts = (row.delivered, row.waiting, sum((row.dropped or {}).values()))
+    return [*map(_short, sizes), *map(_short, (row.in_per_s, row.out_per_s)), *map(_short, counts)]
 
 
-def _sums(rows: Sequence[RouterRates]) -> str:
-    into, out = sum(row.in_per_s or 0 for row in rows), sum(row.out_per_s or 0 for row in rows)
+def _short(count: float | None) -> str:
+    """Return a number in at most six characters."""
+    if count is None:
+        return _DASH
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= 10 * size:
+            return f"{count / size:,.0f}{unit}"
+    return f"{count:,.0f}"
+
+
+def _totals(rows: Sequence[RouterRates]) -> str:
+    received, sent = sum(row.in_per_s or 0 for row in rows), sum(row.out_per_s or 0 for row in rows)
     clients, subscriptions = sum(row.clients for row in rows), sum(row.subscriptions for row in rows)
     loaded, to_loaded = sum(row.loaded for row in rows), sum(row.delivered_to_loaded for row in rows)
-    begun = f"; {counted(loaded, 'filter')} loaded, {counted(to_loaded, 'delivery')} to them" if loaded else ""
+    more = f"; {plural(loaded, 'loaded filter')}, {plural(to_loaded, 'delivery')} to them" if loaded else ""
     return (
-        f"{counted(clients, 'client')}, {counted(subscriptions, 'subscription')}; "
-        f"{into:,.0f} messages/s in, {out:,.0f} out{begun}"
-    )  # fmt: skip
+        f"{plural(clients, 'client')}, {plural(subscriptions, 'subscription')}; "
+        f"{received:,.0f} messages/s in, {sent:,.0f} out{more}"
+    )
 
 
-def _reasons(rows: Sequence[RouterRates]) -> list[str]:
-    """Return what was dropped for which reason, and where."""
+def _drop_lines(rows: Sequence[RouterRates]) -> list[str]:
+    """Return the drops by reason, each with the router that has the most."""
     from cbnet.network.link.counters import drop_text
 
-    where: dict[str, dict[str, int]] = {}
+    reasons: dict[str, dict[str, int]] = {}
     for row in rows:
         for reason, count in (row.dropped or {}).items():
-            where.setdefault(reason, {})[row.router] = count
+            reasons.setdefault(reason, {})[row.router] = count
     return [
         f"{sum(counts.values()):,} {drop_text(reason)} (most at {max(counts, key=lambda name: counts[name])})"
-        for reason, counts in sorted(where.items())
+        for reason, counts in sorted(reasons.items())
     ]

@@ -1,4 +1,4 @@
-"""`cbnet trace`: what happens to a message on its way, and why does it not arrive?"""
+"""`cbnet trace`: show the path of a message through the network."""
 
 from __future__ import annotations
 
@@ -6,64 +6,63 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json
-from cbnet.cli.network.connection_options import (
-    AnyRouter,
-    Authority,
-    Certificate,
-    Folder,
-    Identity,
-    Key,
-    NetworkName,
-    TokenOption,
-    connected,
-)
+from cbnet.cli.console import print_json
+from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.network.pub import PAYLOAD
+from cbnet.cli.options import Json, text_or_file
 from cbnet.errors import InputError
 
 
+@with_connection
 def trace(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=VALUE | '#TAG'...", help="The message, or its JSON.", show_default=False),
+        typer.Argument(
+            metavar="NAME=VALUE | '#TAG'...",
+            help="Attributes and tags of the message, or its JSON.",
+            show_default=False,
+        ),
     ],
-    dry: Annotated[bool, typer.Option("--dry", help="Deliver nothing; only say what would happen.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Deliver nothing, only report.")] = False,
     of: Annotated[
         str | None,
-        typer.Option("--of", help="Would a subscriber with this predicate get it?", show_default=False),
+        typer.Option(
+            "--of",
+            metavar="PREDICATE",
+            help="Report whether a subscriber with this predicate would get the message.",
+            show_default=False,
+        ),
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", help="The router of that subscriber.", show_default="the one that is connected to"),
+        typer.Option(
+            "--at", metavar="NAME", help="Router of the subscriber of --of.", show_default="the connected router"
+        ),
     ] = None,
-    payload: Annotated[str, typer.Option("--payload", help="Text that goes with the message.")] = "",
-    router: AnyRouter = None,
-    network: Folder = None,
-    network_name: NetworkName = "cbnet",
-    tls_authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    token: TokenOption = None,
-    json: AsJson = False,
+    payload: Annotated[str, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD, show_default=False)] = "",
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
-    """Publish a message and show its way: at each router who wants it and by which filter, or what came closest.
+    """Publish a message and show its path: at each router, the filters that match or the closest ones.
 
     Example: cbnet trace price=700 --dry --of 'price < 500'
     """
-    from cbnet.cli.network.message_argument import spoken_message
     from cbnet.cli.network.trace_output import print_trace, trace_row
     from cbnet.language import parse
+    from cbnet.network.client.message_text import parse_message
 
     if at is not None and of is None:
-        raise InputError("--at says where, but not who", hint="say what the subscriber asks for, with --of")
-    message = spoken_message(words)
+        raise InputError("--at needs --of", hint="give the subscriber's predicate with --of")
+    message, data = parse_message(words), text_or_file("--payload", payload)
     if of is not None:
-        parse(of)  # before anybody waits for a router
-    with connected(router, network, network_name, Identity(tls_authority, certificate, key, token)) as client:
-        traced = client.trace(message, payload.encode(), is_dry=dry or of is not None, of=of, at=at or "")
-        place = at or client.router
+        parse(of)  # report errors before connecting
+    with connection.connect() as client:
+        traced = client.trace(message, data, is_dry=dry or of is not None, of=of, at=at or "")
+        router = at or client.router
     if json:
         for hop in traced.hops:
             print_json(trace_row(hop))
         print_json({"missing": traced.missing})
     else:
-        print_trace(traced, message, is_dry=dry or of is not None, supposed=None if of is None else (of, place))
+        print_trace(traced, message, is_dry=dry or of is not None, supposed=None if of is None else (of, router))

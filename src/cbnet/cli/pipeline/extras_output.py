@@ -1,11 +1,11 @@
-"""Pipeline more: what does a person see of what lies beyond Table 1? Folded tables, and what several trees cost."""
+"""Output of pipeline results beyond Table 1: folded tables, and the cost of several trees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.grids import add_cells, new_grid
+from cbnet.cli.console import add_cells, new_grid
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from cbnet.pipeline.run.runner import StageOutcome
 
 
-def more_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
-    """Yield a table for each kind of further results that a run has."""
+def extra_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
+    """Yield a table for each kind of additional result of a run."""
     folded = [each.result.facts for each in outcomes if each.name.startswith("folded/")]
     if folded:
         yield _folded(folded)
@@ -35,9 +35,9 @@ def _folded(stages: Sequence[Mapping[str, Any]]) -> Grid:
 
 
 def _curves(findings: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return Figures 4 and 5 in numbers: of means over all nodes from a source, the 1st to the 99th percentile."""
-    heads = ["\nties", "\nk", "hops more\nmean", "\np1…p99", "in the worst tree\nmean", "\np1…p99"]
-    grid = new_grid("Ways on k trees", *heads, "trees of an interface\np99", "\nlargest", tight=True)
+    """Return Figures 4 and 5 in numbers: the 1st to 99th percentiles of each source's mean over all nodes."""
+    heads = ["\nties", "\nk", "extra hops\nmean", "\np1…p99", "worst tree\nmean", "\np1…p99"]
+    grid = new_grid("Paths on k trees", *heads, "trees per interface\np99", "\nlargest", tight=True)
     for found in findings:
         mean, worst = found["extra_mean"]["sources"], found["extra_worst"]["sources"]
         seen = found["interfaces"]

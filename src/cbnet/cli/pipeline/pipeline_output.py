@@ -1,7 +1,6 @@
-"""Pipeline output: what does a person see of a run, and a program?
+"""Output of `cbnet pipeline`: stages, yields and Table 1.
 
-Everything is taken from the facts that stages left in their `_cbnet.json`, so what was done in an earlier run is told
-as well.
+All values come from the stages' manifests (`_cbnet.json`), so results of earlier runs are shown too.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import counted, print_json, print_remark
-from cbnet.cli.grids import add_cells, new_grid
-from cbnet.cli.pipeline.extras_output import more_grids
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
+from cbnet.cli.pipeline.extras_output import extra_grids
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,20 +45,20 @@ _YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "t
 
 
 def stage_members(name: str, result: StoredResult) -> dict[str, Any]:
-    """Return what is known of a stage's result."""
+    """Return the members of a stage's JSON object."""
     facts = {key: value for key, value in result.facts.items() if key != "cost"}
     members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.facts.get("cost", {})}
     return {**members, "facts": facts}
 
 
 def state_members(name: str, state: StageState, result: StoredResult | None) -> dict[str, Any]:
-    """Return how it stands with a stage."""
+    """Return the state of a stage as the members of a JSON object."""
     rows, seconds = (None, None) if result is None else (result.rows, result.seconds)
     return {"stage": name, "state": str(state), "rows": rows, "seconds": seconds}
 
 
 def show_states(out: str, states: Sequence[tuple[str, StageState, StoredResult | None]]) -> None:
-    """Draw a row for each stage."""
+    """Print a row for each stage."""
     from rich.console import Console
 
     grid = new_grid(out, "stage", "state", "rows", "seconds")
@@ -71,31 +69,29 @@ def show_states(out: str, states: Sequence[tuple[str, StageState, StoredResult |
 
 
 def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
-    """Draw what was read and derived, what stages took, Table 1, and what else there is."""
+    """Print the yields, the cost of the stages, Table 1 and additional results."""
     from rich.console import Console
 
     console = Console(highlight=False)
     for block in _yield_blocks(outcomes):
         console.print(block, "", markup=False)
     for line in _rejected_lines(outcomes):
-        print_remark(line)
+        print_note(line)
     console.print(stage_grid(outcomes))
     show_table1(outcomes, console)
-    for grid in more_grids(outcomes):
+    for grid in extra_grids(outcomes):
         console.print(grid)
     console.print(f"Results: {out}", markup=False, soft_wrap=True)
 
 
-def show_table1(outcomes: Sequence[StageOutcome], console: Console, most: int | None = None) -> None:
-    """Draw Table 1 of each router, or of the first few, beside the paper's."""
+def show_table1(outcomes: Sequence[StageOutcome], console: Console, limit: int | None = None) -> None:
+    """Print Table 1 of each router, or of the first ones, beside the paper's."""
     facts = _facts(outcomes, "table1")
-    for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:most]:
+    for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:limit]:
         rows = [row for row in facts["rows"] if row["router"] == router]
         console.print(table1_grid(rows))
-    said = [f"{counted(load['descriptors'], role)}" for role, load in facts["roles"].items()]
-    console.print(
-        f"Of {counted(facts['nodes'], 'node')} with {counted(facts['links'], 'link')}: {' and '.join(said)}.\n"
-    )
+    said = [f"{plural(load['descriptors'], role)}" for role, load in facts["roles"].items()]
+    console.print(f"Of {plural(facts['nodes'], 'node')} with {plural(facts['links'], 'link')}: {' and '.join(said)}.\n")
 
 
 def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
@@ -111,7 +107,7 @@ def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
 
 
 def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
-    """Return what each stage took, and all of them together."""
+    """Return the cost of each stage, and the total."""
     grid = new_grid(
         "Stages",
         "\n",
@@ -136,12 +132,12 @@ def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
         )
     costs = [each.result.facts.get("cost", {}) for each in outcomes]
     seconds = sum(each.result.seconds for each in outcomes)
-    add_cells(grid, "all", "", f"{seconds:,.1f}", *_costs(_together(costs)), "")
+    add_cells(grid, "all", "", f"{seconds:,.1f}", *_costs(_total_cost(costs)), "")
     return grid
 
 
-def _together(costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return costs added up; of memory, the most."""
+def _total_cost(costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sum of the costs; for memory, the maximum."""
     found: dict[str, Any] = {}
     for cost in costs:
         for key, value in cost.items():
@@ -183,7 +179,7 @@ def _rejected_lines(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
         rejected = each.result.facts.get("rejected")
         if rejected:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in rejected.items())
-            yield f"{each.name}: malformed rows: {reasons}; they are in {each.result.facts['aside']}"
+            yield f"{each.name}: malformed rows: {reasons}; see {each.result.facts['aside']}"
 
 
 def _facts(outcomes: Sequence[StageOutcome], stage: str) -> Any:

@@ -1,4 +1,4 @@
-"""Spark options: what may all commands on Spark be told?"""
+"""Options of the commands on Spark."""
 
 from __future__ import annotations
 
@@ -11,36 +11,74 @@ import typer
 from cbnet.errors import InputError
 
 Tables = Annotated[
-    list[str], typer.Option("--table", help="A compiled table; repeat it for tables that are parts of one.")
+    list[str],
+    typer.Option(
+        "--rules",
+        "-r",
+        metavar="TABLE",
+        help="Compiled table (.cbt); repeat it for the parts of one table.",
+        show_default=False,
+    ),
 ]
 Schema = Annotated[
-    str | None, typer.Option("--schema", help="Columns, as 'id bigint, price double'; else the files say them.")
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="DDL",
+        help="Columns, such as 'id bigint, price double'.",
+        show_default="from the files",
+    ),
 ]
-Options = Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE for Spark's reader of the format.")]
-Keys = Annotated[list[str] | None, typer.Option("--key", help="A column of the result; by default all are.")]
-Columns = Annotated[list[str] | None, typer.Option("--column", help="A column that is matched; by default all are.")]
-Filters = Annotated[bool, typer.Option("--filters", help="A row for each matching filter, with its text.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="KEY=VALUE", help="Option of Spark's reader; repeatable.", show_default=False),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="COLUMN", help="Column of the result; repeatable.", show_default="all"),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="COLUMN", help="Column to match; repeatable.", show_default="all"),
+]
+Filters = Annotated[bool, typer.Option("--filters", help="Write a row for each matching filter, with its text.")]
 Buckets = Annotated[
-    int, typer.Option("--buckets", min=0, help="Folders that the interfaces share by hash; 0: none, and no shuffle.")
+    int,
+    typer.Option(
+        "--buckets", metavar="N", min=0, help="Folders that interfaces share by hash; 0 for none and no shuffle."
+    ),
 ]
-Master = Annotated[str, typer.Option("--master", help="local[*], spark://host:7077, yarn or k8s://…")]
-Conf = Annotated[list[str] | None, typer.Option("--conf", help="KEY=VALUE, any setting of Spark.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show which column is which attribute, and match nothing.")]
+Master = Annotated[
+    str, typer.Option("--master", metavar="URL", help="Spark master: local[*], spark://host:7077, yarn or k8s://…")
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; repeatable.", show_default=False),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the mapping of columns to attributes, and match nothing.")
+]
+
+
+def check_output(output: str | None, *, is_dry_run: bool) -> None:
+    """Raise an error if there is neither an output folder nor a dry run."""
+    if output is None and not is_dry_run:
+        raise InputError("no output folder given", hint="give one with --output, or check the columns with --dry-run")
 
 
 def check_tables(tables: Sequence[str]) -> None:
-    """Refuse tables that are not there, before Spark starts."""
+    """Raise an error for a missing table before Spark starts."""
     for table in tables:
         if not Path(table).is_file():
             raise InputError("there is no such table", hint="make one with `cbnet compile`", file=table)
 
 
-def pairs(option: str, said: Sequence[str] | None) -> dict[str, str]:
-    """Return what KEY=VALUE options say."""
-    found = {}
-    for text in said or ():
+def key_values(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the pairs of a repeated KEY=VALUE option."""
+    pairs = {}
+    for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InputError(f"{option}: {text!r} is not KEY=VALUE", hint=f"write {option} key=value")
-        found[key.strip()] = value
-    return found
+        pairs[key.strip()] = value
+    return pairs

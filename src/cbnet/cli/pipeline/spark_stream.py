@@ -1,4 +1,4 @@
-"""`cbnet spark stream`: where does each record go, as it comes?"""
+"""`cbnet spark stream`: match a stream of messages on Spark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json, print_remark
+from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.options import Json, output_option
 from cbnet.cli.pipeline import spark_options as options
 from cbnet.errors import InputError
 
@@ -15,41 +16,51 @@ if TYPE_CHECKING:
 
 
 def stream(
-    table: options.Tables,
+    rules: options.Tables,
     messages: Annotated[
         str,
-        typer.Option(
-            "--messages", help="The folder that new files come to; none for kafka and cbnet.", show_default=False
+        typer.Argument(
+            metavar="[MESSAGES]",
+            help="Folder where new message files appear; none for kafka and cbnet.",
+            show_default=False,
         ),
     ] = "",
-    out: Annotated[str | None, typer.Option("--out", help="The folder to write to.", show_default=False)] = None,
+    output: Annotated[str | None, output_option("Folder for the results.")] = None,
     format: Annotated[
-        str | None, typer.Option("--format", help="parquet, orc, json, csv, kafka or cbnet; else by the name.")
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="parquet, orc, json, csv, kafka or cbnet.",
+            show_default="from the folder name",
+        ),
     ] = None,
     schema: options.Schema = None,
     option: options.Options = None,
-    key: options.Keys = None,
+    select: options.Select = None,
     column: options.Columns = None,
     filters: options.Filters = False,
     buckets: options.Buckets = 4,
     checkpoint: Annotated[
-        str | None, typer.Option("--checkpoint", help="What a restart needs; by default OUT/_checkpoint.")
+        str | None,
+        typer.Option(
+            "--checkpoint", metavar="FOLDER", help="Checkpoint for restarts.", show_default="OUTPUT/_checkpoint"
+        ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Match all that is there, and end.")] = False,
-    every: Annotated[float, typer.Option("--every", min=0, help="Seconds from one batch to the next.")] = 0.0,
+    once: Annotated[bool, typer.Option("--once", help="Match the messages that exist now, and exit.")] = False,
+    every: Annotated[float, typer.Option("--every", metavar="S", min=0, help="Batch interval, in seconds.")] = 0.0,
     master: options.Master = "local[*]",
     conf: options.Conf = None,
     dry_run: options.DryRun = False,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
-    """Match records as they come, exactly once, until interrupted; a new table at its path is taken by the next batch.
+    """Match messages as they arrive, exactly once, until interrupted. The next batch uses a table that was replaced.
 
-    Start it again with the same --out to go on where it ended, however it ended.
+    Started again with the same --output, it continues where it stopped.
 
-    Example: cbnet spark stream --messages incoming --format json --table table.cbt --out routed
+    Example: cbnet spark stream incoming --format json --rules rules.cbt -o routed
     """
-    if out is None and not dry_run:
-        raise InputError("where to?", hint="give a folder with --out, or look first with --dry-run")
+    options.check_output(output, is_dry_run=dry_run)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_stream
     from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
     from cbnet.pipeline.match.message_frames import ROUTER, WITHOUT_FILES, format_of
@@ -57,29 +68,29 @@ def stream(
 
     chosen = format or format_of(messages)
     if not messages and chosen not in WITHOUT_FILES:
-        raise InputError("messages from where?", hint="name a folder with --messages, or --format kafka or cbnet")
+        raise InputError("no message source given", hint="give a folder, or --format kafka or cbnet")
     if once and chosen == ROUTER:
-        raise InputError("a live network never has all its messages there", hint="leave --once away, and end by Ctrl-C")
-    options.check_tables(table)
+        raise InputError("--once cannot end on a live network", hint="leave --once out, and stop with Ctrl-C")
+    options.check_tables(rules)
     job = StreamJob(
         messages=messages,
         format=chosen,
-        tables=table,
+        tables=rules,
         schema=schema,
-        options=options.pairs("--option", option),
-        key=key,
+        options=options.key_values("--option", option),
+        key=select,
         columns=column,
         filters=filters,
         buckets=buckets,
     )
-    with borrowed_session("cbnet stream", master=master, conf=options.pairs("--conf", conf)) as spark:
+    with borrowed_session("cbnet stream", master=master, conf=options.key_values("--conf", conf)) as spark:
         matching = MatchStream(
             spark,
             job,
-            out or "",
+            output or "",
             checkpoint=checkpoint,
             report=_print_json if json else _print,
-            remark=print_remark,
+            remark=print_note,
         )
         if dry_run:
             show_dry_run(matching.dry_run(), as_json=json)
@@ -91,9 +102,9 @@ def stream(
 
 def _print(report: BatchReport) -> None:
     rejected = sum(report.rejected.values())
-    told = f", {counted(rejected, 'rejected row')}" if rejected else ""
-    counts = f"{counted(report.records, 'record')}, {report.matches:,} matches{told}"
-    print_remark(f"batch {report.batch}: {counts}, table {report.version}, {report.seconds:.1f} s")
+    more = f", {plural(rejected, 'rejected row')}" if rejected else ""
+    counts = f"{plural(report.records, 'record')}, {report.matches:,} matches{more}"
+    print_note(f"batch {report.batch}: {counts}, table {report.version}, {report.seconds:.1f} s")
 
 
 def _print_json(report: BatchReport) -> None:

@@ -1,1 +1,1 @@
-"""Commands on predicates, messages and tables: check, covers, match, compile, inspect."""
+"""Commands on rules, messages and tables: check, covers, match, compile, inspect."""

@@ -1,4 +1,4 @@
-"""`cbnet check`: is this text a predicate, and what does it come down to?"""
+"""`cbnet check`: parse a predicate and show its normal form."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json
+from cbnet.cli.console import print_json
+from cbnet.cli.options import Json
 
 
 def check(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A predicate, in quotes.", show_default=False)],
-    json: AsJson = False,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Predicate, in quotes.", show_default=False)],
+    json: Json = False,
 ) -> None:
-    """Parse a predicate; show its normal form, its reduction and its size.
+    """Parse a predicate, and show its normal form, its reduction and its size.
 
     Example: cbnet check '(x > 10 and y = 100) or (y > 0)'
     """

@@ -1,4 +1,4 @@
-"""`cbnet compile`: from predicates to a table file that opens at once."""
+"""`cbnet compile`: compile rules to a table file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_json
+from cbnet.cli.console import plural, print_json
+from cbnet.cli.options import Json, output_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,35 +17,34 @@ if TYPE_CHECKING:
 
 
 def compile(
-    predicates: Annotated[
+    rules: Annotated[
         Path,
-        typer.Argument(metavar="PREDICATES", help="Predicates: .toml, .jsonl or .parquet.", show_default=False),
+        typer.Option("--rules", "-r", metavar="FILE", help="Rule file: .toml, .jsonl or .parquet.", show_default=False),
     ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="TABLE", help="The file to write, by custom *.cbt.", show_default=False),
-    ],
-    engine: Annotated[str, typer.Option("--engine", help="What the table is compiled for.")] = "pivot",
+    output: Annotated[Path, output_option("Table file to write, usually *.cbt.", metavar="TABLE")],
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="NAME", help="Matching engine: pivot, counting, tags or bloom.")
+    ] = "pivot",
     reduce: Annotated[
-        bool, typer.Option("--reduce/--no-reduce", help="Set aside filters that others of their interface cover.")
+        bool, typer.Option("--reduce/--no-reduce", help="Leave out filters that another of their interface covers.")
     ] = True,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
-    """Compile predicates to a table file, which many processes can open at once and without waiting.
+    """Compile rules to a table file, which many processes can map into memory at once.
 
-    Example: cbnet compile predicates.toml -o table.cbt
+    Example: cbnet compile --rules rules.toml -o rules.cbt
     """
+    from cbnet.cli.console import step_progress
     from cbnet.cli.predicates.engine_names import checked_engine
-    from cbnet.cli.progress import reported_steps
     from cbnet.matching.compiled_table import Compiled
     from cbnet.matching.files.predicate_files import read_columns
 
     checked_engine(engine)
-    _check_output(output, predicates)
+    _check_output(output, rules)
     start = perf_counter()
-    with reported_steps() as report:
-        report("reading predicates")
-        columns = read_columns(predicates)
+    with step_progress() as report:
+        report("reading rules")
+        columns = read_columns(rules)
         compiled = Compiled.build(columns, engine, report, reduce=reduce)
         report("writing the table")
         size = compiled.save(output)
@@ -55,14 +55,14 @@ def compile(
         print(f"{output}: {_line(summary)}")
 
 
-def _check_output(output: Path, predicates: Path) -> None:
-    """Refuse, before a long build, what could not be written after it."""
+def _check_output(output: Path, rules: Path) -> None:
+    """Check before a long build that the table can be written."""
     if not output.parent.is_dir():
-        raise InputError(f"there is no folder {str(output.parent)!r}", hint="make it first", file=str(output))
+        raise InputError(f"there is no folder {str(output.parent)!r}", hint="create it first", file=str(output))
     if output.is_dir():
-        raise InputError("this is a folder", hint="name a file in it", file=str(output))
-    if output.exists() and predicates.exists() and output.samefile(predicates):
-        raise InputError("the table would overwrite its predicates", hint="choose another name", file=str(output))
+        raise InputError("this is a folder", hint="give a file name", file=str(output))
+    if output.exists() and rules.exists() and output.samefile(rules):
+        raise InputError("the table would overwrite its rules", hint="choose another name", file=str(output))
 
 
 def _summary(compiled: Compiled, size: int, seconds: float) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _summary(compiled: Compiled, size: int, seconds: float) -> dict[str, Any]:
 
 
 def _line(summary: dict[str, Any]) -> str:
-    counts = [counted(summary[f"{noun}s"], noun) for noun in ("interface", "filter", "constraint", "byte")]
+    counts = [plural(summary[f"{noun}s"], noun) for noun in ("interface", "filter", "constraint", "byte")]
     covered = f" ({summary['covered']:,} covered by others)" if summary["covered"] else ""
     counts[1] += covered
     return f"{', '.join(counts)}, {summary['bytes_per_constraint']} per constraint, {summary['seconds']:.1f} seconds"

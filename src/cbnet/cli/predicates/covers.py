@@ -1,4 +1,4 @@
-"""`cbnet covers`: does one predicate make another redundant?"""
+"""`cbnet covers`: test whether one predicate covers another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import AsJson, print_json
+from cbnet.cli.console import print_json
+from cbnet.cli.options import Json
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def covers(
-    wide: Annotated[str, typer.Argument(metavar="A", help="The wide predicate, in quotes.", show_default=False)],
-    narrow: Annotated[str, typer.Argument(metavar="B", help="The narrow predicate.", show_default=False)],
-    json: AsJson = False,
+    wide: Annotated[str, typer.Argument(metavar="A", help="Wide predicate, in quotes.", show_default=False)],
+    narrow: Annotated[str, typer.Argument(metavar="B", help="Narrow predicate, in quotes.", show_default=False)],
+    json: Json = False,
 ) -> None:
-    """Say whether every message that matches B also matches A; if not, show one that does not.
+    """Test whether every message that matches B also matches A; if not, show a counter-example.
 
     Example: cbnet covers 'severity > 2' 'severity > 3'
     """
@@ -32,7 +33,7 @@ def covers(
     search = search_counterexample(a, b)
     message = None if answer else search.message
     if message is not None and match({"A": a, "B": b}, message) != ["B"]:
-        raise CbnetError(f"{message!r} was found as a counter-example and is none: please report this")
+        raise CbnetError(f"wrong counter-example {message!r}: please report this")
     if json:
         print_json({"covers": answer, "counterexample": None if message is None else message.to_dict()})
         return
@@ -40,8 +41,8 @@ def covers(
     if message is not None:
         print(f"counter-example: {message_to_json(message)} matches B and not A")
     elif not answer:
-        why = "filters of A cover it together" if search.is_exhausted else "the search for one was given up"
-        print(f"no one filter of A covers B, but there is no counter-example: {why}")
+        reason = "filters of A cover it together" if search.is_exhausted else "the search for one was stopped"
+        print(f"no one filter of A covers B, but there is no counter-example: {reason}")
 
 
 def _parsed(which: str, text: str) -> Predicate:

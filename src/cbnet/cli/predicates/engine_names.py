@@ -1,4 +1,4 @@
-"""Engine names: which engines can a command be given?"""
+"""Checks of engine names in options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cbnet.errors import InputError
 
 
 def checked_engine(name: str) -> str:
-    """Return the name of an engine, whichever filters it takes. Asked before a long build."""
+    """Return the name of any engine, checked before a long build."""
     from cbnet.matching.engines.registry import engine
 
     engine(name)
@@ -16,7 +16,7 @@ def checked_engine(name: str) -> str:
 
 
 def checked_engines(names: Iterable[str] | None) -> list[str]:
-    """Return engines that take all filters by their names, each once; all of them if none is named."""
+    """Return the engines of these names, each once, or all; only engines that support all filters."""
     from cbnet.matching.engines.registry import ENGINES
 
     chosen = list(dict.fromkeys(names or ENGINES))

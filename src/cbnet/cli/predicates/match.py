@@ -1,4 +1,4 @@
-"""`cbnet match`: which interfaces does each message go to?"""
+"""`cbnet match`: print the interfaces that each message matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from cbnet.cli.console import AsJson, counted, print_error, print_remark, shown
+from cbnet.cli.console import plural, print_error, print_note, quote_interface
+from cbnet.cli.options import Json, Rules
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 
@@ -29,48 +30,47 @@ Read: TypeAlias = Callable[[int], bytes]
 
 
 def match(
-    table: Annotated[
-        Path,
-        typer.Option("--table", help="A compiled table, or predicates: .toml, .jsonl, .parquet.", show_default=False),
-    ],
-    messages: Annotated[str, typer.Option("--messages", help="Messages as JSON Lines; - is standard input.")] = "-",
-    explain: Annotated[bool, typer.Option("--explain", help="Say why, for every interface.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte of a compiled table first.")] = False,
-    json: AsJson = False,
+    rules: Rules,
+    messages: Annotated[
+        str, typer.Argument(metavar="[MESSAGES]", help="Message file (JSON Lines); - is standard input.")
+    ] = "-",
+    explain: Annotated[bool, typer.Option("--explain", "-e", help="Explain the result for every interface.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
+    json: Json = False,
 ) -> None:
-    """Print, a line per message, the interfaces that it goes to.
+    """Print the interfaces that each message matches, one line per message.
 
-    A bad line is reported and counted, and the rest goes on; the exit code is then 2.
+    Invalid lines are reported and skipped; the exit code is then 2.
 
-    Example: cbnet match --table predicates.toml --messages messages.jsonl
+    Example: cbnet match --rules rules.toml messages.jsonl
     """
     from cbnet.matching.files.message_files import read_encoded
     from cbnet.matching.files.rule_files import open_rule_file
 
-    answers = _Answers(open_rule_file(table, verify=verify or explain), explain=explain, as_json=json)
+    answers = _Answers(open_rule_file(rules, verify=verify or explain), explain=explain, as_json=json)
     source = "standard input" if messages == "-" else messages
     with _opened(messages) as read:
         for lines in read_encoded(_checked(read, source), answers.symbols):
             _print(answers.rows(lines), None if json else source)
     if not json:
         counts = ((answers.matched, "message"), (answers.delivered, "delivery"), (answers.bad, "bad line"))
-        print_remark(", ".join(counted(*count) for count in counts))
+        print_note(", ".join(plural(*count) for count in counts))
     raise typer.Exit(2 if answers.bad else 0)
 
 
 class _Answers:
-    """Matches lines, says in a row of text what comes of each, and counts."""
+    """Matches lines, formats the results and counts them."""
 
     def __init__(self, table: RuleFile, *, explain: bool, as_json: bool) -> None:
         self._table = table
         self._explain = explain
         self._row = _json_row if as_json else _text_row
-        self._written = cache(_as_json if as_json else shown)  # an interface is written once, and printed often
+        self._written = cache(_as_json if as_json else quote_interface)  # the same interface is printed many times
         self.symbols = table.compiled.symbols
         self.matched = self.delivered = self.bad = 0
 
     def rows(self, lines: EncodedLines) -> Iterator[str | InputError]:
-        """Yield the row of each line, in their order, or what is wrong with the line."""
+        """Yield the row, or the error, of each line in order."""
         offsets, targets, _ = self._table.compiled.match_batch(lines.batch)
         labels, ends = self._table.compiled.labels, offsets.tolist()
         found = [self._written(labels[target]) for target in targets.tolist()]
@@ -88,7 +88,7 @@ class _Answers:
         from cbnet.matching.explain import explain
         from cbnet.matching.files.message_files import message_from_line
 
-        message = cast("Message", message_from_line(line))  # it has been read once
+        message = cast("Message", message_from_line(line))  # valid: it has been read before
         return [explain(message, interface, predicate) for interface, predicate in self._table.predicates.items()]
 
 
@@ -118,32 +118,32 @@ def _reason_members(explanation: Explanation) -> dict[str, Any]:
 
 
 def _print(rows: Iterable[str | InputError], source: str | None) -> None:
-    """Print rows and errors in their order; the errors as JSON if no source of them is given."""
+    """Print rows and errors in order; errors are printed as JSON if `source` is None."""
     for is_error, group in groupby(rows, lambda row: isinstance(row, InputError)):
         if is_error:
             for error in cast("Iterator[InputError]", group):
                 print_error(error.at(file=source), as_json=source is None)
         else:
             sys.stdout.write("\n".join([*cast("Iterator[str]", group), ""]))
-    sys.stdout.flush()  # who waits at the other end of a pipe gets the answers so far
+    sys.stdout.flush()  # for a reader at the other end of a pipe
 
 
 @contextmanager
 def _opened(name: str) -> Iterator[Read]:
-    """Open a file, with a progress bar where a person waits for it, or standard input.
+    """Open a file, with a progress bar on a terminal, or standard input.
 
-    What is given reads up to so many bytes, and waits for none if there are some.
+    The function reads up to a number of bytes, and does not block while some are available.
     """
     if name == "-":
         if sys.stdin is None:
-            raise InputError("there is no standard input", hint="name a file with --messages")
+            raise InputError("there is no standard input", hint="give a message file")
         if sys.stdin.isatty():
-            print_remark("reading messages from the terminal, one JSON object to a line; end with Ctrl-D")
+            print_note("reading messages from the terminal, one JSON object per line; end with Ctrl-D")
         yield cast("BufferedReader", sys.stdin.buffer).read1
         return
     with _file(name) as file:
         if sys.stderr.isatty() and not sys.stdout.isatty():
-            from cbnet.cli.progress import progress_bar
+            from cbnet.cli.console import progress_bar
 
             with (
                 progress_bar() as bar,
@@ -155,7 +155,7 @@ def _opened(name: str) -> Iterator[Read]:
 
 
 def _checked(read: Read, source: str) -> Read:
-    """Return `read`, with an error that names the source where reading fails."""
+    """Return `read` with errors that name the source."""
 
     def checked(count: int) -> bytes:
         try:

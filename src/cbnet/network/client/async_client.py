@@ -473,6 +473,6 @@ def _check_token(token: str, routers: Iterable[Address], tls: Tls | None) -> str
     if tls is None and remote:
         raise InputError(
             f"the token would be sent to {remote[0]} without TLS",
-            hint="name the authority that signed the router's certificate (tls=, --tls-authority)",
+            hint="name the authority that signed the router's certificate (tls=, --authority)",
         )
     return parse_token(token)

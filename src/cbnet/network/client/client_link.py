@@ -243,7 +243,7 @@ class ClientLink:
         if hello.network != self._hello.network:
             self._fatal = InputError(
                 f"{connection.peer_address} is a router of the network {hello.network!r}",
-                hint=f"use that name (network=, --network-name), or a router of {self._hello.network!r}",
+                hint=f"use that name (network=, --network), or a router of {self._hello.network!r}",
             )
             connection.close("another network")
             self._changed.set()

@@ -41,7 +41,7 @@ class NetworkAddresses:
         path = folder / NAME
         if not path.exists():
             raise InputError(
-                "no running network in this folder", hint="start one with `cbnet up --out`", file=str(folder)
+                "no running network in this folder", hint="start one with `cbnet up -o FOLDER`", file=str(folder)
             )
         table = read_toml(path)
         routers = table.get("routers")

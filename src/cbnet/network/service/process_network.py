@@ -60,7 +60,7 @@ class ProcessNetwork:
         """
         self.settings = {each.name: each for each in settings}
         if len(self.settings) > MAX_ROUTERS:
-            hint = "take a smaller graph, simulate it with `cbnet simulate`, or run `cbnet router` on several machines"
+            hint = "use a smaller graph, `cbnet lab simulate`, or `cbnet router` on several machines"
             raise LimitError("routers on one machine", len(self.settings), MAX_ROUTERS, hint=hint)
         self.links = list(links)
         self.warnings: list[str] = []  # of routers at their start

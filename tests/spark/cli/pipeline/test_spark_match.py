@@ -21,12 +21,12 @@ PREDICATES = {"cheap": "price < 50", "zug": 'from.city = "Zug" or from.city ^= "
 def files(tmp_path):
     (tmp_path / "messages.jsonl").write_text("\n".join(LINES) + "\n")
     Table.build(PREDICATES).save(tmp_path / "table.cbt")
-    return ["--messages", str(tmp_path / "messages.jsonl"), "--table", str(tmp_path / "table.cbt")]
+    return [str(tmp_path / "messages.jsonl"), "--rules", str(tmp_path / "table.cbt")]
 
 
 def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     out = tmp_path / "out"
-    done = cbnet("spark", "match", *files, "--out", out, "--key", "id", "--buckets", "2", "--json")
+    done = cbnet("spark", "match", *files, "--output", out, "--select", "id", "--buckets", "2", "--json")
     assert done.code == 2, done.err  # one line could not be read
     summary = json.loads(done.out)
     assert (summary["records"], summary["matches"]) == (4, 4)
@@ -41,7 +41,7 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
 
 
 def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path):
-    done = cbnet("spark", "match", *files, "--out", tmp_path / "out", "--dry-run", "--json")
+    done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--dry-run", "--json")
     assert done.code == 0, done.err
     *columns, table = map(json.loads, done.out.splitlines())
     assert [(row["column"], row["attribute"], row["kind"], row["asked"]) for row in columns] == [
@@ -58,7 +58,7 @@ def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path
 
 
 def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
-    done = cbnet("spark", "match", *files, "--out", tmp_path / "out", "--schema", "price double", "--filters")
+    done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--schema", "price double", "--filters")
     assert done.code == 2, done.err
     first, second, third, *_ = done.out.splitlines()
     assert first == "4 records, 1 match, 1 rejected row; 1 interface reached"
@@ -69,12 +69,12 @@ def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--out", "{tmp}/out", "--format", "avro"], "there is no format 'avro'"),
-        (["--out", "{tmp}/out", "--schema", "price dubble"], "'price dubble' is no schema"),
-        (["--out", "{tmp}/out", "--option", "header"], "--option: 'header' is not KEY=VALUE"),
-        (["--out", "{tmp}/out", "--key", "nothing"], "there is no column 'nothing' to be a key"),
-        (["--out", "{tmp}/out", "--column", "prise"], "there is no column 'prise'; did you mean 'price'?"),
-        (["--out", "{tmp}"], "which is not of this command; name another"),
+        (["--output", "{tmp}/out", "--format", "avro"], "there is no format 'avro'"),
+        (["--output", "{tmp}/out", "--schema", "price dubble"], "'price dubble' is no schema"),
+        (["--output", "{tmp}/out", "--option", "header"], "--option: 'header' is not KEY=VALUE"),
+        (["--output", "{tmp}/out", "--select", "nothing"], "there is no column 'nothing' to be a key"),
+        (["--output", "{tmp}/out", "--column", "prise"], "there is no column 'prise'; did you mean 'price'?"),
+        (["--output", "{tmp}"], "which is not of this command; name another"),
         ([], "where to?"),
     ],
 )
@@ -86,7 +86,7 @@ def test_mistakes_are_told_in_one_line(cbnet, files, tmp_path, arguments, error)
 
 
 def test_messages_that_are_not_there_are_told(cbnet, files, tmp_path):
-    done = cbnet("spark", "match", "--messages", tmp_path / "no", *files[2:], "--out", tmp_path / "out")
+    done = cbnet("spark", "match", tmp_path / "no", *files[1:], "--output", tmp_path / "out")
     assert (done.code, "cannot read" in done.err) == (2, True)
 
 
@@ -94,8 +94,8 @@ def test_presets_are_read_and_their_bad_lines_are_counted(cbnet, tmp_path, spark
     quotes = ["[class,'STOCK'],[symbol,'ABC'],[open,9.25]", "[class,'STOCK'],[symbol,'XYZ'],[volume,7]", "nonsense"]
     (tmp_path / "quotes.txt").write_text("\n".join(quotes) + "\n")
     Table.build({1: 'symbol ^= "A"', 2: "volume > 5"}).save(tmp_path / "t.cbt")
-    paths = ["--messages", tmp_path / "quotes.txt", "--table", tmp_path / "t.cbt", "--out", tmp_path / "out"]
-    done = cbnet("spark", "match", *paths, "--format", "stockquotes", "--key", "symbol", "--buckets", "0", "--json")
+    paths = [tmp_path / "quotes.txt", "--rules", tmp_path / "t.cbt", "--output", tmp_path / "out"]
+    done = cbnet("spark", "match", *paths, "--format", "stockquotes", "--select", "symbol", "--buckets", "0", "--json")
     summary = json.loads(done.out)
     assert (done.code, summary["records"], sum(summary["rejected"].values())) == (2, 3, 1)
     rows = {(row.symbol, row.interface) for row in spark.read.parquet(f"{tmp_path}/out/matches").collect()}

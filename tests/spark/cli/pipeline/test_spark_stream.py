@@ -12,7 +12,7 @@ def arguments(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text('{"x": 1}\n{"x": 2}\n{"x": }\n')
     Table.build({"one": "x = 1", "any": "exists x"}).save(tmp_path / "t.cbt")
-    return ["--messages", tmp_path / "in", "--format", "json", "--table", tmp_path / "t.cbt", "--out", tmp_path / "out"]
+    return [tmp_path / "in", "--format", "json", "--rules", tmp_path / "t.cbt", "--output", tmp_path / "out"]
 
 
 def test_batches_are_reported_and_summed_up(cbnet, arguments, tmp_path, spark):
@@ -47,7 +47,7 @@ def test_a_dry_run_writes_nothing(cbnet, arguments, tmp_path):
     [
         (["--format", "flights"], "there is no format 'flights'"),
         (["--format", "kafka", "--schema", "x int"], "cannot read from Kafka"),
-        (["--table", "{tmp}/no.cbt"], "there is no such table"),
+        (["--rules", "{tmp}/no.cbt"], "there is no such table"),
     ],
 )
 def test_mistakes_are_told_in_one_line(cbnet, arguments, tmp_path, more, error):
@@ -64,9 +64,9 @@ def test_a_live_network_must_be_named(cbnet, arguments):
 
 
 def test_what_is_missing_is_told_before_spark_starts(cbnet, tmp_path):
-    assert "where to?" in cbnet("spark", "stream", "--table", "t.cbt").err
-    assert "messages from where?" in cbnet("spark", "stream", "--table", "t.cbt", "--out", tmp_path / "o").err
-    live = ["--table", "t.cbt", "--out", tmp_path / "o", "--format", "cbnet"]
+    assert "no output folder given" in cbnet("spark", "stream", "--rules", "t.cbt").err
+    assert "no message source given" in cbnet("spark", "stream", "--rules", "t.cbt", "--output", tmp_path / "o").err
+    live = ["--rules", "t.cbt", "--output", tmp_path / "o", "--format", "cbnet"]
     assert "never has all its messages" in cbnet("spark", "stream", *live, "--once").err
     assert "there is no such table" in cbnet("spark", "stream", *live).err
-    assert "there is no such table" in cbnet("spark", "match", "--messages", "m", "--dry-run", "--table", "t.cbt").err
+    assert "there is no such table" in cbnet("spark", "match", "m", "--dry-run", "--rules", "t.cbt").err

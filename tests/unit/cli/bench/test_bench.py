@@ -51,8 +51,8 @@ def test_f_interfaces_are_one_for_each_filter(cbnet):
 def test_bench_forwarding_shows_tables_to_people(cbnet):
     outcome = cbnet("bench", "forwarding", *SMALL, "--mix", "2001", "--names", 50, "--engine", "pivot")
     assert (outcome.code, outcome.err) == (0, "")
-    for said in ("2001 mix, seed 0: 200 filters", "Microseconds per message", "pivot", "reference", "Speed-up of two",
-                 "same answers on 40 messages", "asked about all of them"):  # fmt: skip
+    for said in ("2001 mix, seed 0: 200 filters", "Microseconds per message", "pivot", "reference", "Speed-up with two workers",
+                 "same answers on 40 messages", "matched all of them"):  # fmt: skip
         assert said in outcome.out
 
 
@@ -64,7 +64,7 @@ def test_bench_forwarding_shows_tables_to_people(cbnet):
         (["--filters", "0"], "F must be an integer of at least 1"),
         (["--filters", "5", "--interfaces", "6"], "I = 6 interfaces cannot share F = 5 filters"),
         (["--seconds", "nan"], "--seconds must be from 0 to 3,600, not nan"),
-        (["--interfaces", "f"], "--interfaces: 'f' is not a number; write a number, or F: one for each filter"),
+        (["--interfaces", "f"], "--interfaces: 'f' is not a number; write a number, or F for one per filter"),
         (["--interfaces", "-3"], "--interfaces: '-3' is not a number; write a number, or F"),
         (["--messages", "0"], "must be an integer of at least 1"),
         (["--names", "5"], "there are only 5 names"),
@@ -152,7 +152,7 @@ def test_answers_that_differ_end_with_code_1(cbnet, monkeypatch):
     outcome = cbnet("bench", "forwarding", *SMALL, "--engine", "pivot")
     assert outcome.code == 1
     assert "The answers differ on 40 messages" in outcome.out
-    assert outcome.err == "error: the answers differ, of pivot and single messages: please report this\n"
+    assert outcome.err == "error: different answers of pivot and single messages: please report this\n"
 
 
 def test_the_best_round_counts():

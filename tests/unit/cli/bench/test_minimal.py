@@ -19,7 +19,7 @@ def test_bench_minimal_says_what_it_measured(cbnet):
 def test_bench_minimal_shows_it_to_people(cbnet):
     outcome = cbnet("bench", "minimal", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
-    for said in ("3,000 with", "minimal ", "time ", "MB at most", "right for"):
+    for said in ("3,000 with", "minimal ", "time ", "MB peak", "right for"):
         assert said in outcome.out
 
 

@@ -51,14 +51,14 @@ def test_bench_tags_shows_tables_to_people(cbnet):
     outcome = cbnet("bench", "tags", "--descriptors", "300", "--interfaces", "20", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
     for said in ("300 descriptors, 20 interfaces", "Microseconds per message", "pivot", "with 19 hashes",
-                 "bloom misses nothing", "The reference was asked about 60 of"):  # fmt: skip
+                 "bloom misses nothing", "The reference matched 60 of"):  # fmt: skip
         assert said in " ".join(outcome.out.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--descriptors", "ten"], "--descriptors: 'ten' is not a number; write numbers with commas between them"),
+        (["--descriptors", "ten"], "--descriptors: 'ten' is not a number; write numbers separated by commas"),
         (["--descriptors", "10,"], "--descriptors: '' is not a number"),
         (["--seconds", "inf"], "--seconds must be from 0 to 3,600, not inf"),
         (["--seconds", "-1"], "--seconds must be from 0 to 3,600, not -1"),
@@ -147,9 +147,9 @@ def test_one_answer_is_within_another_by_message():
 def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
     source, table = tmp_path / "p.toml", tmp_path / "t.cbt"
     source.write_text("[interfaces]\na = '#x and #y or #z'\nb = '#z or #z and #y'\nc = 'true'\n")
-    assert cbnet("compile", source, "-o", table, "--engine", engine).code == 0
+    assert cbnet("compile", "--rules", source, "-o", table, "--engine", engine).code == 0
     lines = b'{"#": ["z"]}\n{"#": ["x", "y"], "price": 3}\n{}\n'
-    told = cbnet("match", "--table", table, "--json", stdin=lines).out.splitlines()
+    told = cbnet("match", "--rules", table, "--json", stdin=lines).out.splitlines()
     assert [json.loads(line)["interfaces"] for line in told] == [["a", "b", "c"], ["a", "c"], ["c"]]
     said = json.loads(cbnet("inspect", table, "--json").out)
     assert (said["engine"], said["filters"], said["constraints"]) == (engine, 5, 6)
@@ -165,7 +165,7 @@ def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
 def test_a_constraint_is_refused_before_a_tag_table_is_written(cbnet, tmp_path, engine):
     source, table = tmp_path / "p.toml", tmp_path / "t.cbt"
     source.write_text("[interfaces]\na = '#x'\nmilan = 'price < 500 and #x'\n")
-    outcome = cbnet("compile", source, "-o", table, "--engine", engine)
+    outcome = cbnet("compile", "--rules", source, "-o", table, "--engine", engine)
     assert (outcome.code, table.exists()) == (2, False)
     assert "interface 'milan': the filter `price < 500 and #x` has a constraint" in outcome.err
     assert "use the engine pivot" in outcome.err

@@ -28,11 +28,11 @@ def files(tmp_path):
 
 
 def figure_3(files, *more):
-    return ("fib", "--topology", files / "eleven.edges", "--predicates", files / "wanted.toml", *more)
+    return ("lab", "fib", "--topology", files / "eleven.edges", "--rules", files / "wanted.toml", *more)
 
 
 def test_router_b_of_figure_3_has_20_terms_on_two_trees_and_14_folded(cbnet, files):
-    found = rows(cbnet(*figure_3(files, "--router", "b", "--root", "b", "--root", "i", "--json")))
+    found = rows(cbnet(*figure_3(files, "--node", "b", "--root", "b", "--root", "i", "--json")))
     assert [list(row) for row in found[:-1]] == [KEYS] * 4
     assert [(row["tree"], row["root"], row["interface"], row["interfaces"], row["kept"]) for row in found[:-1]] == [
         (1, "b", None, 3, 10), (1, "b", "e", 1, 4), (2, "i", None, 2, 10), (2, "i", "e", 1, 8),
@@ -45,58 +45,58 @@ def test_router_b_of_figure_3_has_20_terms_on_two_trees_and_14_folded(cbnet, fil
 
 
 def test_all_routers_are_counted_together(cbnet, files):
-    (found,) = rows(cbnet(*figure_3(files, "--router", "all", "--root", "b", "--json")))
+    (found,) = rows(cbnet(*figure_3(files, "--node", "all", "--root", "b", "--json")))
     assert found == {"router": "all", "routers": 11, "trees": 1, **dict.fromkeys(ENTRIES, 11 * 10)}
 
 
 @pytest.mark.parametrize("name", ["said.tsv", "said.tsv.gz"])
 def test_descriptors_of_a_file_are_spread_over_the_nodes(cbnet, files, name):
     arguments = ("--topology", files / "path.edges", "--descriptors", files / name, "--root", "2", "--json")
-    by_router = [rows(cbnet("fib", *arguments, "--router", str(node))) for node in range(1, 5)]
+    by_router = [rows(cbnet("lab", "fib", *arguments, "--node", str(node))) for node in range(1, 5)]
     # every descriptor is behind the interfaces of all routers but its own
     assert sum(row["descriptors"] for found in by_router for row in found if row.get("interface", "") is None) == 4 * 3
     assert sum(row["tags"] for found in by_router for row in found if row.get("interface", "") is None) == 6 * 3
-    (total,) = rows(cbnet("fib", *arguments, "--router", "all"))
+    (total,) = rows(cbnet("lab", "fib", *arguments, "--node", "all"))
     assert total["per_tree"] == sum(found[-1]["per_tree"] for found in by_router)
-    assert rows(cbnet("fib", *arguments, "--router", "1")) == by_router[0]
-    seeds = [cbnet("fib", *arguments, "--router", "1", "--seed", str(seed)).out for seed in range(8)]
+    assert rows(cbnet("lab", "fib", *arguments, "--node", "1")) == by_router[0]
+    seeds = [cbnet("lab", "fib", *arguments, "--node", "1", "--seed", str(seed)).out for seed in range(8)]
     assert len(set(seeds)) > 1
 
 
 def test_the_most_central_router_and_a_drawn_root_are_taken_if_none_is_named(cbnet, files):
-    arguments = ("fib", "--topology", "tree:10,arity=9", "--descriptors", files / "said.tsv", "--json")
+    arguments = ("lab", "fib", "--topology", "tree:10,arity=9", "--descriptors", files / "said.tsv", "--json")
     found = rows(cbnet(*arguments))
     assert [row["router"] for row in found] == [0] * 3  # the centre
     assert len(rows(cbnet(*arguments, "--trees", 3))) == 2 * 3 + 1
 
 
 def test_people_get_table_1_or_a_row_for_each_tree(cbnet, files):
-    one = cbnet(*figure_3(files, "--router", "b", "--root", "i")).out
+    one = cbnet(*figure_3(files, "--node", "b", "--root", "i")).out
     assert "router b: 3 neighbours" in one
     assert [line.split() for line in one.splitlines() if "descriptors kept" in line] == [
         ["descriptors", "kept", "10", "8"]
     ]
-    two = cbnet(*figure_3(files, "--router", "b", "--root", "b", "--root", "i")).out
+    two = cbnet(*figure_3(files, "--node", "b", "--root", "b", "--root", "i")).out
     assert [line.split() for line in two.splitlines() if line.startswith(("  1 ", "  2 "))] == [
         ["1", "b", "3", "10", "e", "4", "4"],
         ["2", "i", "2", "10", "e", "8", "8"],
     ]
     assert [line.split()[-1] for line in two.splitlines() if "with tree tags" in line] == ["14"]
-    assert "110" in cbnet(*figure_3(files, "--router", "all", "--root", "b")).out
+    assert "110" in cbnet(*figure_3(files, "--node", "all", "--root", "b")).out
 
 
 def test_a_router_that_nothing_lies_behind_has_no_interfaces(cbnet, files):
     (files / "one.toml").write_text("[interfaces]\nb = '#b'\n")
-    found = rows(cbnet("fib", "--topology", files / "eleven.edges", "--predicates", files / "one.toml", "--router", "b",
+    found = rows(cbnet("lab", "fib", "--topology", files / "eleven.edges", "--rules", files / "one.toml", "--node", "b",
                        "--root", "b", "--json"))  # fmt: skip
     assert [(row.get("interfaces"), row.get("bytes")) for row in found] == [(0, 0), (None, None)]
-    assert cbnet("fib", "--topology", files / "eleven.edges", "--predicates", files / "one.toml", "--router", "b",
+    assert cbnet("lab", "fib", "--topology", files / "eleven.edges", "--rules", files / "one.toml", "--node", "b",
                  "--trees", "2").code == 0  # fmt: skip
 
 
 def test_rows_without_tags_are_left_out_and_said(cbnet, files):
     (files / "few.tsv").write_text("user\ttags\n1\ta\n2\t\n3\t \n")
-    outcome = cbnet("fib", "--topology", "ring:4", "--descriptors", files / "few.tsv", "--json")
+    outcome = cbnet("lab", "fib", "--topology", "ring:4", "--descriptors", files / "few.tsv", "--json")
     assert outcome.code == 0
     assert outcome.err == f"{files}/few.tsv: 2 rows without tags left out\n"
 
@@ -104,11 +104,11 @@ def test_rows_without_tags_are_left_out_and_said(cbnet, files):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "it is not clear who wants what; give either --predicates FILE or --descriptors FILE"),
-        (["--descriptors", "said.tsv", "--predicates", "wanted.toml"], "it is not clear who wants what"),
+        ([], "no receivers given; give exactly one of --rules FILE and --descriptors FILE"),
+        (["--descriptors", "said.tsv", "--rules", "wanted.toml"], "no receivers given"),
         (["--descriptors", "said.tsv", "--trees", "2", "--root", "1"], "--trees and --root are both given; give one"),
         (["--descriptors", "said.tsv", "--root", "x"], "the graph has no node 'x'"),
-        (["--descriptors", "said.tsv", "--router", "x"], "the graph has no node 'x'"),
+        (["--descriptors", "said.tsv", "--node", "x"], "the graph has no node 'x'"),
         (["--descriptors", "said.tsv", "--trees", "0"], "Invalid value for '--trees'"),
         (["--descriptors", "no.tsv"], "no.tsv: cannot read: No such file or directory"),
         (["--descriptors", "."], ".: cannot read"),
@@ -128,6 +128,6 @@ def test_what_makes_no_sense_is_refused(cbnet, files, monkeypatch, arguments, pr
     (files / "empty.tsv").write_text("")
     (files / "head.tsv").write_text("user\ttags\n")
     monkeypatch.chdir(files)
-    outcome = cbnet("fib", "--topology", "ring:9", *arguments)
+    outcome = cbnet("lab", "fib", "--topology", "ring:9", *arguments)
     assert outcome.code == 2
     assert problem in outcome.err

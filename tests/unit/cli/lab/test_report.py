@@ -5,9 +5,9 @@ import pyarrow.parquet as pq
 
 
 def test_a_simulation_becomes_a_page(cbnet, tmp_path):
-    run = ("simulate", "--topology", "ring:8", "--random", "receivers=3,filters=1", "--messages", "5", "--json")
+    run = ("lab", "simulate", "--topology", "ring:8", "--random", "receivers=3,filters=1", "--messages", "5", "--json")
     (tmp_path / "rows.jsonl").write_text(cbnet(*run).out)
-    done = cbnet("report", tmp_path / "rows.jsonl", "--out", tmp_path / "page.html", "--title", "A ring")
+    done = cbnet("lab", "report", tmp_path / "rows.jsonl", "--output", tmp_path / "page.html", "--title", "A ring")
     assert (done.code, done.err) == (0, f"{tmp_path / 'page.html'}: 1 section\n")
     text = (tmp_path / "page.html").read_text()
     assert "<h1>A ring</h1>" in text
@@ -17,7 +17,7 @@ def test_a_simulation_becomes_a_page(cbnet, tmp_path):
 
 def test_rows_of_several_kinds_are_apart(cbnet, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"a": 1}\n{"b": 2}\n\n{"a": 3}\n')
-    done = cbnet("report", tmp_path / "rows.jsonl", "--out", tmp_path / "page.html")
+    done = cbnet("lab", "report", tmp_path / "rows.jsonl", "--output", tmp_path / "page.html")
     assert "2 sections" in done.err
 
 
@@ -30,7 +30,7 @@ def test_a_folder_of_a_pipeline_and_a_parquet_file_are_read(cbnet, tmp_path):
         about = {"stage": stage, "rows": 1, "seconds": 2.0, "fingerprint": "ab", "facts": facts}
         (tmp_path / "run" / stage / "_cbnet.json").write_text(json.dumps(about))
     pq.write_table(pa.table({"tags": [[1, 2]]}), tmp_path / "some.parquet")
-    done = cbnet("report", tmp_path / "run", tmp_path / "some.parquet", "--out", tmp_path / "page.html")
+    done = cbnet("lab", "report", tmp_path / "run", tmp_path / "some.parquet", "--output", tmp_path / "page.html")
     assert (done.code, "3 sections" in done.err) == (0, True)
     text = (tmp_path / "page.html").read_text()
     assert "Time of each stage" in text
@@ -43,12 +43,12 @@ def test_what_is_no_result_is_refused(cbnet, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.jsonl").write_text("\n")
     for name, told in (
-        ("bad.jsonl", "bad.jsonl:2: this line is no JSON object"),
+        ("bad.jsonl", "bad.jsonl:2: this line is not a JSON object"),
         ("bad.parquet", "cannot read"),
-        ("empty", "no results of a pipeline"),
+        ("empty", "no pipeline results in this folder"),
         ("empty.jsonl", "there are no rows"),
         ("none.jsonl", "cannot read"),
     ):
-        done = cbnet("report", tmp_path / name, "--out", tmp_path / "page.html")
+        done = cbnet("lab", "report", tmp_path / name, "--output", tmp_path / "page.html")
         assert done.code == 2
         assert told in done.err

@@ -11,13 +11,13 @@ def rows(outcome):
 
 
 def test_experiments_are_listed(cbnet):
-    listed = rows(cbnet("reproduce", "--list", "--json"))
+    listed = rows(cbnet("lab", "reproduce", "--list", "--json"))
     assert [row["name"] for row in listed] == list(EXPERIMENTS)
-    assert "2014-examples" in cbnet("reproduce", "--list").out
+    assert "2014-examples" in cbnet("lab", "reproduce", "--list").out
 
 
 def test_some_are_run_and_a_page_is_written(cbnet, tmp_path):
-    done = cbnet("reproduce", "2014-examples", "--out", tmp_path)
+    done = cbnet("lab", "reproduce", "2014-examples", "--output", tmp_path)
     assert (done.code, done.err) == (0, "")
     assert "90 claims: holds 3" in done.out
     assert pq.read_table(tmp_path / "2014-examples" / "hops.parquet").num_rows == 55  # pairs of 11
@@ -27,14 +27,14 @@ def test_some_are_run_and_a_page_is_written(cbnet, tmp_path):
 
 
 def test_findings_are_printed_as_json(cbnet, tmp_path):
-    found = rows(cbnet("reproduce", "2014-examples", "--out", tmp_path, "--json"))
+    found = rows(cbnet("lab", "reproduce", "2014-examples", "--output", tmp_path, "--json"))
     assert [(row["experiment"], row["claim"], row["verdict"]) for row in found] == [
         ("2014-examples", claim, "holds") for claim in (68, 70, 71)
     ]
 
 
 def test_what_is_not_there_is_refused(cbnet, tmp_path):
-    assert cbnet("reproduce", "2004", "--out", tmp_path).code == 2
-    assert "--out DIR" in cbnet("reproduce").err
-    missing = cbnet("reproduce", "2014-examples", "--out", tmp_path, "--topology", tmp_path / "none")
+    assert cbnet("lab", "reproduce", "2004", "--output", tmp_path).code == 2
+    assert "give --output FOLDER" in cbnet("lab", "reproduce").err
+    missing = cbnet("lab", "reproduce", "2014-examples", "--output", tmp_path, "--topology", tmp_path / "none")
     assert (missing.code, "no such file" in missing.err) == (2, True)

@@ -38,7 +38,7 @@ def files(tmp_path):
 
 
 def given(files, name, predicates, *more):
-    return ("simulate", "--topology", files / f"{name}.edges", "--predicates", files / predicates,
+    return ("lab", "simulate", "--topology", files / f"{name}.edges", "--rules", files / predicates,
             "--messages", files / "one.jsonl", *more)  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_the_ring_of_figure_3_costs_pif_a_spurious_packet(cbnet, files):
 
 
 def test_a_thousand_messages_on_a_power_law_graph_are_delivered_as_promised(cbnet):
-    found = rows(cbnet("simulate", *POWERLAW, "--messages", 1000, "--json"))
+    found = rows(cbnet("lab", "simulate", *POWERLAW, "--messages", 1000, "--json"))
     assert [list(row) for row in found] == [KEYS] * 4
     for row in found:
         assert (row["messages"], row["missed"], row["duplicates"]) == (1000, 0, 0)
@@ -72,7 +72,7 @@ def test_a_thousand_messages_on_a_power_law_graph_are_delivered_as_promised(cbne
 
 def test_another_seed_makes_another_network(cbnet):
     one, same, other = (
-        cbnet("simulate", *POWERLAW, "--scheme", "drp", "--json", "--seed", seed).out for seed in (1, 1, 2)
+        cbnet("lab", "simulate", *POWERLAW, "--scheme", "drp", "--json", "--seed", seed).out for seed in (1, 1, 2)
     )
     assert one == same != other
 
@@ -103,7 +103,7 @@ def test_names_of_nodes_are_no_markup(cbnet, files):
 
 def test_blanks_between_what_is_random_are_allowed(cbnet):
     one, other = (
-        cbnet("simulate", "--topology", "ring:9", "--random", said, "--json", "--scheme", "drp")
+        cbnet("lab", "simulate", "--topology", "ring:9", "--random", said, "--json", "--scheme", "drp")
         for said in ("receivers=5,filters=2", " receivers=5, filters=2")
     )
     assert rows(one) == rows(other)
@@ -111,26 +111,26 @@ def test_blanks_between_what_is_random_are_allowed(cbnet):
 
 def test_messages_cannot_be_made_where_nothing_can_match(cbnet, files):
     (files / "none.toml").write_text("[interfaces]\n2 = 'x < 1 and x > 2'\n")
-    outcome = cbnet("simulate", "--topology", files / "ring.edges", "--predicates", files / "none.toml")
+    outcome = cbnet("lab", "simulate", "--topology", files / "ring.edges", "--rules", files / "none.toml")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == ("error: no message can match these predicates; give messages of your own: --messages FILE\n")
 
 
 def test_predicates_may_be_a_compiled_table(cbnet, files):
-    assert cbnet("compile", files / "four.toml", "-o", files / "four.cbt").code == 0
+    assert cbnet("compile", "--rules", files / "four.toml", "-o", files / "four.cbt").code == 0
     one, other = (cbnet(*given(files, "twelve", name, "--json")) for name in ("four.toml", "four.cbt"))
     assert rows(one) == rows(other)
 
 
 def test_made_messages_match_somebody(cbnet, files):
-    outcome = cbnet("simulate", "--topology", files / "twelve.edges", "--predicates", files / "four.toml",
+    outcome = cbnet("lab", "simulate", "--topology", files / "twelve.edges", "--rules", files / "four.toml",
                     "--messages", 50, "--source", 1, "--scheme", "psf", "--json")  # fmt: skip
     assert by_scheme(outcome)["psf"]["delivered"] == 50 * 4
 
 
 def test_the_unicast_of_drp_may_be_one_tree_and_its_header_the_whole_partition(cbnet):
     plain, tree, partition = (
-        by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "drp", "--json", *more))["drp"]
+        by_scheme(cbnet("lab", "simulate", *POWERLAW, "--scheme", "drp", "--json", *more))["drp"]
         for more in ((), ("--unicast", "tree"), ("--partition",))
     )
     assert plain["stretch_mean"] == 1.0 < tree["stretch_mean"] <= tree["stretch_max"]
@@ -142,7 +142,7 @@ def test_the_unicast_of_drp_may_be_one_tree_and_its_header_the_whole_partition(c
 @pytest.mark.parametrize("trees", [1, 8])
 def test_trees_deliver_all_by_longer_ways_and_the_least_extra_length_is_the_shortest(cbnet, trees):
     found = {
-        commit: by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf,multitree", "--trees", trees,
+        commit: by_scheme(cbnet("lab", "simulate", *POWERLAW, "--scheme", "psf,multitree", "--trees", trees,
                                 "--commit", commit, "--json"))
         for commit in ("random", "flow", "least")
     }  # fmt: skip
@@ -170,7 +170,7 @@ def test_roots_may_be_named(cbnet, files, root, stretch):
 @pytest.mark.parametrize("outside", ["exact", "names", "all"])
 def test_domains_deliver_as_the_flat_network_and_know_less_the_wider_the_summary(cbnet, outside):
     chosen = ("--scheme", "multitree,domains", "--trees", 2, "--domains", 8, "--outside", outside, "--json")
-    found = by_scheme(cbnet("simulate", *POWERLAW, *chosen))
+    found = by_scheme(cbnet("lab", "simulate", *POWERLAW, *chosen))
     flat, domains = found["multitree"], found["domains"]
     assert domains["delivered"] == flat["delivered"]
     assert (domains["missed"], domains["duplicates"]) == (0, 0)
@@ -206,16 +206,16 @@ def test_mistakes_in_a_file_of_domains_are_told(cbnet, files, text, problem):
 
 def test_larger_networks_of_domains_are_estimated(cbnet, monkeypatch):
     chosen = ("--scheme", "domains", "--domains", 8, "--json")
-    [exact] = rows(cbnet("simulate", *POWERLAW, *chosen))
-    monkeypatch.setattr("cbnet.cli.lab.simulate._COUNTED", 100)
-    monkeypatch.setattr("cbnet.cli.lab.simulate._SAMPLED", 150)
-    estimated = json.loads(cbnet("simulate", *POWERLAW, *chosen).out)
+    [exact] = rows(cbnet("lab", "simulate", *POWERLAW, *chosen))
+    monkeypatch.setattr("cbnet.cli.lab.simulate._MAX_EXACT_NODES", 100)
+    monkeypatch.setattr("cbnet.cli.lab.simulate._SAMPLE_SIZE", 150)
+    estimated = json.loads(cbnet("lab", "simulate", *POWERLAW, *chosen).out)
     assert (exact["state_bits_estimated"], estimated["state_bits_estimated"]) == (False, True)
     assert estimated["state_bits"] == pytest.approx(exact["state_bits"], rel=0.15)
 
 
 def test_the_tree_in_the_header_takes_the_ways_of_psf_and_some_more(cbnet):
-    found = by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf,treeheader", "--json"))
+    found = by_scheme(cbnet("lab", "simulate", *POWERLAW, "--scheme", "psf,treeheader", "--json"))
     psf, own = found["psf"], found["treeheader"]
     assert (own["delivered"], own["missed"], own["stretch_max"]) == (psf["delivered"], 0, 1.0)
     assert own["packets"] >= psf["packets"]
@@ -226,7 +226,9 @@ def test_the_tree_in_the_header_takes_the_ways_of_psf_and_some_more(cbnet):
 def test_more_bits_in_the_header_save_packets(cbnet):
     few, many = (
         by_scheme(
-            cbnet("simulate", *POWERLAW, "--scheme", "treeheader", "--hashes", 4, "--header-bits", bits, "--json")
+            cbnet(
+                "lab", "simulate", *POWERLAW, "--scheme", "treeheader", "--hashes", 4, "--header-bits", bits, "--json"
+            )
         )
         for bits in (64, 1024)
     )
@@ -236,24 +238,23 @@ def test_more_bits_in_the_header_save_packets(cbnet):
 
 def test_filters_that_name_everything_are_refused_with_what_to_do(cbnet):
     full = ("--scheme", "treeheader", "--hashes", 1, "--header-bits", 8, "--messages", 20)
-    outcome = cbnet("simulate", "--topology", "grid:10x10", "--random", "receivers=90", *full)
+    outcome = cbnet("lab", "simulate", "--topology", "grid:10x10", "--random", "receivers=90", *full)
     assert outcome.code == 2
     assert outcome.err == (
-        "error: treeheader: the filters name so many links that packets did not end; "
-        "give it more --hashes or more --header-bits\n"
+        "error: treeheader: the filters are so full that packets loop; use more --hashes or more --header-bits\n"
     )
 
 
 def test_fewer_senders_need_less_state(cbnet):
     few, all_nodes = (
-        by_scheme(cbnet("simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
+        by_scheme(cbnet("lab", "simulate", *POWERLAW, "--scheme", "psf", "--json", *more))["psf"]
         for more in (("--senders", 20), ())
     )
     assert few["state_bits"] < all_nodes["state_bits"] / 5
 
 
 def test_classes_of_senders_are_counted_at_random_routers(cbnet):
-    found = rows(cbnet("simulate", "--topology", "tree:15", "--random", "receivers=5", "--scheme", "drp",
+    found = rows(cbnet("lab", "simulate", "--topology", "tree:15", "--random", "receivers=5", "--scheme", "drp",
                        "--classes", 4, "--json"))[1:]  # fmt: skip
     assert len(found) in (4, 5)  # the one with the most neighbours may be among the others
     neighbours = dict(enumerate(topology("tree:15").degrees.tolist()))
@@ -261,8 +262,8 @@ def test_classes_of_senders_are_counted_at_random_routers(cbnet):
         assert row["senders"] == 15
         assert row["neighbours"] == neighbours[row["router"]]
         assert row["classes"] == row["neighbours"] + 1  # their sides, and itself
-    shown = cbnet("simulate", "--topology", "tree:15", "--random", "receivers=5", "--classes", 4).out
-    assert "Classes of senders that a router cannot tell apart" in shown
+    shown = cbnet("lab", "simulate", "--topology", "tree:15", "--random", "receivers=5", "--classes", 4).out
+    assert "Classes of senders that a router cannot distinguish" in shown
 
 
 def test_a_delivery_is_drawn(cbnet, files):
@@ -291,17 +292,17 @@ def test_a_drawing_that_cannot_be_written_is_refused_before_the_run(cbnet, files
 
 
 def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
-    monkeypatch.setattr("cbnet.cli.lab.simulate._COUNTED", 100)
-    monkeypatch.setattr("cbnet.cli.lab.simulate._SAMPLED", 150)
+    monkeypatch.setattr("cbnet.cli.lab.simulate._MAX_EXACT_NODES", 100)
+    monkeypatch.setattr("cbnet.cli.lab.simulate._SAMPLE_SIZE", 150)
     chosen = ("--scheme", "psf,pif,multitree,drp", "--trees", 4, "--json")
-    outcome = cbnet("simulate", *POWERLAW, *chosen)
+    outcome = cbnet("lab", "simulate", *POWERLAW, *chosen)
     assert outcome.code == 0
-    assert "reduced at 150 routers" in outcome.err
+    assert "estimated from 150 routers" in outcome.err
     told = [json.loads(line) for line in outcome.out.splitlines()]
     assert [row["state_bits_estimated"] for row in told] == [True, True, True, False]
     *estimated, drp = [row["state_bits"] for row in told]
     monkeypatch.undo()
-    counted = rows(cbnet("simulate", *POWERLAW, *chosen))
+    counted = rows(cbnet("lab", "simulate", *POWERLAW, *chosen))
     assert not any(row["state_bits_estimated"] for row in counted)
     *exact, counted_drp = [row["state_bits"] for row in counted]
     assert drp == counted_drp
@@ -310,9 +311,9 @@ def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
 
 
 def test_larger_networks_are_refused_by_ips_with_the_others_to_choose(cbnet):
-    outcome = cbnet("simulate", "--topology", "tree:5001", "--random", "receivers=2")
+    outcome = cbnet("lab", "simulate", "--topology", "tree:5001", "--random", "receivers=2")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == ("error: ips is for networks of up to 5,000 nodes, not 5,001; write --scheme psf,pif,drp\n")
+    assert outcome.err == ("error: ips supports at most 5,000 nodes, not 5,001; write --scheme psf,pif,drp\n")
 
 
 def test_nothing_delivered_has_no_stretch(cbnet, files):
@@ -328,13 +329,13 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
     monkeypatch.setattr(pif.PifRouter, "fwd", lambda *_: [])
     outcome = cbnet(*given(files, "ring", "two.toml", "--source", "1"))
     assert outcome.code == 1
-    assert outcome.err == "error: messages were missed or ran in circles by pif: please report this\n"
+    assert outcome.err == "error: messages were missed or looped by pif: please report this\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--topology", "ring:9"], "it is not clear who wants what; give either --predicates FILE or --random"),
+        (["--topology", "ring:9"], "no receivers given; give exactly one of --rules FILE and --random"),
         (["--topology", "ring:9", "--random", "receivers=10"], "has 9 nodes, and cannot have 10 receivers"),
         (
             ["--topology", "ring:9", "--random", "receiver=5"],
@@ -364,7 +365,7 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: cannot write: Is a directory"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--draw", "x.png"],
-            "x.png: a drawing is SVG; call it x.svg",
+            "x.png: drawings are SVG files; name it x.svg",
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "0"], "from 1 to 1,000,000, not 0"),
         (["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"], "up to 500 nodes can be drawn"),
@@ -425,7 +426,7 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
 )
 def test_what_makes_no_sense_is_refused(cbnet, arguments, problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    outcome = cbnet("simulate", *arguments)
+    outcome = cbnet("lab", "simulate", *arguments)
     assert outcome.code == 2
     assert problem in outcome.err
 

@@ -14,7 +14,9 @@ def said(outcome):
 
 
 def test_json_has_a_line_for_each_rule_and_number_then_the_claims(cbnet):
-    rows = said(cbnet("trees", "--topology", "ring:5", "--k", "8,1", "--selections", "2", "--sources", "3", "--json"))
+    rows = said(
+        cbnet("lab", "trees", "--topology", "ring:5", "--k", "8,1", "--selections", "2", "--sources", "3", "--json")
+    )
     found = [row for row in rows if "k" in row]
     assert rows[: len(found)] == found
     assert [(row["ties"], row["k"]) for row in found] == [
@@ -44,14 +46,14 @@ def test_json_has_a_line_for_each_rule_and_number_then_the_claims(cbnet):
 
 
 def test_people_see_tables_and_what_the_paper_says(cbnet):
-    outcome = cbnet("trees", "--topology", "powerlaw:60", "--k", "1,8", "--selections", "2", "--sources", "5")
+    outcome = cbnet("lab", "trees", "--topology", "powerlaw:60", "--k", "1,8", "--selections", "2", "--sources", "5")
     assert (outcome.code, outcome.err) == (0, "")
     for text in (
-        "powerlaw:60: 60 nodes, 116 links; 2 selections of roots, 5 sources in each",
-        "Hops more than in the graph, on average over the trees",
-        "Hops more than in the graph, on the worst tree",
+        "powerlaw:60: 60 nodes, 116 links; 2 selections of roots, 5 sources each",
+        "Extra hops over the graph's shortest path, mean of the trees",
+        "Extra hops over the graph's shortest path, worst tree",
         "Distinct trees per interface",
-        "Load of links, in pairs of nodes",
+        "Link load, in pairs of nodes",
         "Figure 4: 8 trees: 1 to 2 hops more on average",
         "§3.1: several trees use more links than one, and spread the traffic",
     ):
@@ -59,13 +61,27 @@ def test_people_see_tables_and_what_the_paper_says(cbnet):
 
 
 def test_weighted_graphs_have_lengths_and_no_hops(cbnet):
-    outcome = cbnet("trees", "--topology", "ring:6,weights=9", "--k", "8", "--selections", "1", "--ties", "fresh")
-    assert "Length more than in the graph, on the worst tree" in outcome.out
+    outcome = cbnet(
+        "lab", "trees", "--topology", "ring:6,weights=9", "--k", "8", "--selections", "1", "--ties", "fresh"
+    )
+    assert "Extra length over the graph's shortest path, worst tree" in outcome.out
     assert "1 to 2 hops more" not in outcome.out
 
 
 def test_options_choose_what_is_measured(cbnet):
-    options = ("trees", "--topology", "random:40", "--k", "4", "--ties", "smallest", "--selections", "2", "--json")
+    options = (
+        "lab",
+        "trees",
+        "--topology",
+        "random:40",
+        "--k",
+        "4",
+        "--ties",
+        "smallest",
+        "--selections",
+        "2",
+        "--json",
+    )
     [exact, _] = said(cbnet(*options, "--exact"))
     assert exact["sources"] == 80
     [few, _] = said(cbnet(*options, "--sources", "7"))
@@ -77,11 +93,11 @@ def test_options_choose_what_is_measured(cbnet):
 def test_the_largest_component_can_be_taken(cbnet, tmp_path):
     path = tmp_path / "[red]"
     path.write_text("a b\nb c\nd e\n")
-    refused = cbnet("trees", "--topology", path)
+    refused = cbnet("lab", "trees", "--topology", path)
     assert refused.code == 2
     assert "not connected" in refused.err
-    outcome = cbnet("trees", "--topology", path, "--largest", "--k", "2", "--selections", "1")
-    assert "[red]: 3 nodes, 2 links; 1 selection of roots, 3 sources in each" in outcome.out.replace("\n", "")
+    outcome = cbnet("lab", "trees", "--topology", path, "--largest", "--k", "2", "--selections", "1")
+    assert "[red]: 3 nodes, 2 links; 1 selection of roots, 3 sources each" in outcome.out.replace("\n", "")
 
 
 @pytest.mark.parametrize(
@@ -91,14 +107,14 @@ def test_the_largest_component_can_be_taken(cbnet, tmp_path):
         (("--k", "0"), "--k must list numbers from 1 to 1,000, not '0'; write --k 8,16,32"),
         (("--k", "1001"), "--k must list numbers from 1 to 1,000, not '1001'; write --k 8,16,32"),
         (("--k", ""), "--k must list numbers from 1 to 1,000, not ''; write --k 8,16,32"),
-        (("--ties", "least"), "unknown rule of ties in 'least'; choose among smallest, random, fresh"),
+        (("--ties", "least"), "unknown tie-breaking rule in 'least'; choose among smallest, random, fresh"),
         (("--selections", "0"), "the number of selections must be at least 1, not 0"),
         (("--sources", "0"), "the number of sources must be at least 1, not 0"),
         (("--seed", "-1"), "--seed must be an integer of at least 0, not -1"),
     ],
 )
 def test_bad_input_is_one_line(cbnet, arguments, problem):
-    outcome = cbnet("trees", "--topology", "ring:12", *arguments)
+    outcome = cbnet("lab", "trees", "--topology", "ring:12", *arguments)
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: {problem}\n")
 
 
@@ -108,6 +124,6 @@ def test_who_waits_at_a_terminal_sees_how_far_it_is(cbnet, monkeypatch):
     monkeypatch.setattr(
         "rich.console.Console", lambda stderr=False, **_: terminal if stderr else Console(file=sys.stdout)
     )
-    assert cbnet("trees", "--topology", "ring:12", "--k", "2", "--selections", "2").code == 0
+    assert cbnet("lab", "trees", "--topology", "ring:12", "--k", "2", "--selections", "2").code == 0
     assert "trees" in screen.getvalue()
     assert "100%" in screen.getvalue()

@@ -8,7 +8,7 @@ GOOD = 'name = "g"\n' + "".join(
 def test_gateway_checks_a_file(cbnet, tmp_path):
     file = tmp_path / "gateway.toml"
     file.write_text(GOOD)
-    assert cbnet("gateway", file, "--check").out == "the configuration of g, between x and y, is good\n"
+    assert cbnet("gateway", file, "--check").out == "the configuration of g, between x and y, is valid\n"
     told = json.loads(cbnet("gateway", file, "--check", "--json").out)
     assert told == {"gateway": "g", "networks": ["x", "y"], "ok": True}
 

@@ -11,10 +11,10 @@ from cbnet.network import Refused
 
 
 def test_an_offer_that_is_refused_later_ends_the_command_after_what_was_answered(monkeypatch, capsys):
-    monkeypatch.setattr(module, "_LOOK", 0.01)
+    monkeypatch.setattr(module, "_POLL_INTERVAL", 0.01)
     answered = Queue()
     answered.put((Message({"x": 1}), None))
     offered = SimpleNamespace(failure=Refused("you may not offer anything"))
     with pytest.raises(Refused, match="you may not offer anything"):
         module._print_all(offered, answered, None, as_json=False)
-    assert capsys.readouterr().out == "x = 1  none\n"
+    assert capsys.readouterr().out == "x = 1  no item\n"

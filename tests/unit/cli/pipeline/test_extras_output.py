@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from cbnet.cli.pipeline.extras_output import more_grids
+from cbnet.cli.pipeline.extras_output import extra_grids
 
 
 def outcome(name, **facts):
@@ -14,7 +14,7 @@ def outcome(name, **facts):
 
 def lines(*outcomes):
     console = Console(width=80, file=StringIO())
-    for grid in more_grids(outcomes):
+    for grid in extra_grids(outcomes):
         console.print(grid)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines() if line.strip()]
 

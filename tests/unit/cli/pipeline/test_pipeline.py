@@ -25,18 +25,18 @@ def test_init_writes_a_configuration_once(cbnet, tmp_path):
     assert [row["stage"] for row in told] == ["models", "population", "loads", "predicates", "fib", "table1"]
     assert {row["state"] for row in told} == {"missing"}
     again = cbnet("pipeline", "init", file)
-    assert (again.code, "there is such a file already" in again.err) == (2, True)
+    assert (again.code, "the file exists already" in again.err) == (2, True)
 
 
 @pytest.mark.usefixtures("spark")
 def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small, tmp_path):
     there = str(tmp_path / "there")
-    first = cbnet("pipeline", "run", small, "--out", there)
+    first = cbnet("pipeline", "run", small, "--output", there)
     assert first.code == 0
     for said in ("Table 1: router", "[2014]", "10,880,657", "descriptors kept", f"Results: {there}"):
         assert said in first.out
     assert "population …" in first.err
-    told = objects(cbnet("pipeline", "run", small, "--out", there, "--json").out)
+    told = objects(cbnet("pipeline", "run", small, "--output", there, "--json").out)
     stages = [row for row in told if "stage" in row]
     assert not any(row["new"] for row in stages)
     assert all(row["java_cpu_seconds"] >= 0 and row["peak_bytes"] > 0 for row in stages)
@@ -45,9 +45,9 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
     assert whole["paper"]["descriptors"] == 85_504_514
     offers = next(row for row in told if "roles" in row)["roles"]["offer"]["descriptors"]
     assert offers == next(row["rows"] for row in stages if row["stage"] == "population")
-    states = objects(cbnet("pipeline", "status", small, "--out", there, "--json").out)
+    states = objects(cbnet("pipeline", "status", small, "--output", there, "--json").out)
     assert {row["state"] for row in states} == {"done"}
-    shown = cbnet("pipeline", "status", small, "--out", there).out
+    shown = cbnet("pipeline", "status", small, "--output", there).out
     assert shown.count("done") == 6
 
 
@@ -55,7 +55,7 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
     ("arguments", "said"),
     [
         (["pipeline", "run", "none.toml"], "none.toml: cannot read"),
-        (["pipeline", "run", "{small}", "--conf", "memory=4g"], "--conf 'memory' is no setting"),
+        (["pipeline", "run", "{small}", "--conf", "memory=4g"], "--conf 'memory' is not a Spark setting"),
         (["pipeline", "status", "{bad}"], "unknown key 'sed'; did you mean 'seed'?"),
     ],
 )

@@ -70,18 +70,18 @@ def messages(tmp_path):
 @pytest.mark.parametrize("write", [toml, jsonl, parquet])
 def test_every_form_of_predicates_compiles_and_matches_as_before(cbnet, tmp_path, messages, write):
     source, table = write(tmp_path / f"predicates.{write.__name__}"), tmp_path / "table.cbt"
-    assert cbnet("compile", source, "-o", table).code == 0
+    assert cbnet("compile", "--rules", source, "-o", table).code == 0
     for file in (source, table):
-        outcome = cbnet("match", "--table", file, "--messages", messages, "--json")
+        outcome = cbnet("match", "--rules", file, messages, "--json")
         assert (outcome.code, [row["interfaces"] for row in rows(outcome.out)]) == (0, ROUTES)
 
 
 def test_compile_says_what_it_has_written(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
-    outcome = cbnet("compile", source, "-o", table)
+    outcome = cbnet("compile", "--rules", source, "-o", table)
     # milan has 2 + 1 constraints in two filters, web has 2, all has an empty filter, none has none
     assert outcome.out.startswith(f"{table}: 4 interfaces, 4 filters, 5 constraints, {table.stat().st_size:,} bytes, ")
-    (row,) = rows(cbnet("compile", source, "-o", table, "--json").out)
+    (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--json").out)
     keys = ["interfaces", "filters", "covered", "constraints", "bytes", "bytes_per_constraint", "seconds"]
     assert list(row) == keys
     assert row["bytes"] == table.stat().st_size
@@ -91,34 +91,34 @@ def test_compile_says_what_it_has_written(cbnet, source, tmp_path):
 def test_covered_filters_are_set_aside_unless_asked_for(cbnet, tmp_path):
     source, table = tmp_path / "p.toml", tmp_path / "table.cbt"
     source.write_text("[interfaces]\na = 'x > 1 or x > 5'\nb = 'x > 5'\n")
-    (row,) = rows(cbnet("compile", source, "-o", table, "--json").out)
+    (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--json").out)
     assert (row["filters"], row["covered"]) == (3, 1)  # `x > 5` of a; b has it alone
-    assert "3 filters (1 covered by others)" in cbnet("compile", source, "-o", table).out
-    (row,) = rows(cbnet("compile", source, "-o", table, "--no-reduce", "--json").out)
+    assert "3 filters (1 covered by others)" in cbnet("compile", "--rules", source, "-o", table).out
+    (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--no-reduce", "--json").out)
     assert (row["filters"], row["covered"]) == (3, 0)
 
 
 def test_the_content_of_a_table_decides_and_not_its_name(cbnet, source, tmp_path, messages):
     table = tmp_path / "table.toml.old"
-    cbnet("compile", source, "-o", table)
-    assert cbnet("match", "--table", table, "--messages", messages).out.startswith("1: milan, all\n")
+    cbnet("compile", "--rules", source, "-o", table)
+    assert cbnet("match", "--rules", table, messages).out.startswith("1: milan, all\n")
 
 
 def test_match_explains_with_a_compiled_table(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
-    cbnet("compile", source, "-o", table)
+    cbnet("compile", "--rules", source, "-o", table)
     line = b'{"path": "/shop/cart", "status": 404}\n'  # one filter of each interface comes closest
-    from_source = cbnet("match", "--table", source, "--explain", "--json", stdin=line)
-    assert rows(cbnet("match", "--table", table, "--explain", "--json", stdin=line).out) == rows(from_source.out)
+    from_source = cbnet("match", "--rules", source, "--explain", "--json", stdin=line)
+    assert rows(cbnet("match", "--rules", table, "--explain", "--json", stdin=line).out) == rows(from_source.out)
 
 
 def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
-    cbnet("compile", source, "-o", table)
+    cbnet("compile", "--rules", source, "-o", table)
     data = bytearray(table.read_bytes())
     data[-1] ^= 1
     table.write_bytes(data)
-    outcome = cbnet("match", "--table", table, "--verify", stdin=b"{}")
+    outcome = cbnet("match", "--rules", table, "--verify", stdin=b"{}")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"error: {table}: the file is damaged: its checksum is wrong")
 
@@ -134,13 +134,13 @@ def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
         (["predicates.toml", "-o", "t.cbt", "--engine", "magic"], "unknown engine 'magic'; use one of pivot"),
         (["predicates.toml", "-o", "nowhere/t.cbt"], "nowhere/t.cbt: there is no folder 'nowhere'"),
         (["predicates.toml", "-o", "."], "this is a folder"),
-        (["predicates.toml", "-o", "predicates.toml"], "the table would overwrite its predicates"),
+        (["predicates.toml", "-o", "predicates.toml"], "the table would overwrite its rules"),
     ],
 )
 def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypatch, arguments, problem):
     monkeypatch.chdir(source.parent)
     (source.parent / "bad.parquet").write_bytes(b"no")
-    outcome = cbnet("compile", *arguments)
+    outcome = cbnet("compile", "--rules", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert problem in outcome.err
     assert len(outcome.err.splitlines()) == 1
@@ -158,7 +158,7 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypat
 def test_match_says_what_is_wrong_with_a_table(cbnet, tmp_path, name, content, problem):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    outcome = cbnet("match", "--table", tmp_path / name, stdin=b"")
+    outcome = cbnet("match", "--rules", tmp_path / name, stdin=b"")
     assert (outcome.code, outcome.out) == (2, "")
     assert problem in outcome.err
 
@@ -169,7 +169,7 @@ def test_a_wrong_row_of_a_parquet_file_is_named(cbnet, tmp_path):
 
     pq.write_table(pa.table({"interface": ["a", "a"], "filter": [1, 1], "name": ["x", "x"], "op": ["=", "~"],
                              "int": [1, 2]}), tmp_path / "p.parquet")  # fmt: skip
-    outcome = cbnet("compile", tmp_path / "p.parquet", "-o", tmp_path / "t.cbt")
+    outcome = cbnet("compile", "--rules", tmp_path / "p.parquet", "-o", tmp_path / "t.cbt")
     assert (outcome.code, outcome.out) == (2, "")
     assert "p.parquet: row 2: the op is unknown" in outcome.err
 
@@ -216,14 +216,14 @@ def test_lines_are_read_as_the_reader_of_message_files_reads_them(stream, step):
 
 
 def test_a_name_that_stands_twice_is_found_beside_strings_with_colons(cbnet, source):
-    outcome = cbnet("match", "--table", source, stdin=b'{"url": "http://x", "a": 1, "a": 2}\n{"url": "http://x"}\n')
+    outcome = cbnet("match", "--rules", source, stdin=b'{"url": "http://x", "a": 1, "a": 2}\n{"url": "http://x"}\n')
     assert outcome.out == "2: all\n"
     assert 'error: standard input:1:29: duplicate name "a"' in outcome.err
 
 
 def test_bad_lines_are_reported_in_their_place_among_thousands(cbnet, source):
     good = b'{"dest": "MXP", "price": 300}\n'
-    outcome = cbnet("match", "--table", source, "--json", stdin=good * 9000 + b"nonsense\n" + good * 9000)
+    outcome = cbnet("match", "--rules", source, "--json", stdin=good * 9000 + b"nonsense\n" + good * 9000)
     told = rows(outcome.out)
     assert (outcome.code, len(told)) == (2, 18_001)
     assert told[9000]["line"] == 9001

@@ -24,7 +24,7 @@ def compiled(cbnet, tmp_path, engine):
     def compile(text):
         source, table = tmp_path / "p.toml", tmp_path / "table.cbt"
         source.write_text(text)
-        assert cbnet("compile", source, "-o", table, "--engine", engine).code == 0
+        assert cbnet("compile", "--rules", source, "-o", table, "--engine", engine).code == 0
         return table
 
     return compile
@@ -84,8 +84,8 @@ def test_the_parts_make_up_the_file(cbnet, compiled):
 def test_inspect_shows_tables_to_people(cbnet, compiled):
     outcome = cbnet("inspect", compiled(FIGURE_4 + "odd = '`[red]` = 1 and #\"[/]\"'\n"))
     assert (outcome.code, outcome.err) == (0, "")
-    for said in ("In all", "Where the bytes go", "Types and operators", "Sizes of filters", "Commonest names",
-                 "Commonest tags", "Selectivity table", "`[red]`", '#"[/]"', "string ="):  # fmt: skip
+    for said in ("Totals", "Size by part", "Types and operators", "Filter sizes", "Most frequent names",
+                 "Most frequent tags", "Selectivity table", "`[red]`", '#"[/]"', "string ="):  # fmt: skip
         assert said in outcome.out
 
 

@@ -55,7 +55,7 @@ class NetworkPlan:
 
     def __post_init__(self) -> None:
         if self.predicates not in KINDS:
-            raise InputError(f"unknown predicates {self.predicates!r}", hint=f"use {' or '.join(KINDS)}")
+            raise InputError(f"unknown mix {self.predicates!r}", hint=f"use {' or '.join(KINDS)}")
 
     def traffic(self) -> Traffic:
         """Return what the clients say."""

@@ -3,8 +3,8 @@
 import pytest
 
 from cbnet import InputError, Message
-from cbnet.cli.network.item_file import first_item, read_items
 from cbnet.errors import FileError
+from cbnet.network.client.item_file import first_item, read_items
 
 
 def written(tmp_path, *lines):
@@ -43,11 +43,11 @@ def test_the_first_item_that_a_request_asks_for_is_the_reply(tmp_path):
         (b"\xff", "not a JSON object"),
         (b'{"payload": "x"}', "the item has no message"),
         (b'{"message": {"a": null}}', "null"),
-        (b'{"message": {}, "payload": 1}', "the payload is not a text"),
-        (b'{"message": {}, "encoding": "rot13"}', "the payload is not a text"),
-        (b'{"message": {}, "payload": "?", "encoding": "base64"}', "the payload cannot be read"),
-        (b'{"message": {}, "keep": -1}', "cannot be kept for -1 seconds"),
-        (b'{"message": {}, "keep": true}', "cannot be kept for True seconds"),
+        (b'{"message": {}, "payload": 1}', "the payload is not a string"),
+        (b'{"message": {}, "encoding": "rot13"}', "the payload is not a string"),
+        (b'{"message": {}, "payload": "?", "encoding": "base64"}', "the payload cannot be decoded"),
+        (b'{"message": {}, "keep": -1}', "keep must be a number of seconds, not -1"),
+        (b'{"message": {}, "keep": true}', "keep must be a number of seconds, not True"),
     ],
 )
 def test_every_mistake_is_told_with_its_line(tmp_path, line, problem):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cbnet.cli.network.message_argument import spoken_message
 from cbnet.errors import InputError
 from cbnet.language import Message
+from cbnet.network.client.message_text import parse_message
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from cbnet.language import Message
     ],
 )  # fmt: skip
 def test_words_say_a_message(words, message):
-    assert spoken_message(words) == message
+    assert parse_message(words) == message
 
 
 @pytest.mark.parametrize("words", [["price"], ["=3"], ["#"], ["x=1", "x=2"], ['{"x": [1]}']])
 def test_other_words_are_refused(words):
     with pytest.raises(InputError):
-        spoken_message(words)
+        parse_message(words)

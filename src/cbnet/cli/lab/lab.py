@@ -1,0 +1,22 @@
+"""`cbnet lab`: simulations, surveys of graphs, and the experiments of the papers."""
+
+from __future__ import annotations
+
+import typer
+
+from cbnet.cli.command_help import CommandHelp, GroupHelp
+from cbnet.cli.lab.alpha import alpha
+from cbnet.cli.lab.fib import fib
+from cbnet.cli.lab.report import report
+from cbnet.cli.lab.reproduce import reproduce
+from cbnet.cli.lab.simulate import simulate
+from cbnet.cli.lab.topology import topology
+from cbnet.cli.lab.trees import trees
+
+lab = typer.Typer(
+    help="Simulate routing, survey graphs, and reproduce the experiments of the papers.",
+    cls=GroupHelp,
+    no_args_is_help=True,
+)
+for command in (topology, trees, fib, alpha, simulate, reproduce, report):
+    lab.command(cls=CommandHelp)(command)
