@@ -85,7 +85,7 @@ def alpha(
             "the general model has no --scenario, --terms or --max-predicates", hint="leave them out, or use `specific`"
         )
     from cbnet.lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
-    from cbnet.lab.experiments.y2006.monte_carlo import UNIVERSES, general_advantages
+    from cbnet.lab.experiments.y2006.monte_carlo import UNIVERSES, general_advantages, specific_advantages
     from cbnet.lab.workload.disjunction_2006 import SCENARIOS
 
     if model is not AdvantageModel.general:
