@@ -10,7 +10,7 @@ from cbnet import Table, covers
 from cbnet.matching import reference
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.columns import columns_of
-from cbnet.matching.storage.reduction import covered_by
+from cbnet.matching.storage.reduction import find_coverers
 
 interfaces = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 tables = st.dictionaries(interfaces, predicates(), max_size=8)
@@ -74,7 +74,7 @@ def test_the_filters_can_be_read_back_from_a_compiled_table(given_table, reduce)
 @given(st.dictionaries(st.integers(0, 2), predicates(), max_size=3))
 def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers_it(given_table):
     columns = columns_of(given_table)
-    coverer = covered_by(columns).tolist()
+    coverer = find_coverers(columns).tolist()
     for place, other in enumerate(coverer):
         if other >= 0:
             assert columns.targets[place] == columns.targets[other]
@@ -86,7 +86,7 @@ def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers
 def test_every_filter_is_found_again_and_no_other(given_filters, data):
     from cbnet._kernels.pivot_table import Remainder
     from cbnet.language import Predicate
-    from cbnet.matching.storage.filter_code import encode_filter
+    from cbnet.matching.storage.filter_encoding import encode_filter
 
     table = {place: Predicate([filter]) for place, filter in enumerate(given_filters)}
     compiled = Remainder(Table.build(table, reduce=False)._compiled.index)

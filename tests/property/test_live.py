@@ -10,20 +10,19 @@ from support.strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
 from cbnet.errors import CbnetError, InputError
-from cbnet.matching import level, reference
+from cbnet.matching import level, memtable, reference
 from cbnet.matching import live_table as live
-from cbnet.matching import memtable as recent
 from cbnet.matching.live_table import LiveTable
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _merge_often():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recent, "MOST", 3)
+        patch.setattr(memtable, "MAX_FILTERS", 3)
         patch.setattr(live, "GROWTH", 1)
-        patch.setattr(live, "LEAST_MERGE", 8)
-        patch.setattr(live, "CATCH_UP_MOST", 1)
-        patch.setattr(level, "LEAST_REMOVALS", 4)
+        patch.setattr(live, "MIN_MERGE", 8)
+        patch.setattr(live, "MAX_CATCH_UP", 1)
+        patch.setattr(level, "MIN_REMOVALS", 4)
         yield
 
 
@@ -204,7 +203,7 @@ def test_a_long_run_with_merges_in_the_background():
 def test_what_is_not_compiled_yet_matches_as_the_filters_say(said, data):
     table = LiveTable()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recent, "MOST", 100)
+        patch.setattr(memtable, "MAX_FILTERS", 100)
         for interface, filter in enumerate(said):
             table.add(interface, filter)
         message = data.draw(messages_near(*said))
@@ -223,8 +222,8 @@ def test_a_table_from_which_most_was_removed_is_compiled_anew():
 
 
 def test_many_filters_on_one_attribute_are_soon_compiled(monkeypatch):
-    monkeypatch.setattr(recent, "MOST", 10_000)
-    monkeypatch.setattr(recent, "LONGEST", 50)
+    monkeypatch.setattr(memtable, "MAX_FILTERS", 10_000)
+    monkeypatch.setattr(memtable, "MAX_CANDIDATES", 50)
     table = LiveTable()
     for n in range(49):
         table.add("a", parse_filter(f"x > {n}"))
@@ -243,7 +242,7 @@ def test_a_table_of_another_engine_is_refused_with_a_remedy(engine):
 
 def test_a_merge_that_fails_is_told_and_loses_nothing(monkeypatch):
     table = LiveTable()
-    monkeypatch.setattr(live, "joined", lambda *_: 1 / 0)
+    monkeypatch.setattr(live, "merge_columns", lambda *_: 1 / 0)
     for n in range(10):
         table.add("a", parse_filter(f"x = {n}"))
     with pytest.raises(CbnetError, match="a merge failed: ZeroDivisionError"):

@@ -2,7 +2,7 @@ from typing import Any
 
 from cbnet._kernels.message_encoding import Batch, Symbols
 
-class Index:
+class CountingIndex:
     symbols: Symbols
     targets: int
     def __init__(self, symbols: Symbols, arrays: dict[str, Any], targets: int) -> None: ...

@@ -361,7 +361,7 @@ cdef void _match(State *state, const Attribute *attributes, uint32_t count, uint
     _leave(state, attributes, count)
 
 
-cdef class Index:
+cdef class CountingIndex:
     """The arrays of a counting index, checked against each other once, and room to match with."""
 
     cdef View view

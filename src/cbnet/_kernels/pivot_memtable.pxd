@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t
 
 from cbnet._kernels.target_set cimport TargetSet
 
-cdef class RecentIndex:
+cdef class MemtableIndex:
     cdef dict equal
     cdef dict tagged
     cdef dict named

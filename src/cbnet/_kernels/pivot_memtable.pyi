@@ -1,10 +1,10 @@
 from typing import Any
 
-class Entry:
+class MemtableEntry:
     target: int
     tests: frozenset[tuple[str, int, Any]]
 
-class RecentIndex:
+class MemtableIndex:
     longest: int
-    def add(self, target: int, tests: frozenset[tuple[str, int, Any]]) -> Entry: ...
-    def remove(self, entry: Entry) -> None: ...
+    def add(self, target: int, tests: frozenset[tuple[str, int, Any]]) -> MemtableEntry: ...
+    def remove(self, entry: MemtableEntry) -> None: ...

@@ -28,7 +28,7 @@ cdef extern from "Python.h":
 cdef int[6] COMPARISONS = [Py_EQ, Py_NE, Py_LT, Py_LE, Py_GT, Py_GE]
 
 
-cdef class Entry:
+cdef class MemtableEntry:
     """A filter and its target, in a bucket."""
 
     cdef readonly uint32_t target
@@ -58,7 +58,7 @@ cdef bint _holds(int test, object constant, object value) except -1:
     return PyUnicode_Tailmatch(value, constant, 0, PY_SSIZE_T_MAX, -1 if test == PREFIX else 1)
 
 
-cdef bint _passes(Entry entry, dict members, list tags) except -1:
+cdef bint _passes(MemtableEntry entry, dict members, list tags) except -1:
     """Return whether a message passes all tests of a filter."""
     cdef PyObject *value
     cdef int test
@@ -74,7 +74,7 @@ cdef bint _passes(Entry entry, dict members, list tags) except -1:
     return True
 
 
-cdef class RecentIndex:
+cdef class MemtableIndex:
     """Filters with their targets, filed for matching."""
 
     def __init__(self):
@@ -85,7 +85,7 @@ cdef class RecentIndex:
 
     def add(self, uint32_t target, frozenset tests):
         """File a filter, given as a set of (name or tag, test, constant); return its entry."""
-        cdef Entry entry = Entry.__new__(Entry)
+        cdef MemtableEntry entry = MemtableEntry.__new__(MemtableEntry)
         entry.target = target
         entry.tests = tests
         entry.bucket = self._bucket(tests)
@@ -120,9 +120,9 @@ cdef class RecentIndex:
                     home, rarest, least = self.named, name, size
         return self.always if home is None else home.setdefault(rarest, [])
 
-    def remove(self, Entry entry):
+    def remove(self, MemtableEntry entry):
         """Take an entry out."""
-        cdef Entry last = entry.bucket.pop()
+        cdef MemtableEntry last = entry.bucket.pop()
         if last is not entry:
             entry.bucket[entry.place] = last
             last.place = entry.place
@@ -148,7 +148,7 @@ cdef class RecentIndex:
 
 
 cdef int _take(list bucket, dict members, list tags, TargetSet *targets) except -1:
-    cdef Entry entry
+    cdef MemtableEntry entry
     for entry in bucket:
         if not has_target(targets, entry.target) and _passes(entry, members, tags):
             add_target(targets, entry.target)

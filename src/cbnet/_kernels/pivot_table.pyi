@@ -1,9 +1,9 @@
 from typing import Any
 
 from cbnet._kernels.message_encoding import Batch, Symbols
-from cbnet._kernels.pivot_memtable import RecentIndex
+from cbnet._kernels.pivot_memtable import MemtableIndex
 
-class Index:
+class PivotIndex:
     symbols: Symbols
     targets: int
     def __init__(self, symbols: Symbols, arrays: dict[str, Any], targets: int) -> None: ...
@@ -13,13 +13,13 @@ class Index:
     def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]: ...
 
 class Remainder:
-    index: Index
+    index: PivotIndex
     removed: Any | None
-    def __init__(self, index: Index, removed: Any = None) -> None: ...
+    def __init__(self, index: PivotIndex, removed: Any = None) -> None: ...
     def copy(self) -> Remainder: ...
     def find(self, tests: frozenset[tuple[str, int, Any]], target: int) -> int: ...
     def remove(self, posting: int) -> None: ...
 
 def match_together(
-    remainders: tuple[Remainder, ...], recents: tuple[RecentIndex, ...], members: dict[str, Any], labels: list[Any]
+    remainders: tuple[Remainder, ...], recents: tuple[MemtableIndex, ...], members: dict[str, Any], labels: list[Any]
 ) -> list[Any] | None: ...

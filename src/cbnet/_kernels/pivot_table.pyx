@@ -10,14 +10,14 @@ from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.message_encoding cimport Batch, Symbols
 from cbnet._kernels.pivot_match cimport State, close_state, match_attributes, open_state, reserve
 from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.pivot_memtable cimport RecentIndex
+from cbnet._kernels.pivot_memtable cimport MemtableIndex
 from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, open_targets, take_targets
 
 cdef enum:
     FEW_TESTS = 64
 
 
-cdef class Index:
+cdef class PivotIndex:
     """The arrays of a pivot index, checked against each other once, and room to match with."""
 
     cdef View view
@@ -142,11 +142,11 @@ cdef class Index:
 cdef class Remainder:
     """An index less the postings that were removed from it."""
 
-    cdef readonly Index index
+    cdef readonly PivotIndex index
     cdef readonly object removed    # an array of bits, one per posting; None: nothing was removed
     cdef uint8_t *bits
 
-    def __init__(self, Index index not None, removed=None):
+    def __init__(self, PivotIndex index not None, removed=None):
         self.index = index
         self._set(removed)
 
@@ -196,8 +196,8 @@ def match_together(tuple remainders, tuple recents, dict members, list labels):
     while this goes on is seen at least once.
     """
     cdef Remainder remainder
-    cdef RecentIndex recent
-    cdef Index first = (<Remainder> remainders[0]).index
+    cdef MemtableIndex recent
+    cdef PivotIndex first = (<Remainder> remainders[0]).index
     tags = members.get("#", ())
     if type(tags) is not list:
         if not isinstance(tags, (tuple, set, frozenset)):

@@ -1,12 +1,12 @@
 from collections.abc import Callable
 from typing import Any
 
-class Shapes:
+class PackedShapes:
     def __init__(self, arrays: dict[str, Any], numbers: int, strings: int) -> None: ...
     def contains(self, wide: int, narrow: int) -> bool | None: ...
 
 def drop_contained(
-    shapes: Shapes,
+    shapes: PackedShapes,
     words: Any,
     asked: Any,
     had: Any,

@@ -103,7 +103,7 @@ cdef inline uint64_t _text_bits(Text text) noexcept nogil:
     return bits
 
 
-cdef class Shapes:
+cdef class PackedShapes:
     """Sets of values, as flat arrays.
 
     asks, bounded: uint8[n]; operands, lows, highs, firsts, lasts, stems, suffixes: uint32[n].
@@ -291,11 +291,11 @@ cdef uint64_t _mask(const uint64_t[::1] words, int64_t start, int64_t end) noexc
 cdef class _Index:
     """Rows, sorted by the words under which they are filed."""
 
-    cdef Shapes shapes
+    cdef PackedShapes shapes
     cdef Entry *entries
     cdef Py_ssize_t count
 
-    def __cinit__(self, Shapes shapes, Py_ssize_t room):
+    def __cinit__(self, PackedShapes shapes, Py_ssize_t room):
         self.shapes = shapes
         self.entries = <Entry *> PyMem_RawMalloc((room + 1) * sizeof(Entry))
         if self.entries == NULL:
@@ -374,14 +374,14 @@ cdef class _Index:
 cdef class _Search:
     """The rows, and where to find them."""
 
-    cdef Shapes shapes
+    cdef PackedShapes shapes
     cdef object decide
     cdef const uint64_t[::1] words
     cdef const int64_t[::1] asked, had
     cdef uint8_t[::1] alive
     cdef _Index index, loose
 
-    def __cinit__(self, Shapes shapes, const uint64_t[::1] words, const int64_t[::1] asked, const int64_t[::1] had,
+    def __cinit__(self, PackedShapes shapes, const uint64_t[::1] words, const int64_t[::1] asked, const int64_t[::1] had,
                   const int64_t[::1] filed, const uint8_t[::1] is_loose, uint8_t[::1] alive, decide):
         cdef Py_ssize_t row, length
         cdef Py_ssize_t room = 0
@@ -475,7 +475,7 @@ cdef class _Search:
         return False
 
 
-def drop_contained(Shapes shapes, words, asked, had, filed, is_loose, const int64_t[::1] order, uint8_t[::1] alive, decide):
+def drop_contained(PackedShapes shapes, words, asked, had, filed, is_loose, const int64_t[::1] order, uint8_t[::1] alive, decide):
     """Write 0 to `alive` for each living row that is inside another living one.
 
     words: uint64. asked, had, filed: int64[rows, 2], flat: where the words of each row begin and end.

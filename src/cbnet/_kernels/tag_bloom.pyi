@@ -2,7 +2,7 @@ from typing import Any
 
 from cbnet._kernels.message_encoding import Batch, Symbols
 
-class Index:
+class BloomIndex:
     symbols: Symbols
     targets: int
     hashes: int

@@ -60,7 +60,7 @@ cdef void _add_symbol(Bits *bits, const uint8_t *data, uint64_t data_bytes, cons
         _add_tag(bits, <const char *> data + offsets[tag], offsets[tag + 1] - offsets[tag], hashes)
 
 
-cdef class Index(TagMatcher):
+cdef class BloomIndex(TagMatcher):
     """The arrays of a Bloom table, checked against each other once."""
 
     cdef const uint64_t *words

@@ -8,7 +8,7 @@ from cbnet._kernels.tag_owners cimport Owners
 from cbnet._kernels.tag_sets cimport Sets, find_subsets, open_sets
 
 
-cdef class Index(TagMatcher):
+cdef class TagIndex(TagMatcher):
     """The arrays of an exact tag table, checked against each other once."""
 
     cdef Sets sets

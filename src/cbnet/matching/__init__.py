@@ -1,4 +1,4 @@
-"""Matching: which interfaces does this message match?"""
+"""Forwarding tables: the interfaces whose predicates a message matches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Explanation", "Failure", "Interface", "LiveTable", "NearMiss", "Tabl
 
 
 def __getattr__(name: str) -> object:
-    if name == "LiveTable":  # asked for late: it needs numpy, which `import cbnet` does without
+    if name == "LiveTable":  # imported on first use: it needs numpy, which `import cbnet` does not load
         from cbnet.matching.live_table import LiveTable
 
         return LiveTable

@@ -1,6 +1,6 @@
-"""Compiled: a forwarding table as flat arrays, and the kernel that matches with them.
+"""Forwarding tables compiled to flat arrays, with the kernel that matches messages against them.
 
-What is built once can be saved as one file and opened by many processes; see `table_file`.
+A table is built once, saved as one file and opened by many processes; see `table_file`.
 """
 
 from __future__ import annotations
@@ -24,32 +24,35 @@ from cbnet.matching.storage.arrow_messages import encode_batch, record_batches
 from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
-from cbnet.matching.storage.reduction import reduced
+from cbnet.matching.storage.reduction import reduce_columns
 from cbnet.matching.storage.table_file import TableFile, open_table_file, write_table_file
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
 
-_FULLEST = 0.6  # of the slots for symbols, those in use
+_REMEDY = "compile the table again"
+_MAX_LOAD = 0.6  # of the hash table of symbols
 
 
 def _silent(_: str) -> None:
     pass
 
 
-class Compiled:
-    """The arrays of a table and the kernel over them. It does not change."""
+class CompiledTable:
+    """The arrays of a table and the kernel over them; immutable."""
 
-    def __init__(self, arrays: dict[str, Array], about: dict[str, Any]) -> None:
+    def __init__(self, arrays: dict[str, Array], metadata: dict[str, Any]) -> None:
         self._unverified: TableFile | None = None
         self.arrays = arrays
-        self.about = about
-        self.engine: str = about["engine"]
-        self.symbols = Symbols(arrays["symbol_data"], arrays["symbol_offsets"], arrays["symbol_slots"], about["names"])
+        self.metadata = metadata
+        self.engine: str = metadata["engine"]
+        self.symbols = Symbols(
+            arrays["symbol_data"], arrays["symbol_offsets"], arrays["symbol_slots"], metadata["names"]
+        )
         try:
-            self.index: Any = engine(self.engine).matcher(self.symbols, arrays, about["interfaces"])
+            self.index: Any = engine(self.engine).matcher(self.symbols, arrays, metadata["interfaces"])
         except (KeyError, ValueError) as error:
-            raise TableFileError(f"the file is damaged: {error}", hint="compile the table again") from None
+            raise TableFileError(f"the file is damaged: {error}", hint=_REMEDY) from None
 
     @classmethod
     def build(
@@ -61,19 +64,20 @@ class Compiled:
         reduce: bool = True,
         labelled: bool = True,
         sample: Sequence[Message | Mapping[str, Any]] = (),
-    ) -> Compiled:
-        """Compile filters for an engine; `reduce` leaves out those that another of their interface covers.
+    ) -> CompiledTable:
+        """Compile filters for an engine.
 
-        Without `labelled` the table knows its interfaces by their places only. `sample` are messages
-        such as will come; they help to choose where a filter is filed.
+        reduce: leave out filters that another filter of their interface covers.
+        labelled: store the names of the interfaces; else the table knows only their numbers.
+        sample: typical messages; they help to choose the pivot of a filter.
         """
         builder = engine(engine_name)
         if builder.tags_only:
             check_tags_only(columns)
         report("dropping covered filters" if reduce else "keeping all filters")
-        kept, aside = reduced(columns) if reduce else (columns, {})
+        kept, aside = reduce_columns(columns) if reduce else (columns, {})
         symbols = columns.symbols
-        slots = np.zeros(1 << max(1, int(len(symbols) / _FULLEST).bit_length()), np.uint32)
+        slots = np.zeros(1 << max(1, int(len(symbols) / _MAX_LOAD).bit_length()), np.uint32)
         fill_slots(symbols.data, symbols.offsets, columns.names, slots)
         arrays = {
             **builder.build(kept, report, _checked(sample, "sample message")),
@@ -81,21 +85,21 @@ class Compiled:
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
             **labels_to_arrays(columns.interfaces if labelled else ()),
         }  # fmt: skip
-        about = {
+        metadata = {
             "engine": engine_name, "names": columns.names, "interfaces": len(columns.interfaces),
             "filters": len(columns), "constraints": len(columns.words),
             "covered": len(aside.get("covered_targets", ())),
         }  # fmt: skip
-        return cls({name: np.ascontiguousarray(array) for name, array in arrays.items()}, about)
+        return cls({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata)
 
     @classmethod
-    def open(cls, path: Path, *, verify: bool = False) -> Compiled:
-        """Map a table that was saved; `verify` reads and checks every byte of it."""
+    def open(cls, path: Path, *, verify: bool = False) -> CompiledTable:
+        """Map a saved table; `verify` reads and checks every byte of it."""
         file = open_table_file(path)
         if verify:
             file.verify()
         try:
-            compiled = cls(file.arrays, file.about)
+            compiled = cls(file.arrays, file.metadata)
         except TableFileError as error:
             raise error.at(file=str(path)) from None
         compiled._unverified = None if verify else file
@@ -104,18 +108,20 @@ class Compiled:
     def save(self, path: Path) -> int:
         """Write the table to a file; return its size."""
         keys = ("engine", "names", "interfaces", "filters", "constraints", "covered")
-        return write_table_file(path, self.arrays, {key: self.about[key] for key in keys})
+        return write_table_file(path, self.arrays, {key: self.metadata[key] for key in keys})
 
     @cached_property
     def labels(self) -> list[str | int]:
         """The interfaces, by target."""
         try:
             labels = labels_from_arrays(self.arrays)
-            if len(labels) not in (0, self.about["interfaces"]):
+            if len(labels) not in (0, self.metadata["interfaces"]):
                 raise IndexError
             return labels
         except (StopIteration, RuntimeError, ValueError, IndexError):
-            raise TableFileError("the file is damaged: its interfaces are not whole", hint="compile it again") from None
+            raise TableFileError(
+                "the file is damaged: its interfaces are incomplete", hint="compile the table again"
+            ) from None
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
@@ -123,12 +129,12 @@ class Compiled:
             found = self.index.match_members(_members(message), self.labels)
         except UnicodeEncodeError:  # half of a surrogate pair
             found = None
-        if found is None:  # something in it is not plain: a message that is wrong says so here
+        if found is None:  # some value is not of a plain type: check the message, and raise if it is wrong
             found = self.index.match_members(Message.of(message).to_dict(), self.labels)
         return cast("list[str | int]", found)
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
-        """Return messages as the kernel reads them."""
+        """Return messages encoded for the kernel."""
         batch = Batch()
         for number, message in enumerate(messages, 1):
             try:
@@ -140,7 +146,7 @@ class Compiled:
         return batch
 
     def _encode_checked(self, messages: Sequence[Any], number: int) -> Batch:
-        """Encode messages of which one is not plain; if it is wrong, say which."""
+        """Encode messages one of which, by its number, is not plain; an error names the wrong one."""
         checked = _checked(messages, "message")
         if not all(type(value) in (str, int, float, bool, list) for value in checked[number - 1].values()):
             raise InputError(f"message {number} cannot be encoded")
@@ -165,17 +171,17 @@ class Compiled:
     def _interface_array(self) -> pa.Array:
         """Return the interfaces by target: int64, or strings; ints beside strings become strings."""
         ints = self.arrays["label_ints"]
-        if len(ints) == self.about["interfaces"]:
+        if len(ints) == self.metadata["interfaces"]:
             return pa.array(ints)
         return pa.array([str(label) for label in self.labels], pa.string())
 
     def match_batch(self, batch: Batch, threads: int = 1) -> tuple[Array, Array, int]:
-        """Return where each message's targets begin, the targets, and how many postings were touched."""
+        """Return the offsets of each message's targets, the targets, and the number of postings visited."""
         if threads <= 1 or len(batch) < 2 * threads:
             offsets, targets, touched = self.index.match_batch(batch, 0, len(batch))
             return offsets, targets, touched
         edges = np.linspace(0, len(batch), threads + 1).astype(int)
-        with ThreadPoolExecutor(threads - 1) as pool:  # and this thread
+        with ThreadPoolExecutor(threads - 1) as pool:  # this thread matches the first part
             others = [pool.submit(self.index.match_batch, batch, *edges[i : i + 2]) for i in range(1, threads)]
             parts = [self.index.match_batch(batch, *edges[:2]), *(other.result() for other in others)]
         starts = np.cumsum([0] + [len(targets) for _, targets, _ in parts])
@@ -184,7 +190,7 @@ class Compiled:
 
     @cached_property
     def columns(self) -> Columns:
-        """All filters, read back from the arrays; those that are covered stand last."""
+        """All filters, read back from the arrays; covered filters come last."""
         self._verify()
         targets, offsets, words = engine(self.engine).filters_of(self.arrays)
         if "covered_targets" in self.arrays:
@@ -198,21 +204,21 @@ class Compiled:
         covered = self.arrays.get("covered_words", np.empty(0, np.uint64)) >> np.uint64(TEST_SHIFT) & np.uint64(63)
         return bool((self.arrays["tested"] & np.uint32(1 << test)).any() or (covered == np.uint64(test)).any())
 
-    def decoded(self, words: Sequence[int]) -> Filter:
-        """Return the filter that some words of this table say."""
+    def decode(self, words: Sequence[int]) -> Filter:
+        """Return the filter that some words of this table encode."""
         self._verify()
-        nothing = np.empty(0, np.uint64)
-        return self._columns(nothing, nothing, nothing).decoded(words)
+        empty = np.empty(0, np.uint64)
+        return self._columns(empty, empty, empty).decode(words)
 
     def _verify(self) -> None:
-        """Check every byte of the file, once: what reads filters back trusts what it reads."""
+        """Check every byte of the file, once: reading filters back trusts the arrays."""
         if self._unverified is not None:
             self._unverified.verify()
             self._unverified = None
 
     def _columns(self, targets: Array, offsets: Array, words: Array) -> Columns:
         return Columns(
-            self.labels, targets, offsets, words, self.about["names"],
+            self.labels, targets, offsets, words, self.metadata["names"],
             Texts(self.arrays["symbol_data"], self.arrays["symbol_offsets"]),
             Numbers(self.arrays["number_high"], self.arrays["number_low"]),
             Texts(self.arrays["string_data"], self.arrays["string_offsets"]),

@@ -1,4 +1,4 @@
-"""Explain: why does a message match a predicate, or what came closest to matching it?"""
+"""Explanations: the filter that a message matches, or the filters that came closest."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import Value, value_type
 
-_SHOWN = 3  # of the closest filters, where several are equally close
+_SHOWN = 3  # closest filters printed, where several are equally close
 
 
 @dataclass(frozen=True)
 class Failure:
     """A constraint, or a required tag, that the message does not satisfy."""
 
-    demanded: Constraint | str  # a string is a tag
+    required: Constraint | str  # a string is a tag
     value: Value | None  # None: the message has no such attribute or tag
 
     def __str__(self) -> str:
-        if isinstance(self.demanded, str):
-            return f"{format_tag(self.demanded)} fails: the tag is missing"
-        name = format_name(self.demanded.name)
+        if isinstance(self.required, str):
+            return f"{format_tag(self.required)} fails: the tag is missing"
+        name = format_name(self.required.name)
         if self.value is None:
-            return f"{self.demanded} fails: {name} is absent"
-        found, wanted = value_type(self.value), self.demanded.kind
-        other_type = f", a {found} and not a {wanted}" if found is not wanted else ""
-        return f"{self.demanded} fails: {name} is {format_value(self.value)}{other_type}"
+            return f"{self.required} fails: {name} is absent"
+        actual, expected = value_type(self.value), self.required.kind
+        other_type = f", a {actual} and not a {expected}" if actual is not expected else ""
+        return f"{self.required} fails: {name} is {format_value(self.value)}{other_type}"
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A filter that nearly matched, and what failed in it."""
+    """A filter that nearly matched, and its failures."""
 
     filter: Filter
     failures: tuple[Failure, ...]
@@ -46,7 +46,7 @@ class NearMiss:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The filter that matched, or the ones that failed in the fewest places."""
+    """The filter that matched, or the filters with the fewest failures."""
 
     interface: str | int
     filter: Filter | None
@@ -70,7 +70,7 @@ class Explanation:
 
 
 def explain(message: Message, interface: str | int, predicate: Predicate) -> Explanation:
-    """Return why the message matches the predicate of an interface, or why not."""
+    """Return which filter of the predicate the message matches, or why it matches none."""
     near_misses = [NearMiss(filter, tuple(_failures(filter, message))) for filter in predicate.filters]
     for near_miss in near_misses:
         if not near_miss.failures:

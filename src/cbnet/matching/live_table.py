@@ -1,17 +1,17 @@
-"""Live table: a forwarding table that changes while others match with it [2003 §4.1].
+"""A forwarding table that changes while other threads match messages against it [2003 §4.1].
 
-    base      compiled, large; less what was removed since
-    levels    compiled, smaller: what was added since the base, oldest first, less what was removed
-    recents   the newest filters, not compiled; the last of them takes what is added now
+    base       compiled, large; without the filters removed since
+    levels     compiled, smaller: filters added since the base, oldest first, without those removed
+    memtables  the newest filters, not compiled; the last one receives additions
 
-A message is matched against all of them. When there is much that is recent, a thread in the
-background compiles it to a level; it also merges the levels into one and, when they have grown,
-with the base. Those who change the table never wait for it.
+A message is matched against all of them. When the memtable is full, a background thread compiles it to
+a level; it also merges the levels into one and, when they have grown, with the base. Writers never wait
+for it.
 
-Invariant: at every moment the union of what is alive in base, levels and recents matches what the
-filters say that were added and not removed. A filter that was left out of the base because another
-covered it is added again before that one is removed. A change of several filters becomes visible as
-a whole: readers take one state, and such a change publishes a new one.
+Invariant: at any time the live filters of base, levels and memtables match the same messages as the
+filters that were added and not removed. A filter that was left out of the base because another covered
+it is added again before the other is removed. A change of several filters becomes visible at once:
+readers use one state, and such a change publishes a new one.
 """
 
 from __future__ import annotations
@@ -27,32 +27,33 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.level import Level
-from cbnet.matching.memtable import Item, Recent
+from cbnet.matching.memtable import MemTable, TargetFilter
 from cbnet.matching.spellings import Spellings, filters_by_tests
 from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.columns import columns_of_encoded
-from cbnet.matching.storage.filter_code import Tests, encode_filter
-from cbnet.matching.storage.merge import joined
+from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
+from cbnet.matching.storage.merge import merge_columns
 from cbnet.matching.table import Key, Table, checked_interface
 
-GROWTH = 4  # a level that is at most so many times what is merged is merged too
-BASE_SHARE = 4  # levels that hold more than 1/4 of the base, and LEAST_MERGE, are merged with it
-LEAST_MERGE = 50_000
-CATCH_UP_MOST = 256  # removals that are repeated while those who change the table wait
+GROWTH = 4  # a level up to 4 times as large as the filters being merged is merged with them
+BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are merged with it
+MIN_MERGE = 50_000
+MAX_CATCH_UP = 256  # removals repeated on a new level while writers wait
 
 
 class _State(NamedTuple):
     levels: tuple[Level, ...]  # the first is the base
-    recents: tuple[Recent, ...]  # the last takes what is added
+    memtables: tuple[MemTable, ...]  # the last receives additions
 
     def copy(self) -> _State:
-        return _State(tuple(level.copy() for level in self.levels), tuple(recent.copy() for recent in self.recents))
+        levels = tuple(level.copy() for level in self.levels)
+        return _State(levels, tuple(memtable.copy() for memtable in self.memtables))
 
 
 class LiveTable(Generic[Key]):
-    """A forwarding table that can be changed; matching goes on meanwhile, in any thread."""
+    """A forwarding table that can be changed while any thread matches messages against it."""
 
     def __init__(self, table: Table[Key] | None = None) -> None:
         base = table if table is not None else cast("Table[Key]", Table.build({}))
@@ -63,11 +64,11 @@ class LiveTable(Generic[Key]):
             )
         self._labels: list[Key] = list(base)
         self._targets = {label: target for target, label in enumerate(self._labels)}
-        self._state = _State((Level(base._compiled),), (Recent(),))
+        self._state = _State((Level(base._compiled),), (MemTable(),))
         self._spellings = Spellings()
         self._lock = threading.RLock()
-        self._compiled_hashes: set[int] = set()  # of filters that may be in a level
-        self._log: list[Item] | None = None  # removals since a merge began
+        self._compiled_hashes: set[int] = set()  # of filters that may be in a level above the base
+        self._log: list[TargetFilter] | None = None  # removals since a merge began
         self._merger: threading.Thread | None = None
         self._merge_error: BaseException | None = None
         self.merges = 0
@@ -79,61 +80,61 @@ class LiveTable(Generic[Key]):
     # --- matching
 
     def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
-        """Return the interfaces that the message goes to, in the order in which they were first named."""
+        """Return the interfaces that the message goes to, in the order in which they were first used."""
         if self._merger is not None:
-            time.sleep(0)  # lets it go on now and not after 5 ms, so that what is recent stays little
+            time.sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
         members = message if type(message) is dict else Message.of(message).to_dict()
         try:
-            found = self._match(members)
+            interfaces = self._match(members)
         except UnicodeEncodeError:  # half of a surrogate pair
-            found = None
-        if found is None:  # something in it is not plain: a message that is wrong says so here
-            found = self._match(Message.of(message).to_dict())
-        return cast("list[Key]", found)
+            interfaces = None
+        if interfaces is None:  # some value is not of a plain type: check the message, and raise if it is wrong
+            interfaces = self._match(Message.of(message).to_dict())
+        return cast("list[Key]", interfaces)
 
     def _match(self, members: dict[str, Any]) -> list[Any] | None:
-        levels, recents = self._state
+        levels, memtables = self._state
         remainders = tuple([level.remainder for level in levels])
-        return match_together(remainders, tuple([recent.index for recent in recents]), members, self._labels)
+        return match_together(remainders, tuple([memtable.index for memtable in memtables]), members, self._labels)
 
     # --- changes
 
     def add(self, interface: Key, filter: Filter) -> bool:
-        """Add a filter to the predicate of an interface; return whether it was not there yet."""
+        """Add a filter to the predicate of an interface; return whether it was absent."""
         tests = encode_filter(filter)
         with self._lock:
             item = (self._target(interface), tests)
             is_new = not self._contains(item)
             if is_new:
-                self._state.recents[-1].add(item)
+                self._state.memtables[-1].add(item)
                 self._start_merging()
             return self._spellings.add(item, filter, is_new=is_new)
 
     def remove(self, interface: Key, filter: Filter) -> bool:
-        """Remove a filter from the predicate of an interface; return whether it was there."""
+        """Remove a filter from the predicate of an interface; return whether it was present."""
         tests = encode_filter(filter)
         with self._lock:
             target = self._known_target(interface)
             if target is None:
                 return False
             others = self._spellings.remove((target, tests), filter)
-            was_there = others is not None and (len(others) > 0 or self._remove(self._state, (target, tests)))
+            was_present = others is not None and (len(others) > 0 or self._remove(self._state, (target, tests)))
             self._start_merging()
-            return was_there
+            return was_present
 
     def replace(self, interface: Key, predicate: PredicateLike) -> None:
-        """Give an interface another predicate; no reader sees only a part of the change."""
-        wanted = filters_by_tests(as_predicate(predicate).filters)
+        """Replace the predicate of an interface; readers see the whole change or none of it."""
+        filters = filters_by_tests(as_predicate(predicate).filters)
         with self._lock:
             target = self._target(interface)
             present = set(self._filters(target))
             state = self._state.copy()
-            for tests in wanted.keys() - present:
-                state.recents[-1].add((target, tests))
-            for tests in present - wanted.keys():
+            for tests in filters.keys() - present:
+                state.memtables[-1].add((target, tests))
+            for tests in present - filters.keys():
                 self._remove(state, (target, tests))
-            for tests in present | wanted.keys():
-                self._spellings.replace((target, tests), wanted.get(tests, ()))
+            for tests in present | filters.keys():
+                self._spellings.replace((target, tests), filters.get(tests, ()))
             self._state = state
             self._start_merging()
 
@@ -146,20 +147,20 @@ class LiveTable(Generic[Key]):
             return {filter for tests in self._filters(target) for filter in self._spellings.filters((target, tests))}
 
     def snapshot(self) -> Table[Key]:
-        """Return the table as it is now, compiled anew from its filters."""
+        """Return the current table, compiled from its filters."""
         with self._lock:
             state = self._state.copy()
             labels = list(self._labels)
-        items = [item for recent in state.recents for item in recent]
+        items = [item for memtable in state.memtables for item in memtable]
         parts = [*(level.alive() for level in state.levels), columns_of_encoded(labels, items)]
-        return Table(Compiled.build(joined(parts, labels)))
+        return Table(CompiledTable.build(merge_columns(parts, labels)))
 
     def save(self, path: str | Path) -> int:
-        """Write the table as it is now to a file; return its size."""
+        """Write the current table to a file; return its size in bytes."""
         return self.snapshot().save(path)
 
     def wait(self) -> None:
-        """Wait until no merge is going on; raise what ended one before its time."""
+        """Wait until no merge is running; raise CbnetError if one failed."""
         while (merger := self._merger) is not None:
             merger.join()
         if self._merge_error is not None:
@@ -168,7 +169,7 @@ class LiveTable(Generic[Key]):
     def __len__(self) -> int:
         return len(self._labels)
 
-    # --- inside; the lock is held
+    # --- internal; the lock is held
 
     def _target(self, interface: Key) -> int:
         target = self._known_target(interface)
@@ -180,38 +181,38 @@ class LiveTable(Generic[Key]):
     def _known_target(self, interface: Key) -> int | None:
         return self._targets.get(cast("Key", checked_interface(interface)))
 
-    def _contains(self, item: Item) -> bool:
-        if any(item in recent for recent in self._state.recents):
+    def _contains(self, item: TargetFilter) -> bool:
+        if any(item in memtable for memtable in self._state.memtables):
             return True
         return any(level.contains(item) for level in self._levels_of(self._state, item))
 
-    def _levels_of(self, state: _State, item: Item) -> Iterable[Level]:
-        """Return the levels that may hold a filter."""
+    def _levels_of(self, state: _State, item: TargetFilter) -> Iterable[Level]:
+        """Return the levels that may contain a filter."""
         return state.levels if hash(item) in self._compiled_hashes else state.levels[:1]
 
-    def _filters(self, target: int) -> Iterable[Tests]:
+    def _filters(self, target: int) -> Iterable[EncodedFilter]:
         for level in self._state.levels:
             yield from level.filters(target)
-        for recent in self._state.recents:
-            yield from (tests for owner, tests in recent if owner == target)
+        for memtable in self._state.memtables:
+            yield from (tests for owner, tests in memtable if owner == target)
 
-    def _remove(self, state: _State, item: Item) -> bool:
-        """Remove a filter wherever it is; what only it covered is added before."""
+    def _remove(self, state: _State, item: TargetFilter) -> bool:
+        """Remove a filter from all levels and memtables; filters that only it covered are added first."""
         if self._log is not None:
             self._log.append(item)
-        was_there = False
+        was_present = False
         for level in self._levels_of(state, item):
             removal = level.find(item)
             if removal is not None:
                 for revived in removal.revived:
-                    state.recents[-1].add(revived)
+                    state.memtables[-1].add(revived)
                 level.apply(removal)
-                was_there = True
-        for recent in state.recents:
-            was_there |= recent.discard(item)
-        return was_there
+                was_present = True
+        for memtable in state.memtables:
+            was_present |= memtable.discard(item)
+        return was_present
 
-    # --- merging, in a thread of its own
+    # --- merging, in a background thread
 
     def _start_merging(self) -> None:
         if self._merger is None and self._is_merge_due():
@@ -219,14 +220,14 @@ class LiveTable(Generic[Key]):
             self._merger.start()
 
     def _is_merge_due(self) -> bool:
-        return self._state.recents[-1].is_full() or self._state.levels[0].is_mostly_gone()
+        return self._state.memtables[-1].is_full() or self._state.levels[0].is_mostly_removed()
 
     def _merge(self) -> None:
         try:
             while (merge := self._begin_merge()) is not None:
                 self._end_merge(merge, merge.level())
                 self.merges += 1
-        except BaseException as error:  # shown by `wait`; the table goes on as it is
+        except BaseException as error:  # raised by `wait`; the table keeps working
             self._merge_error = error
         finally:
             with self._lock:
@@ -234,63 +235,63 @@ class LiveTable(Generic[Key]):
                 self._merger = None
 
     def _begin_merge(self) -> _Merge | None:
-        """Choose what to merge: all that is recent, and the levels that are not much larger than it."""
+        """Choose what to merge: all memtables, and the levels that are not much larger than they are."""
         with self._lock:
-            levels, recents = self._state
+            levels, memtables = self._state
             if not self._is_merge_due():
                 return None
-            self._state = _State(levels, (*recents, Recent()))
+            self._state = _State(levels, (*memtables, MemTable()))
             self._log = []
-            items = [item for recent in recents for item in recent]
+            items = [item for memtable in memtables for item in memtable]
             self._compiled_hashes.update(map(hash, items))
             size, first = len(items), len(levels)
             while first > 1 and len(levels[first - 1]) <= GROWTH * size:
                 first -= 1
                 size += len(levels[first])
-            if levels[0].is_mostly_gone() or size > max(LEAST_MERGE, len(levels[0]) // BASE_SHARE):
+            if levels[0].is_mostly_removed() or size > max(MIN_MERGE, len(levels[0]) // BASE_SHARE):
                 first = 0
             labels = range(len(self._labels)) if first else list(self._labels)
-            return _Merge(first, [level.copy() for level in levels[first:]], len(recents), items, labels, self._log)
+            return _Merge(first, [level.copy() for level in levels[first:]], len(memtables), items, labels, self._log)
 
     def _end_merge(self, merge: _Merge, level: Level) -> None:
-        """Put a level in the place of what it was made of, and repeat what was removed meanwhile."""
+        """Replace the merged parts by the new level, and repeat on it the removals since the merge began."""
         log = merge.log
-        revived: dict[Item, None] = {}
+        revived: dict[TargetFilter, None] = {}
         done = 0
-        while (behind := len(log) - done) > CATCH_UP_MOST:
+        while (behind := len(log) - done) > MAX_CATCH_UP:
             _catch_up(level, log[done : done + behind], revived)
             done += behind
         with self._lock:
             _catch_up(level, log[done:], revived)
-            levels, recents = self._state
+            levels, memtables = self._state
             for item in revived:
-                recents[-1].add(item)
-            self._state = _State((*levels[: merge.first], level), recents[merge.recents :])
+                memtables[-1].add(item)
+            self._state = _State((*levels[: merge.first], level), memtables[merge.memtables :])
             self._log = None
             if merge.first == 0:
                 self._compiled_hashes.clear()
 
 
 class _Merge(NamedTuple):
-    """What becomes one level: the last levels of a state, and the first of its recents."""
+    """The parts that become one level: the last levels of a state, and its first memtables."""
 
-    first: int  # of the levels; 0: the base too
+    first: int  # index of the first level; 0: the base too
     levels: list[Level]
-    recents: int
-    items: list[Item]  # of the recents
+    memtables: int
+    items: list[TargetFilter]  # of the memtables
     labels: Sequence[Any]
-    log: list[Item]  # removals since it began; grows
+    log: list[TargetFilter]  # removals since the merge began; grows
 
     def level(self) -> Level:
         parts = [level.alive() for level in self.levels]
-        columns = joined([*parts, columns_of_encoded(self.labels, self.items)], self.labels)
-        return Level(Compiled.build(columns, reduce=self.first == 0, labelled=False))
+        columns = merge_columns([*parts, columns_of_encoded(self.labels, self.items)], self.labels)
+        return Level(CompiledTable.build(columns, reduce=self.first == 0, labelled=False))
 
 
-def _catch_up(level: Level, log: Iterable[Item], revived: dict[Item, None]) -> None:
-    """Remove from a new level what was removed while it was made; note what must be added elsewhere.
+def _catch_up(level: Level, log: Iterable[TargetFilter], revived: dict[TargetFilter, None]) -> None:
+    """Repeat removals on a new level, and collect the filters that they revive.
 
-    What one removal revives, a later one may have removed again.
+    A filter that one removal revives may be removed by a later one.
     """
     for item in log:
         revived.pop(item, None)

@@ -1,55 +1,55 @@
-"""Recent: the newest filters of a live table, before they are compiled. Quick to change."""
+"""The memtable: the newest filters of a live table, before they are compiled. Fast to change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from cbnet._kernels.pivot_memtable import RecentIndex
-from cbnet.matching.storage.filter_code import Tests
+from cbnet._kernels.pivot_memtable import MemtableIndex
+from cbnet.matching.storage.filter_encoding import EncodedFilter
 
 if TYPE_CHECKING:
-    from cbnet._kernels.pivot_memtable import Entry
+    from cbnet._kernels.pivot_memtable import MemtableEntry
 
-MOST = 8192  # filters before they should be compiled
-LONGEST = 256  # so many of them may a message be set against, because it has one of their names
+MAX_FILTERS = 8192  # then they are compiled
+MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled
 
-Item: TypeAlias = tuple[int, Tests]  # target, filter
+TargetFilter: TypeAlias = tuple[int, EncodedFilter]  # target, filter
 
 
-class Recent:
+class MemTable:
     """A set of filters with their targets."""
 
     def __init__(self) -> None:
-        self.index = RecentIndex()
-        self._entries: dict[Item, Entry] = {}
+        self.index = MemtableIndex()
+        self._entries: dict[TargetFilter, MemtableEntry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[TargetFilter]:
         return iter(list(self._entries))
 
-    def __contains__(self, item: Item) -> bool:
+    def __contains__(self, item: TargetFilter) -> bool:
         return item in self._entries
 
     def is_full(self) -> bool:
-        """Return whether the filters should be compiled."""
-        return len(self._entries) >= MOST or self.index.longest >= LONGEST
+        """Return whether the filters are due for compilation."""
+        return len(self._entries) >= MAX_FILTERS or self.index.longest >= MAX_CANDIDATES
 
-    def copy(self) -> Recent:
-        """Return a copy that changes apart."""
-        copy = Recent()
+    def copy(self) -> MemTable:
+        """Return an independent copy."""
+        copy = MemTable()
         for item in self._entries:
             copy.add(item)
         return copy
 
-    def add(self, item: Item) -> None:
-        """Add a filter; it matches from now on."""
+    def add(self, item: TargetFilter) -> None:
+        """Add a filter."""
         if item not in self._entries:
             self._entries[item] = self.index.add(*item)
 
-    def discard(self, item: Item) -> bool:
+    def discard(self, item: TargetFilter) -> bool:
         """Remove a filter; return whether it was there."""
         entry = self._entries.pop(item, None)
         if entry is not None:

@@ -1,7 +1,7 @@
 """The brute-force matcher: the specification of every engine.
 
-It asks each predicate in turn, so its time grows with the table. It is meant to be obviously
-right; what matches a constraint is said in one place, `language.constraint`.
+It tests each predicate in turn, so its time grows with the table. It is meant to be obviously
+right; the meaning of a constraint is defined in one module, `language.constraint`.
 """
 
 from __future__ import annotations

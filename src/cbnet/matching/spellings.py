@@ -11,21 +11,21 @@ from collections.abc import Iterable, Set
 
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
-from cbnet.matching.memtable import Item
-from cbnet.matching.storage.filter_code import Tests, decode_filter, encode_filter
+from cbnet.matching.memtable import TargetFilter
+from cbnet.matching.storage.filter_encoding import EncodedFilter, decode_filter, encode_filter
 
 
 class Spellings:
     """The filters of those items that are written with `!=` on a bool. Any other item is one filter."""
 
     def __init__(self) -> None:
-        self._filters: dict[Item, set[Filter]] = {}
+        self._filters: dict[TargetFilter, set[Filter]] = {}
 
-    def filters(self, item: Item) -> Set[Filter]:
+    def filters(self, item: TargetFilter) -> Set[Filter]:
         """Return the filters of an item that is in the table."""
         return self._filters.get(item) or {decode_filter(item[1])}
 
-    def replace(self, item: Item, filters: Iterable[Filter]) -> None:
+    def replace(self, item: TargetFilter, filters: Iterable[Filter]) -> None:
         """Set the filters of an item; none where the item leaves the table."""
         present = set(filters)
         if any(map(_negates_bool, present)):
@@ -33,7 +33,7 @@ class Spellings:
         else:
             self._filters.pop(item, None)
 
-    def add(self, item: Item, filter: Filter, *, is_new: bool) -> bool:
+    def add(self, item: TargetFilter, filter: Filter, *, is_new: bool) -> bool:
         """Add a filter of an item, which is new in the table or not; return whether the filter was absent."""
         if item not in self._filters and not _negates_bool(filter):
             return is_new
@@ -41,7 +41,7 @@ class Spellings:
         self.replace(item, {*present, filter})
         return filter not in present
 
-    def remove(self, item: Item, filter: Filter) -> Set[Filter] | None:
+    def remove(self, item: TargetFilter, filter: Filter) -> Set[Filter] | None:
         """Remove a filter of an item; return the other filters of the item, or None if it had no such filter."""
         if item not in self._filters:  # the item is one filter, if it is in the table
             return None if _negates_bool(filter) else frozenset()
@@ -52,9 +52,9 @@ class Spellings:
         return present - {filter}
 
 
-def filters_by_tests(filters: Iterable[Filter]) -> dict[Tests, list[Filter]]:
+def filters_by_tests(filters: Iterable[Filter]) -> dict[EncodedFilter, list[Filter]]:
     """Return filters by the tests that they compile to."""
-    by_tests: dict[Tests, list[Filter]] = {}
+    by_tests: dict[EncodedFilter, list[Filter]] = {}
     for filter in filters:
         by_tests.setdefault(encode_filter(filter), []).append(filter)
     return by_tests

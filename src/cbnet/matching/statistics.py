@@ -16,7 +16,7 @@ from cbnet.matching.storage.columns import lengths_of
 from cbnet.matching.storage.table_file import VERSION
 
 if TYPE_CHECKING:
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import Array, Columns
 
 Row = dict[str, Any]
@@ -49,18 +49,18 @@ _TYPE_AND_OPERATOR = {Test.EXISTS: ("any", "exists"), Test.TAG: ("tag", "#")}
 _TYPE_AND_OPERATOR |= {test: (str(kind), op.value) for (op, kind), test in reversed(TESTS.items()) if kind is not None}
 
 
-def table_statistics(compiled: Compiled, size: int) -> Row:
+def table_statistics(compiled: CompiledTable, size: int) -> Row:
     """Return the statistics of a table as the members of a JSON object; `size` is that of its file, in bytes."""
-    columns, about = compiled.columns, compiled.about
+    columns, metadata = compiled.columns, compiled.metadata
     return {
         "engine": compiled.engine,
         "version": VERSION,
-        "interfaces": about["interfaces"],
-        "filters": about["filters"],
-        "constraints": about["constraints"],
+        "interfaces": metadata["interfaces"],
+        "filters": metadata["filters"],
+        "constraints": metadata["constraints"],
         "bytes": size,
-        "bytes_per_constraint": round(size / max(1, about["constraints"]), 1),
-        "reduction": _reduction(about, len(columns)),
+        "bytes_per_constraint": round(size / max(1, metadata["constraints"]), 1),
+        "reduction": _reduction(metadata, len(columns)),
         "distinct": _distinct(columns),
         "filter_kinds": _filter_kinds(columns),
         "filter_sizes": _filter_sizes(columns),
@@ -72,10 +72,10 @@ def table_statistics(compiled: Compiled, size: int) -> Row:
     }
 
 
-def _reduction(about: Row, stored: int) -> Row:
+def _reduction(metadata: Row, stored: int) -> Row:
     """Return how many filters messages are matched against, and how many are covered or repeated."""
-    covered, repeated = about["covered"], about["filters"] - stored
-    return {"covered": covered, "repeated": repeated, "matched_against": about["filters"] - covered - repeated}
+    covered, repeated = metadata["covered"], metadata["filters"] - stored
+    return {"covered": covered, "repeated": repeated, "matched_against": metadata["filters"] - covered - repeated}
 
 
 def _distinct(columns: Columns) -> Row:

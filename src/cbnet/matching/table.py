@@ -1,10 +1,10 @@
-"""Table: the forwarding table of a router, from interface to predicate.
+"""The forwarding table of a router: a predicate per interface, compiled for matching.
 
     table = Table.build({"alerts": 'severity > 2', "milan": 'dest = "MXP" and price < 500'})
     table.match({"dest": "MXP", "price": 300})        # ['milan']
-    print(table.explain({"dest": "MXP"}, "milan"))     # why not?
+    print(table.explain({"dest": "MXP"}, "milan"))     # milan: no match; closest: …
 
-The results of all ways to match are the same, in the order of the table's interfaces.
+`match`, `match_many` and `match_arrow` return the same interfaces, in the order of the table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cbnet.matching.explain import Explanation, explain
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
 
 Interface: TypeAlias = str | int
 Key = TypeVar("Key", bound=Interface)
@@ -37,11 +37,11 @@ def _silent(_: str) -> None:
 
 
 class Table(Generic[Key]):
-    """An immutable forwarding table. Make one with `build`, `from_arrow` or `open`."""
+    """An immutable forwarding table, created by `build`, `from_arrow` or `open`."""
 
-    def __init__(self, compiled: Compiled, predicates: Mapping[Key, Predicate] | None = None) -> None:
+    def __init__(self, compiled: CompiledTable, predicates: Mapping[Key, Predicate] | None = None) -> None:
         if isinstance(compiled, Mapping):
-            raise InputError("a table is not made of predicates as they are", hint="use Table.build({…})")
+            raise InputError("a table cannot be created from predicates directly", hint="use Table.build({…})")
         self._compiled = compiled
         self._predicates = predicates  # where the table was built from them
 
@@ -55,19 +55,20 @@ class Table(Generic[Key]):
         sample: Sequence[Message | Mapping[str, Any]] = (),
         report: Report = _silent,
     ) -> Table[Key]:
-        """Make a table from the predicate, or the text of it, of each interface.
+        """Build a table from a predicate, or its text, per interface.
 
-        `reduce` leaves out filters that another one of their interface covers. `sample` are messages
-        such as will come: matching is the same without them, but may be faster with. `report` is
-        called with what is being done.
+        engine: "pivot" or "counting"; for filters of tags only also "tags" or "bloom".
+        reduce: leave out filters that another filter of their interface covers.
+        sample: typical messages; they may make matching faster and never change its result.
+        report: called with the name of each build step.
         """
-        from cbnet.matching.compiled_table import Compiled
+        from cbnet.matching.compiled_table import CompiledTable
         from cbnet.matching.storage.columns import columns_of
 
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
         parsed = {key: _parse(checked_interface(key), predicate) for key, predicate in predicates.items()}
-        return cls(Compiled.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample), parsed)
+        return cls(CompiledTable.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample), parsed)
 
     @classmethod
     def from_arrow(
@@ -79,19 +80,19 @@ class Table(Generic[Key]):
         sample: Sequence[Message | Mapping[str, Any]] = (),
         report: Report = _silent,
     ) -> Table[Any]:
-        """Make a table from an Arrow table with one row per constraint; see `arrow_filters`."""
-        from cbnet.matching.compiled_table import Compiled
+        """Build a table from an Arrow table with one row per constraint; see `arrow_filters`."""
+        from cbnet.matching.compiled_table import CompiledTable
         from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
         report("reading constraints")
-        return Table(Compiled.build(columns_from_arrow(filters), engine, report, reduce=reduce, sample=sample))
+        return Table(CompiledTable.build(columns_from_arrow(filters), engine, report, reduce=reduce, sample=sample))
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Table[Any]:
-        """Map a compiled table from a file; `verify` reads and checks every byte of it."""
-        from cbnet.matching.compiled_table import Compiled
+        """Map a compiled table file; `verify` reads and checks every byte of it."""
+        from cbnet.matching.compiled_table import CompiledTable
 
-        return Table(Compiled.open(Path(path), verify=verify))
+        return Table(CompiledTable.open(Path(path), verify=verify))
 
     def save(self, path: str | Path) -> int:
         """Write the compiled table to one file; return its size in bytes."""
@@ -100,7 +101,7 @@ class Table(Generic[Key]):
     def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
         """Return the interfaces that the message goes to, in the order of the table.
 
-        A mapping is taken as the JSON form of a message: its key "#" holds the tags.
+        A mapping is the JSON form of a message: its key "#" holds the tags.
         """
         return cast("list[Key]", self._compiled.match(message))  # type: ignore[arg-type]
 
@@ -109,8 +110,8 @@ class Table(Generic[Key]):
         batch = self._compiled.encode(messages)  # type: ignore[arg-type]
         offsets, targets, _ = self._compiled.match_batch(batch, threads)
         labels = self._compiled.labels
-        found = [labels[target] for target in targets.tolist()]
-        return cast("list[list[Key]]", [found[a:b] for a, b in pairwise(offsets)])
+        interfaces = [labels[target] for target in targets.tolist()]
+        return cast("list[list[Key]]", [interfaces[first:end] for first, end in pairwise(offsets)])
 
     def match_arrow(self, batch: pa.RecordBatch | pa.Table | Any, *, threads: int = 1) -> pa.RecordBatch:
         """Return the columns `row` and `interface`: one row per message and interface that it goes to.
@@ -121,7 +122,7 @@ class Table(Generic[Key]):
         return self._compiled.match_arrow(batch, threads)
 
     def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
-        """Say why the message goes to the interface, or what kept it from going there."""
+        """Return why the message goes to the interface, or which constraints it fails."""
         return explain(Message.of(message), interface, self[interface])
 
     def __getitem__(self, interface: Key) -> Predicate:
@@ -148,20 +149,20 @@ class Table(Generic[Key]):
         return iter(cast("list[Key]", self._compiled.labels))
 
     def __len__(self) -> int:
-        return int(self._compiled.about["interfaces"])
+        return int(self._compiled.metadata["interfaces"])
 
     def __repr__(self) -> str:
-        return f"<Table: interfaces {len(self)}, filters {self._compiled.about['filters']}>"
+        return f"<Table: interfaces {len(self)}, filters {self._compiled.metadata['filters']}>"
 
 
 def checked_interface(interface: object) -> Interface:
-    """Return the name or number of an interface, or say why it cannot be one."""
+    """Return the interface if it is a string or a 64-bit int; raise ValueDomainError otherwise."""
     if isinstance(interface, str):
         return validate_text(interface, "interface")
     if isinstance(interface, int) and not isinstance(interface, bool) and INT_MIN <= interface <= INT_MAX:
         return interface
-    written = json.dumps(interface, default=repr)
-    raise ValueDomainError(f"{written} cannot be an interface", hint="use a string or a 64-bit int")
+    text = json.dumps(interface, default=repr)
+    raise ValueDomainError(f"{text} cannot be an interface", hint="use a string or a 64-bit int")
 
 
 def _parse(interface: Interface, predicate: PredicateLike) -> Predicate:

@@ -13,7 +13,7 @@ from cbnet.cli.options import Json, output_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
 
 
 def compile(
@@ -36,7 +36,7 @@ def compile(
     """
     from cbnet.cli.console import step_progress
     from cbnet.cli.predicates.engine_names import checked_engine
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.files.predicate_files import read_columns
 
     checked_engine(engine)
@@ -45,7 +45,7 @@ def compile(
     with step_progress() as report:
         report("reading rules")
         columns = read_columns(rules)
-        compiled = Compiled.build(columns, engine, report, reduce=reduce)
+        compiled = CompiledTable.build(columns, engine, report, reduce=reduce)
         report("writing the table")
         size = compiled.save(output)
     summary = _summary(compiled, size, perf_counter() - start)
@@ -65,15 +65,15 @@ def _check_output(output: Path, rules: Path) -> None:
         raise InputError("the table would overwrite its rules", hint="choose another name", file=str(output))
 
 
-def _summary(compiled: Compiled, size: int, seconds: float) -> dict[str, Any]:
-    about = compiled.about
+def _summary(compiled: CompiledTable, size: int, seconds: float) -> dict[str, Any]:
+    metadata = compiled.metadata
     return {
-        "interfaces": about["interfaces"],
-        "filters": about["filters"],
-        "covered": about["covered"],
-        "constraints": about["constraints"],
+        "interfaces": metadata["interfaces"],
+        "filters": metadata["filters"],
+        "covered": metadata["covered"],
+        "constraints": metadata["constraints"],
         "bytes": size,
-        "bytes_per_constraint": round(size / max(1, about["constraints"]), 1),
+        "bytes_per_constraint": round(size / max(1, metadata["constraints"]), 1),
         "seconds": round(seconds, 3),
     }
 

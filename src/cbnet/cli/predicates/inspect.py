@@ -31,10 +31,10 @@ def inspect(
 
     Example: cbnet inspect table.cbt
     """
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.statistics import table_statistics
 
-    facts = table_statistics(Compiled.open(table, verify=True), table.stat().st_size)
+    facts = table_statistics(CompiledTable.open(table, verify=True), table.stat().st_size)
     if json:
         print_json(facts)
         return

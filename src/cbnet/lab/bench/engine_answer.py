@@ -13,7 +13,7 @@ from cbnet.matching.table import Table
 if TYPE_CHECKING:
     from cbnet._kernels.message_encoding import Batch
     from cbnet.lab.bench.expected_matches import ExpectedMatches
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import Array
 
 
@@ -36,7 +36,7 @@ class EngineAnswer:
 
 def differences(
     answer: EngineAnswer,
-    compiled: Compiled,
+    compiled: CompiledTable,
     batch: Batch,
     messages: list[dict[str, Any]],
     expected: ExpectedMatches,

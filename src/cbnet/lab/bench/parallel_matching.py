@@ -70,11 +70,11 @@ def _receive(connection: Connection) -> Any:
 
 
 def _match_on_request(connection: Connection, table: Path, halves: Sequence[pa.RecordBatch]) -> None:
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.arrow_messages import encode_batch
 
     signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent terminates this process
-    compiled = Compiled.open(table)
+    compiled = CompiledTable.open(table)
     encoded = [encode_batch(half, compiled.symbols) for half in halves]  # each with the buffers that it refers to
     connection.send("ready")
     while True:

@@ -12,7 +12,7 @@ from cbnet.lab.bench.engine_answer import EngineAnswer, differences
 from cbnet.lab.bench.engine_result import EngineResult
 from cbnet.lab.bench.parallel_matching import ONE, TWO, matching_processes
 from cbnet.lab.bench.timing import Passes, best_of_rounds, passes
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet.matching.table import Table
 
@@ -29,7 +29,7 @@ class Rival:
     def __init__(self, engine: str, given: BenchInput, report: Report) -> None:
         self._given = given
         start = perf_counter()
-        self._compiled = Compiled.build(given.columns, engine, lambda step: report(f"{engine}: {step}"))
+        self._compiled = CompiledTable.build(given.columns, engine, lambda step: report(f"{engine}: {step}"))
         self._build_s = given.read_s + perf_counter() - start
         self._batch, self._kept = encode_batch(given.messages, self._compiled.symbols)
         offsets, targets, self._touched = self._compiled.match_batch(self._batch)
@@ -37,7 +37,7 @@ class Rival:
 
     def result(self, expected: ExpectedMatches, first: EngineAnswer, seconds: float, report: Report) -> EngineResult:
         """Check the answers, also against those of the first engine, and measure the engine."""
-        about, count = self._compiled.about, len(self._batch)
+        about, count = self._compiled.metadata, len(self._batch)
         report(f"{about['engine']}: checking its answers")
         differing = tuple(differences(self.answer, self._compiled, self._batch, self._given.members, expected, first))
         report(f"{about['engine']}: timing")
@@ -78,7 +78,7 @@ class Rival:
     def _file_size(self) -> int:
         """Return the size of the table's file with all filters, including covered ones."""
         compiled = self._compiled
-        if compiled.about["covered"]:
-            compiled = Compiled.build(self._given.columns, compiled.engine, reduce=False)
+        if compiled.metadata["covered"]:
+            compiled = CompiledTable.build(self._given.columns, compiled.engine, reduce=False)
         with TemporaryDirectory(prefix="cbnet-") as folder:
             return compiled.save(Path(folder) / "table.cbt")

@@ -24,7 +24,7 @@ from cbnet.lab.bench.oracle import Oracle
 from cbnet.lab.workload import WorkloadParameters
 from cbnet.language.message import Message
 from cbnet.matching import reference
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_messages import encode_batch
 
 Row: TypeAlias = dict[str, Any]
@@ -70,14 +70,16 @@ class TimedComparison:
         self,
         data: BenchInput,
         methods: Sequence[MatchMethod],
-        compiled: Mapping[str, Compiled] | None = None,
+        compiled: Mapping[str, CompiledTable] | None = None,
         *,
         reduce: bool = False,
     ) -> None:
         self.input = data
         self.methods = methods
         engines = dict.fromkeys(method.engine for method in methods)
-        self.compiled = compiled or {engine: Compiled.build(data.columns, engine, reduce=reduce) for engine in engines}
+        self.compiled = compiled or {
+            engine: CompiledTable.build(data.columns, engine, reduce=reduce) for engine in engines
+        }
         encoded = {engine: encode_batch(data.messages, table.symbols) for engine, table in self.compiled.items()}
         self._batches = {engine: batch for engine, (batch, _) in encoded.items()}
         self._buffers = [buffers for _, buffers in encoded.values()]  # the batches point into them

@@ -73,7 +73,7 @@ class Shapes:
             self._decided[pair] = attribute.is_empty or attribute.implies(self.test(wide))
         return self._decided[pair]
 
-    def packed(self) -> contained.Shapes:
+    def packed(self) -> contained.PackedShapes:
         """Return the shapes as the kernel reads them."""
         return _packed(self._parts)
 
@@ -140,7 +140,7 @@ def _asked(test: Constraint | None) -> tuple[int, Value | None]:
     return asks, None if asks == _BETWEEN else test.value
 
 
-def _packed(shapes: Sequence[_Parts]) -> contained.Shapes:
+def _packed(shapes: Sequence[_Parts]) -> contained.PackedShapes:
     numbers, strings = _sorted_values(shapes, ValueType.NUMBER), _sorted_values(shapes, ValueType.STRING)
     first_string = _FIRST_NUMBER + len(numbers)
     ranks: dict[ValueType | None, dict[Any, int]] = {
@@ -164,7 +164,7 @@ def _packed(shapes: Sequence[_Parts]) -> contained.Shapes:
         "text_data": array("B", b"".join(texts) + b"\0"),  # never without a byte
         "text_offsets": array("Q", accumulate(map(len, texts), initial=0)),
     }
-    return contained.Shapes(arrays, _FIRST_NUMBER, first_string)
+    return contained.PackedShapes(arrays, _FIRST_NUMBER, first_string)
 
 
 def _sorted_values(shapes: Iterable[_Parts], kind: ValueType) -> list[Any]:

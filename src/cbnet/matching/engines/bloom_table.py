@@ -20,7 +20,7 @@ from cbnet._kernels import tag_bloom
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.engines import tag_sets as descriptors
 from cbnet.matching.engines import tag_unions as unions
-from cbnet.matching.engines.tag_sets import NO_CONSTANTS, Descriptors, descriptors_of
+from cbnet.matching.engines.tag_sets import NO_CONSTANTS, TableTagSets, distinct_tag_sets
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -40,7 +40,7 @@ def build(
 ) -> dict[str, Array]:
     """Return the arrays of a Bloom table over filters that have tags only; `sample` are messages such as will come."""
     report("finding equal descriptors")
-    found = descriptors_of(columns)
+    found = distinct_tag_sets(columns)
     report("filling a Bloom filter for each descriptor")
     hashes = best_hashes(len(set(members.get(RESERVED_NAME, ()))) for members in sample)
     words, tails = np.empty(_WORDS * len(found), np.uint64), np.empty(len(found), np.uint16)
@@ -63,7 +63,7 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters that a table holds: the inverse of `build`."""
     groups = {name: arrays[name] for name in ("group_offsets", "group_targets")}
     offsets = arrays["aside_offsets"].astype(np.int64)
-    found = Descriptors(arrays["aside_tags"], offsets, arrays["aside_owners"], groups, unions.always(arrays))
+    found = TableTagSets(arrays["aside_tags"], offsets, arrays["aside_owners"], groups, unions.always(arrays))
     return descriptors.filters_of(found)
 
 

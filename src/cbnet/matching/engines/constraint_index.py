@@ -33,7 +33,7 @@ REGION_SHIFT, NAME_SHIFT, OPERAND_SHIFT = 59, 33, 2
 BRANCH = np.dtype([("kind", "<u2"), ("tests", "<u2"), ("first", "<u4"), ("end", "<u4"), ("root", "<u4")])
 
 
-class Kind(IntEnum):
+class BranchKind(IntEnum):
     """How a branch is searched. The numbers are part of the table file and of the kernel."""
 
     BOOL_EQ = 0
@@ -54,18 +54,18 @@ class Kind(IntEnum):
 # test -> the kind of branch where it is found, and its turn there. In a chain "c" itself enters between
 # the two constraints of the constant "c", and what lies between two constants enters between these.
 _KINDS = {
-    Test.EXISTS: (Kind.EXISTS, 0), Test.TAG: (Kind.TAG, 0), Test.BOOL_EQ: (Kind.BOOL_EQ, 0),
-    Test.NUMBER_EQ: (Kind.NUMBER_EQ, 0), Test.NUMBER_NE: (Kind.NUMBER_NE, 0),
-    Test.NUMBER_LT: (Kind.NUMBER_LT, 0), Test.NUMBER_LE: (Kind.NUMBER_LE, 0),
-    Test.NUMBER_GT: (Kind.NUMBER_GT, 0), Test.NUMBER_GE: (Kind.NUMBER_GE, 0),
-    Test.STRING_EQ: (Kind.TRIE, 0), Test.STRING_NE: (Kind.UNEQUAL, 0),
-    Test.STRING_LT: (Kind.UP, 0), Test.STRING_LE: (Kind.UP, 1),
-    Test.STRING_GT: (Kind.DOWN, 1), Test.STRING_GE: (Kind.DOWN, 0),
-    Test.PREFIX: (Kind.TRIE, 1), Test.SUFFIX: (Kind.TRIE, 2), Test.SUBSTRING: (Kind.TRIE, 3),
+    Test.EXISTS: (BranchKind.EXISTS, 0), Test.TAG: (BranchKind.TAG, 0), Test.BOOL_EQ: (BranchKind.BOOL_EQ, 0),
+    Test.NUMBER_EQ: (BranchKind.NUMBER_EQ, 0), Test.NUMBER_NE: (BranchKind.NUMBER_NE, 0),
+    Test.NUMBER_LT: (BranchKind.NUMBER_LT, 0), Test.NUMBER_LE: (BranchKind.NUMBER_LE, 0),
+    Test.NUMBER_GT: (BranchKind.NUMBER_GT, 0), Test.NUMBER_GE: (BranchKind.NUMBER_GE, 0),
+    Test.STRING_EQ: (BranchKind.TRIE, 0), Test.STRING_NE: (BranchKind.UNEQUAL, 0),
+    Test.STRING_LT: (BranchKind.UP, 0), Test.STRING_LE: (BranchKind.UP, 1),
+    Test.STRING_GT: (BranchKind.DOWN, 1), Test.STRING_GE: (BranchKind.DOWN, 0),
+    Test.PREFIX: (BranchKind.TRIE, 1), Test.SUFFIX: (BranchKind.TRIE, 2), Test.SUBSTRING: (BranchKind.TRIE, 3),
 }  # fmt: skip
 KIND = np.array([_KINDS[test][0] for test in Test], np.uint64)
 _TURN = np.array([_KINDS[test][1] for test in Test], np.uint64)
-_TEST = np.array([min(test for test in Test if KIND[test] == kind) for kind in Kind])  # the inverse, below TRIE
+_TEST = np.array([min(test for test in Test if KIND[test] == kind) for kind in BranchKind])  # the inverse, below TRIE
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Constraints:
 
 
 @dataclass(frozen=True)
-class Branches:
-    """Branches, and from which name (and, for strings, by which of its tries) each leads on."""
+class ConstraintBranches:
+    """ConstraintBranches, and from which name (and, for strings, by which of its tries) each leads on."""
 
     symbols: Array  # int64[n]
     tries: Array  # int64[n]
@@ -134,7 +134,7 @@ def tests_of(words: Array) -> Array:
     return (words >> np.uint64(TEST_SHIFT)).astype(np.uint8) & np.uint8(63)
 
 
-def ranges(constraints: Constraints) -> Branches:
+def ranges(constraints: Constraints) -> ConstraintBranches:
     """Return a branch for every name and region, save those that are reached by a trie."""
     names = constraints.keys >> np.uint64(NAME_SHIFT)
     firsts = np.flatnonzero(np.diff(names, prepend=~names[:1]))
@@ -142,18 +142,18 @@ def ranges(constraints: Constraints) -> Branches:
     rows["kind"] = KIND[constraints.tests[firsts]]
     rows["first"] = firsts
     rows["end"] = np.append(firsts, len(names))[1:]
-    kept = rows["kind"] != Kind.TRIE
+    kept = rows["kind"] != BranchKind.TRIE
     firsts = firsts[kept]
-    return Branches(constraints.symbols[firsts], constraints.tries[firsts], rows[kept])
+    return ConstraintBranches(constraints.symbols[firsts], constraints.tries[firsts], rows[kept])
 
 
-def index_arrays(constraints: Constraints, symbols: int, *found: Branches) -> dict[str, Array]:
+def index_arrays(constraints: Constraints, symbols: int, *found: ConstraintBranches) -> dict[str, Array]:
     """Return the branches of each symbol, and the constants that the first kinds of branches search."""
     names = np.concatenate([branches.symbols for branches in found])
     tries = np.concatenate([branches.tries for branches in found])
     rows = np.concatenate([branches.rows for branches in found])
     order = np.lexsort((rows["kind"], tries, names))  # a trie comes before the chains that it leads to
-    searched = np.searchsorted(constraints.keys, np.uint64(Kind.EXISTS << REGION_SHIFT))
+    searched = np.searchsorted(constraints.keys, np.uint64(BranchKind.EXISTS << REGION_SHIFT))
     return {
         "symbol_branches": np.searchsorted(names[order], np.arange(symbols + 1)).astype(np.uint32),
         "branches": rows[order],
@@ -175,7 +175,7 @@ def branch_symbols(arrays: Mapping[str, Array]) -> Array:
 
 def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
     """Write the words of all constraints but those of strings: uint64[constraints]."""
-    chosen = arrays["branches"]["kind"] < Kind.TRIE
+    chosen = arrays["branches"]["kind"] < BranchKind.TRIE
     branches = arrays["branches"][chosen]
     lengths = branches["end"].astype(np.int64) - branches["first"]
     places = np.repeat(branches["first"] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())

@@ -29,7 +29,7 @@ SLOT = np.dtype([("key", "<u8"), ("singles", "<u4"), ("entries", "<u4")])
 FREE = np.uint64(2**64 - 1)
 GROUP = np.uint32(2**31)
 LISTS = 7  # per name, in the order of the kernel
-_FULLEST = 0.7  # of the slots, those in use
+_MAX_LOAD = 0.7  # of the slots, those in use
 
 # test -> its list, or -1 for a bucket; and what turns an operand into a bound: 2 · operand + this
 _LIST = np.array([0, -1, -1, -1, 3, 1, 1, 2, 2, -1, 6, 4, 4, 5, 5, -1, -1, -1])
@@ -140,7 +140,7 @@ def _symbol(words: Array) -> Array:
 def _in_buckets(_: Columns, singles: Array, entries: Array, lengths: Array) -> tuple[Array, Array, dict[str, Array]]:
     """Return the order of the postings by slot (short entries first), and the table of slots."""
     distinct = np.unique(np.concatenate([singles, entries]))
-    count = 1 << max(1, int(len(distinct) / _FULLEST).bit_length())
+    count = 1 << max(1, int(len(distinct) / _MAX_LOAD).bit_length())
     keys = np.full(count, FREE)
     slots = np.empty(len(distinct), np.int64)
     pivot_build.place_keys(distinct, keys, slots)

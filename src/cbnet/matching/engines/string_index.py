@@ -37,9 +37,9 @@ from cbnet.errors import LimitError
 from cbnet.matching.engines.constraint_index import (
     BRANCH,
     KIND,
-    Branches,
+    BranchKind,
+    ConstraintBranches,
     Constraints,
-    Kind,
     branch_symbols,
     regions,
     words_of,
@@ -55,7 +55,7 @@ NODE = np.dtype(
 ENTRY = np.dtype(
     [("points", "<u4"), ("up", "<u4"), ("down", "<u4"), ("unequal", "<u4"), ("string", "<u4"), ("tests", "<u4")]
 )
-_LINKS = {"points": Kind.TRIE, "up": Kind.UP, "down": Kind.DOWN, "unequal": Kind.UNEQUAL}
+_LINKS = {"points": BranchKind.TRIE, "up": BranchKind.UP, "down": BranchKind.DOWN, "unequal": BranchKind.UNEQUAL}
 
 # Which bit of ENTRY.tests and BRANCH.tests stands for a test; those of one link in the order of their turns.
 _BITS = (
@@ -66,7 +66,7 @@ _BIT = np.array([1 << _BITS.index(test) if test in _BITS else 0 for test in Test
 _MAX_NODES = 2**32 - 1
 
 
-def build(constraints: Constraints, strings: Texts) -> tuple[Branches, dict[str, Array]]:
+def build(constraints: Constraints, strings: Texts) -> tuple[ConstraintBranches, dict[str, Array]]:
     """Return the branches that lead to tries, and the arrays that they lead to."""
     chosen = np.flatnonzero(constraints.tests >= Test.STRING_EQ)
     keys = constraints.symbols[chosen] << 5 | constraints.tries[chosen]
@@ -77,11 +77,11 @@ def build(constraints: Constraints, strings: Texts) -> tuple[Branches, dict[str,
     firsts = np.flatnonzero(np.diff(keys >> 32, prepend=-1))
     symbols, tries = keys >> 37, keys >> 32 & 31
     rows = np.zeros(len(firsts), BRANCH)
-    rows["kind"] = Kind.TRIE
+    rows["kind"] = BranchKind.TRIE
     rows["tests"] = np.bitwise_or.reduceat(tests, firsts) if len(firsts) else 0
     rows["first"], rows["end"] = firsts, np.append(firsts, len(keys))[1:]
     nodes, rows["root"] = _nodes(strings, operands, np.append(firsts, len(keys)).astype(np.uint32))
-    branches = Branches(symbols[firsts], tries[firsts], rows)
+    branches = ConstraintBranches(symbols[firsts], tries[firsts], rows)
     entries = _entries(constraints, symbols, tries, operands, tests)
     texts = {"string_data": strings.data, "string_offsets": strings.offsets}
     return branches, {"entries": entries, "nodes": nodes, **texts}
@@ -115,7 +115,7 @@ def _entries(constraints: Constraints, symbols: Array, tries: Array, operands: A
 def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
     """Write the words of all string constraints: uint64[constraints]."""
     entries = arrays["entries"]
-    is_trie = arrays["branches"]["kind"] == Kind.TRIE
+    is_trie = arrays["branches"]["kind"] == BranchKind.TRIE
     sizes = arrays["branches"]["end"][is_trie].astype(np.int64) - arrays["branches"]["first"][is_trie]
     symbols = np.repeat(branch_symbols(arrays)[is_trie], sizes)
     places = {link: entries[link].astype(np.int64) for link in _LINKS}

@@ -1,4 +1,4 @@
-"""Descriptors: which distinct sets of tags does a table hold, and for which interfaces?
+"""TableTagSets: which distinct sets of tags does a table hold, and for which interfaces?
 
 What the two kinds of tag tables have in common. A descriptor stands once, however many interfaces
 have it; its *owner* is the one interface, or a group of them. See `_kernels/tag_owners.pxd`.
@@ -26,7 +26,7 @@ _MOST_TARGETS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Descriptors:
+class TableTagSets:
     """The distinct sets of a table, none empty, and what is delivered to whom."""
 
     tags: Array  # uint32[…], in each set the rarest first: the commonest tag of the table is 0
@@ -57,7 +57,7 @@ def check_tags_only(columns: Columns) -> None:
         )
 
 
-def descriptors_of(columns: Columns) -> Descriptors:
+def distinct_tag_sets(columns: Columns) -> TableTagSets:
     """Return the distinct descriptors of filters that have tags only."""
     for what, count, limit in (
         ("tags in all descriptors of one table", len(columns.words), _MOST),
@@ -77,7 +77,7 @@ def descriptors_of(columns: Columns) -> Descriptors:
     np.cumsum(sizes[is_group], out=group_offsets[1:])
     groups = {"group_offsets": group_offsets, "group_targets": targets[np.repeat(is_group, sizes)]}
     tags, offsets = _rarest_first(columns, order[first])
-    return Descriptors(tags, offsets, owners, groups, np.unique(columns.targets[lengths == 0]))
+    return TableTagSets(tags, offsets, owners, groups, np.unique(columns.targets[lengths == 0]))
 
 
 def _equal_neighbours(columns: Columns, places: Array) -> tuple[Array, Array]:
@@ -101,7 +101,7 @@ def _rarest_first(columns: Columns, places: Array) -> tuple[Array, Array]:
     return (columns.words[at] >> np.uint64(SYMBOL_SHIFT)).astype(np.uint32), offsets
 
 
-def targets_of(descriptors: Descriptors, place: int) -> Array:
+def targets_of(descriptors: TableTagSets, place: int) -> Array:
     """Return the interfaces of a descriptor: uint32, sorted."""
     owner = descriptors.owners[place]
     if owner < GROUP:
@@ -110,7 +110,7 @@ def targets_of(descriptors: Descriptors, place: int) -> Array:
     return descriptors.groups["group_targets"][first:end]
 
 
-def filters_of(descriptors: Descriptors) -> tuple[Array, Array, Array]:
+def filters_of(descriptors: TableTagSets) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters, one for each interface of a descriptor."""
     owners, always = descriptors.owners, descriptors.always
     is_group = owners >= GROUP

@@ -16,7 +16,7 @@ import numpy as np
 from cbnet._kernels import tag_sets
 from cbnet.matching.engines import tag_sets as descriptors
 from cbnet.matching.engines import tag_unions as unions
-from cbnet.matching.engines.tag_sets import NO_CONSTANTS, Descriptors, descriptors_of
+from cbnet.matching.engines.tag_sets import NO_CONSTANTS, TableTagSets, distinct_tag_sets
 from cbnet.matching.storage.columns import lengths_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def build(
 ) -> dict[str, Array]:
     """Return the arrays of an exact tag table over filters that have tags only."""
     report("finding equal descriptors")
-    found = descriptors_of(columns)
+    found = distinct_tag_sets(columns)
     report("filing every descriptor under its rarest tag")
     sets = set_arrays(found.tags, found.offsets, np.arange(len(found)), found.owners, len(columns.symbols))
     report("uniting the interfaces of common tags")
@@ -79,4 +79,4 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
     tags[is_other] = arrays["set_others"]
     owners = np.append(arrays["set_singles"][singles], arrays["set_owners"])
     groups = {name: arrays[name] for name in ("group_offsets", "group_targets")}
-    return descriptors.filters_of(Descriptors(tags, offsets, owners, groups, unions.always(arrays)))
+    return descriptors.filters_of(TableTagSets(tags, offsets, owners, groups, unions.always(arrays)))

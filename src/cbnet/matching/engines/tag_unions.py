@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet.matching.engines.tag_sets import Descriptors, targets_of
+from cbnet.matching.engines.tag_sets import TableTagSets, targets_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
@@ -21,7 +21,7 @@ _SHORT = 512
 _PAD = np.full(16, 2**31 - 1, np.uint32)  # above all targets, behind each list
 
 
-def build(found: Descriptors, room: int) -> dict[str, Array]:
+def build(found: TableTagSets, room: int) -> dict[str, Array]:
     """Return the lists of unions, in all no longer than `room`, or short; that of no tag is always there."""
     room = max(room, _SHORT)
     rarest = found.tags[found.offsets[:-1]]
@@ -52,7 +52,7 @@ def _packed(lists: list[Array]) -> dict[str, Array]:
     return {"union_offsets": offsets.astype(np.uint32), "union_targets": np.concatenate(padded).astype(np.uint32)}
 
 
-def _mask(found: Descriptors, row: int) -> int:
+def _mask(found: TableTagSets, row: int) -> int:
     tags = found.tags[found.offsets[row] : found.offsets[row + 1]]
     return sum(1 << tag for tag in tags.tolist())
 

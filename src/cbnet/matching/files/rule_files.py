@@ -17,7 +17,7 @@ from cbnet.errors import InputError
 if TYPE_CHECKING:
     from cbnet.language import Predicate
     from cbnet.matching import Interface
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import Columns
 
 _TEXT_SUFFIXES = (".toml", ".jsonl")
@@ -28,7 +28,7 @@ _SUFFIXES = (".cbt", *_TEXT_SUFFIXES, ".parquet")
 class RuleFile:
     """A compiled table, and its predicates where the file contains them."""
 
-    compiled: Compiled
+    compiled: CompiledTable
     written: Mapping[Interface, Predicate] | None = None
 
     @cached_property
@@ -39,19 +39,19 @@ class RuleFile:
 
 def open_rule_file(path: Path, *, verify: bool = False) -> RuleFile:
     """Open a compiled table, or compile predicates; `verify` checks every byte of a compiled table."""
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.files.predicate_files import read_columns, read_predicates
     from cbnet.matching.storage.columns import columns_of
 
     if path.suffix == ".cbt" or _is_compiled(path):
-        return RuleFile(Compiled.open(path, verify=verify))
+        return RuleFile(CompiledTable.open(path, verify=verify))
     if path.suffix not in _SUFFIXES:
         hint = f"use one of {', '.join(_SUFFIXES)}"
         raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
     if path.suffix in _TEXT_SUFFIXES:
         predicates = read_predicates(path)
-        return RuleFile(Compiled.build(columns_of(predicates)), predicates)
-    return RuleFile(Compiled.build(read_columns(path)))
+        return RuleFile(CompiledTable.build(columns_of(predicates)), predicates)
+    return RuleFile(CompiledTable.build(read_columns(path)))
 
 
 def _is_compiled(path: Path) -> bool:

@@ -1,8 +1,8 @@
-"""Arrow filters: from a table with one row per constraint to columns, without an object per row.
+"""Filters in Arrow tables with one row per constraint, read into columns without an object per row.
 
-Columns of the input: `interface` (string or int64, returned as given), `filter` (int64), `name`,
-`op`, and the constant in one of `string`, `int`, `float`, `bool`. A tag has op "#" and stands in
-`name`; a row with null op says that its filter is empty. Rows of one filter need not be neighbours.
+Columns of the input: `interface` (string or int64), `filter` (int64), `name`, `op`, and the constant in one
+of `string`, `int`, `float`, `bool`. A tag has op "#" and its text in `name`; a row with null op makes its
+filter empty. Rows of one filter need not be adjacent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cbnet.errors import InputError
 from cbnet.language.constraint import Op
 from cbnet.language.values import RESERVED_NAME, ValueType
 from cbnet.matching.storage.codes import TESTS, Test
-from cbnet.matching.storage.columns import Columns, Numbers, Texts, assemble, packed_texts, sorted_numbers, split_ints
+from cbnet.matching.storage.columns import Columns, Numbers, Texts, assemble, packed_texts, sort_numbers, split_ints
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
@@ -25,34 +25,35 @@ if TYPE_CHECKING:
 _VALUES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "string": pa.string()}
 _KINDS = {"bool": ValueType.BOOL, "int": ValueType.NUMBER, "float": ValueType.NUMBER, "string": ValueType.STRING}
 _TAG = "#"
-_REFUSED = 255  # not a test
+_NO_TEST = 255
 
 
 def columns_from_arrow(table: pa.Table) -> Columns:
-    """Return the filters of an Arrow table as columns; a mistake names its row, counted from 1."""
+    """Return the filters of an Arrow table as columns; an error names its row, counted from 1."""
     rows = _Rows(table)
     order, offsets = _grouped(rows.required("filter", pa.int64()).to_numpy())
     interfaces, targets = rows.interfaces()
-    of_filter = targets[order[offsets[:-1]]]
-    _check(targets[order] == np.repeat(of_filter, np.diff(offsets)), "its filter has another interface", order)
+    filter_targets = targets[order[offsets[:-1]]]
+    is_same = targets[order] == np.repeat(filter_targets, np.diff(offsets))
+    _check(is_same, "another row of its filter has another interface", order)
     tests, is_empty = rows.tests()
     numbers, strings, operands = rows.operands(tests)
-    places, texts, names = rows.symbols(tests, is_empty)
+    symbols, texts, names = rows.symbols(tests, is_empty)
     kept = order[~is_empty[order]]
     offsets = np.concatenate([[0], np.cumsum(~is_empty[order])])[offsets]
-    symbols = (places[kept], texts, names)
-    return assemble(interfaces, of_filter, offsets, symbols, tests[kept], operands[kept], numbers, strings)
+    kept_symbols = (symbols[kept], texts, names)
+    return assemble(interfaces, filter_targets, offsets, kept_symbols, tests[kept], operands[kept], numbers, strings)
 
 
 class _Rows:
-    """The columns of the input, each read once."""
+    """The columns of the input."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table.unify_dictionaries()
         self._count = len(table)
 
     def column(self, name: str, type: pa.DataType) -> pa.Array:
-        """Return a column as one array of a type; all null where the column is missing."""
+        """Return a column as one array of a type; all null if the column is missing."""
         if name not in self._table.column_names:
             return pa.nulls(self._count, type)
         column = self._table[name].combine_chunks()
@@ -61,61 +62,61 @@ class _Rows:
         try:
             return column.cast(type)
         except pa.ArrowException as error:
-            raise InputError(f"column {name!r}: {error}", hint=f"give it the type {type}") from None
+            raise InputError(f"column {name!r}: {error}", hint=f"cast it to {type}") from None
 
     def required(self, name: str, type: pa.DataType) -> pa.Array:
-        """Return a column that must be there in every row."""
+        """Return a column that must be set in every row."""
         if name not in self._table.column_names:
-            known = ", ".join(self._table.column_names)
-            raise InputError(f"there is no column {name!r}", hint=f"the table has {known}")
+            names = ", ".join(self._table.column_names)
+            raise InputError(f"no column {name!r}", hint=f"the table has {names}")
         column = self.column(name, type)
-        _check(column.is_valid().to_numpy(zero_copy_only=False), f"the column {name!r} is null")
+        _check(column.is_valid().to_numpy(zero_copy_only=False), f"column {name!r} is null")
         return column
 
     def interfaces(self) -> tuple[list[str | int], Array]:
-        """Return the interfaces in the order in which they occur, and the place of each row's."""
+        """Return the interfaces in the order in which they occur, and the target of each row."""
         name = "interface"
-        given = self._table[name].type if name in self._table.column_names else pa.int64()
-        is_number = pa.types.is_integer(given)
+        type = self._table[name].type if name in self._table.column_names else pa.int64()
+        is_number = pa.types.is_integer(type)
         column = _encoded(self.required(name, pa.int64() if is_number else pa.string()))
         return column.dictionary.to_pylist(), column.indices.to_numpy()
 
     def tests(self) -> tuple[Array, Array]:
-        """Return the test of each row, and which rows only say that their filter is empty."""
-        kinds = np.zeros(self._count, np.uint8)  # 0: no constant, else the kind + 1
+        """Return the test of each row, and which rows make their filter empty."""
+        kinds = np.zeros(self._count, np.uint8)  # 0: no constant, else its type + 1
         for name, type in _VALUES.items():
             valid = self.column(name, type).is_valid().to_numpy(zero_copy_only=False)
-            _check((kinds == 0) | ~valid, "there are two constants")
+            _check((kinds == 0) | ~valid, "two constants are set")
             kinds[valid] = _KINDS[name] + 1
         ops = _encoded(self.column("op", pa.string()))
         is_empty = ops.is_null().to_numpy(zero_copy_only=False)
-        meaning = np.array([_tests_of(op) for op in ops.dictionary.to_pylist()] or [[_REFUSED] * 4], np.uint8)
+        test_table = np.array([_tests_of(op) for op in ops.dictionary.to_pylist()] or [[_NO_TEST] * 4], np.uint8)
         op = np.asarray(ops.indices.fill_null(0))
-        tests = meaning[op, kinds]
-        _check(is_empty | (tests != _REFUSED), "the op is unknown, or does not take this constant")
+        tests = test_table[op, kinds]
+        _check(is_empty | (tests != _NO_TEST), "unknown op, or a constant of a type that the op does not take")
         return tests, is_empty
 
     def symbols(self, tests: Array, is_empty: Array) -> tuple[Array, Texts, int]:
-        """Return the place of each row's name or tag in one list, the list, and the number of names."""
+        """Return the symbol of each row, the text of each symbol, and the number of names among them."""
         column = _encoded(self.column("name", pa.string()))
         _check(is_empty | column.is_valid().to_numpy(zero_copy_only=False), "the name is null")
         texts = column.dictionary
-        place = np.asarray(column.indices.fill_null(0)).astype(np.int64)
+        index = np.asarray(column.indices.fill_null(0)).astype(np.int64)
         is_tag = tests == Test.TAG
         reserved = pc.equal(texts, RESERVED_NAME).to_numpy(zero_copy_only=False)
         _check(
-            is_tag | is_empty | ~reserved[place] if len(texts) else is_empty,
+            is_tag | is_empty | ~reserved[index] if len(texts) else is_empty,
             'the name "#" is reserved for tags',
         )
-        names, tags = np.unique(place[~is_tag & ~is_empty]), np.unique(place[is_tag & ~is_empty])
-        renumbered = np.zeros((2, max(1, len(texts))), np.int64)  # rows without a name point to the first
+        names, tags = np.unique(index[~is_tag & ~is_empty]), np.unique(index[is_tag & ~is_empty])
+        renumbered = np.zeros((2, max(1, len(texts))), np.int64)  # rows without a name refer to the first
         renumbered[0, names] = np.arange(len(names))
         renumbered[1, tags] = len(names) + np.arange(len(tags))
         chosen = texts.take(pa.array(np.concatenate([names, tags])))
-        return renumbered[is_tag.astype(np.int8), place], _texts(chosen), len(names)
+        return renumbered[is_tag.astype(np.int8), index], _texts(chosen), len(names)
 
     def operands(self, tests: Array) -> tuple[Numbers, Texts, Array]:
-        """Return the sorted numbers and strings, and the place of each row's constant among them."""
+        """Return the sorted numbers and strings, and the rank of each row's constant among them."""
         operands = np.zeros(self._count, np.uint32)
         bools = self.column("bool", pa.bool_())
         is_bool = bools.is_valid().to_numpy(zero_copy_only=False)
@@ -138,13 +139,13 @@ class _Rows:
         ints = split_ints(np.asarray(self.column("int", pa.int64()).fill_null(0))[is_number])
         is_float, values = is_float[is_number], values[is_number]
         low = np.where(is_float, 0, ints.low).astype(np.int16)
-        numbers, places = sorted_numbers(Numbers(np.where(is_float, values, ints.high), low))
-        operands[is_number] = places
+        numbers, ranks = sort_numbers(Numbers(np.where(is_float, values, ints.high), low))
+        operands[is_number] = ranks
         return numbers
 
 
 def _grouped(filters: Array) -> tuple[Array, Array]:
-    """Return the rows in an order in which those of one filter are neighbours, and where each begins."""
+    """Return the rows in an order in which rows of one filter are adjacent, and the offset of each filter."""
     is_sorted = bool(np.all(filters[1:] >= filters[:-1]))
     order = np.arange(len(filters)) if is_sorted else np.argsort(filters, kind="stable")
     starts = np.flatnonzero(np.diff(filters[order], prepend=filters[order][:1] - 1))
@@ -152,18 +153,18 @@ def _grouped(filters: Array) -> tuple[Array, Array]:
 
 
 def _tests_of(op: str) -> list[int]:
-    """Return the test of an op without constant, with a bool, with a number and with a string."""
+    """Return the tests of an op: without constant, with a bool, with a number and with a string."""
     if op == _TAG:
-        return [Test.TAG, _REFUSED, _REFUSED, _REFUSED]
-    known = next((known for known in Op if known.value == op), None)
-    return [TESTS.get((known, kind), _REFUSED) if known else _REFUSED for kind in (None, *ValueType)]
+        return [Test.TAG, _NO_TEST, _NO_TEST, _NO_TEST]
+    operator = next((operator for operator in Op if operator.value == op), None)
+    return [TESTS.get((operator, kind), _NO_TEST) if operator else _NO_TEST for kind in (None, *ValueType)]
 
 
 def _encoded(column: pa.Array) -> pa.DictionaryArray:
-    """Return a column as places in a list of distinct values."""
+    """Return a column with a dictionary of distinct values."""
     if not pa.types.is_dictionary(column.type):
         return column.dictionary_encode()
-    distinct = column.dictionary.dictionary_encode()  # a dictionary given may hold a value twice
+    distinct = column.dictionary.dictionary_encode()  # a dictionary of the input may contain a value twice
     if len(distinct.dictionary) == len(column.dictionary):
         return column
     indices = pc.take(distinct.indices, column.indices)
@@ -188,5 +189,5 @@ def _texts(strings: pa.Array) -> Texts:
 
 def _check(ok: Array, problem: str, rows: Any = None) -> None:
     if not ok.all():
-        place = int(np.argmin(ok))
-        raise InputError(f"row {(place if rows is None else int(rows[place])) + 1}: {problem}")
+        first = int(np.argmin(ok))
+        raise InputError(f"row {(first if rows is None else int(rows[first])) + 1}: {problem}")

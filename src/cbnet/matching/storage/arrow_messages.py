@@ -134,8 +134,8 @@ class _Encoder:
             raise InputError(f'column "#": {column.type} is not a list of strings', hint="cast it to one")
         lists = _cast(RESERVED_NAME, column, pa.list_(pa.string()))
         if lists.values.null_count and lists.flatten().null_count:
-            place = pc.index(lists.flatten().is_null(), True).as_py()
-            row = pc.list_parent_indices(lists)[place].as_py()
+            index = pc.index(lists.flatten().is_null(), True).as_py()
+            row = pc.list_parent_indices(lists)[index].as_py()
             raise self._error(row, RESERVED_NAME, "a tag is null", "remove it from the list")
         return lists
 

@@ -1,15 +1,15 @@
-"""Codes: how does a constraint become one 64-bit word?
+"""The encoding of a constraint as one 64-bit word.
 
     63            38 37    32 31              0
     ┌───────────────┬────────┬─────────────────┐
     │ symbol        │ test   │ operand         │
     └───────────────┴────────┴─────────────────┘
 
-symbol: the attribute's name, or the tag; tags stand behind the names in one list of symbols.
+symbol: number of the attribute's name, or of the tag; tags follow the names in one list of symbols.
 test: operator and type together, `Test`.
-operand: the constant's place in the sorted list of numbers or of strings; 0 or 1 for a bool.
+operand: rank of the constant in the sorted list of numbers or of strings; 0 or 1 for a bool.
 
-Words of one symbol are neighbours when sorted, equal constraints are equal words, and since the
+Words of one symbol are adjacent when sorted, equal constraints are equal words, and since the
 lists of constants are sorted, operands compare as their constants do.
 """
 
@@ -21,11 +21,11 @@ from cbnet.language.constraint import Constraint, Op
 from cbnet.language.values import Value, ValueType
 
 SYMBOL_SHIFT, TEST_SHIFT = 38, 32
-MAX_SYMBOLS, MAX_CONSTANTS = 1 << 26, 1 << 31  # a doubled place in a list still fits in 32 bits
+MAX_SYMBOLS, MAX_CONSTANTS = 1 << 26, 1 << 31  # twice a rank still fits in 32 bits
 
 
 class Test(IntEnum):
-    """What a word tests. The numbers are part of the table file and of the kernels."""
+    """Operator and type of a word. The numbers are part of the table file and of the kernels."""
 
     EXISTS = 0
     TAG = 1
@@ -55,8 +55,8 @@ TESTS: dict[tuple[Op, ValueType | None], Test] = {
     (Op.PREFIX, ValueType.STRING): Test.PREFIX,
     (Op.SUFFIX, ValueType.STRING): Test.SUFFIX,
     (Op.SUBSTRING, ValueType.STRING): Test.SUBSTRING,
-    **{(op, ValueType.NUMBER): Test(Test.NUMBER_EQ + place) for place, op in enumerate(_ORDER)},
-    **{(op, ValueType.STRING): Test(Test.STRING_EQ + place) for place, op in enumerate(_ORDER)},
+    **{(op, ValueType.NUMBER): Test(Test.NUMBER_EQ + number) for number, op in enumerate(_ORDER)},
+    **{(op, ValueType.STRING): Test(Test.STRING_EQ + number) for number, op in enumerate(_ORDER)},
 }
 _OPS = {test: op for (op, _), test in TESTS.items() if (op, test) != (Op.NE, Test.BOOL_EQ)}
 
@@ -72,5 +72,5 @@ def unpack(word: int) -> tuple[int, Test, int]:
 
 
 def constraint_of(name: str, test: Test, constant: Value | None) -> Constraint:
-    """Return the constraint that a word stands for, given what its parts mean."""
+    """Return the constraint of a decoded word."""
     return Constraint(name, _OPS[test], constant)

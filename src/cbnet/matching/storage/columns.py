@@ -1,13 +1,13 @@
-"""Columns: what are the filters of a table, as flat arrays?
+"""The filters of a table as flat arrays, the input of every engine.
 
-Every engine is built from these. A filter is a row of words (see `codes`), sorted and without
-repetitions, so equal filters are equal rows:
+A filter is a row of words (see `codes`), sorted and without repetitions, so equal filters are equal
+rows:
 
     words    │ w w w │ w │   │ w w │ …     uint64[constraints]
     offsets  0       3   4   4     6 …     int64[filters + 1]; the third filter is empty
     targets    a       b   a   c   …       uint32[filters], the interface of each filter
 
-Read in bulk from Arrow there is no Python object per constraint.
+Filters read from Arrow need no Python object per constraint.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cbnet.matching.storage.codes import (
     constraint_of,
     unpack,
 )
-from cbnet.matching.storage.filter_code import Tests, encode_filter
+from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,10 +42,10 @@ Array: TypeAlias = "NDArray[Any]"
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers, sorted exactly: the nearest float, and how far an int lies from it.
+    """Numbers in exact order: the nearest float, and the distance of an int from it.
 
     An int beyond 2**53 need not be a float: it is `high`, the nearest one, plus `low`. Ordered by
-    high and then low, ints and floats compare exactly, because rounding keeps their order.
+    high and then low, ints and floats compare exactly, because rounding preserves order.
     """
 
     high: Array  # float64[n]
@@ -54,14 +54,14 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.high)
 
-    def __getitem__(self, place: int) -> int | float:
-        high, low = float(self.high[place]), int(self.low[place])
+    def __getitem__(self, index: int) -> int | float:
+        high, low = float(self.high[index]), int(self.low[index])
         return int(high) + low if low or (high.is_integer() and -(2**63) <= high <= INT_MAX) else high
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Strings as UTF-8, one behind the other; sorted by their bytes where it says so."""
+    """Strings as UTF-8 in one array."""
 
     data: Array  # uint8[bytes]
     offsets: Array  # uint32[n + 1]
@@ -69,16 +69,16 @@ class Texts:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def as_arrow(self, places: Array) -> Any:
-        """Return the texts at some places as an Arrow array of bytes."""
+    def as_arrow(self, indices: Array) -> Any:
+        """Return the texts at some indices as an Arrow array of bytes."""
         import pyarrow as pa
 
-        chosen = taken(self, places)
+        chosen = take_texts(self, indices)
         buffers = [None, pa.py_buffer(chosen.offsets.astype(np.int64)), pa.py_buffer(chosen.data)]
-        return pa.Array.from_buffers(pa.large_binary(), len(places), buffers)
+        return pa.Array.from_buffers(pa.large_binary(), len(indices), buffers)
 
-    def __getitem__(self, place: int) -> str:
-        return bytes(self.data[self.offsets[place] : self.offsets[place + 1]]).decode()
+    def __getitem__(self, index: int) -> str:
+        return bytes(self.data[self.offsets[index] : self.offsets[index + 1]]).decode()
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,12 @@ class Columns:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def filter(self, place: int) -> Filter:
+    def filter(self, row: int) -> Filter:
         """Return a filter as a value of the language."""
-        return self.decoded(self.words[self.offsets[place] : self.offsets[place + 1]].tolist())
+        return self.decode(self.words[self.offsets[row] : self.offsets[row + 1]].tolist())
 
-    def decoded(self, words: Iterable[int]) -> Filter:
-        """Return the filter that some words say."""
+    def decode(self, words: Iterable[int]) -> Filter:
+        """Return the filter that some words encode."""
         constraints, tags = [], []
         for symbol, test, operand in map(unpack, words):
             if test is Test.TAG:
@@ -120,12 +120,12 @@ class Columns:
 
 
 def lengths_of(offsets: Array) -> Array:
-    """Return the lengths of the runs that offsets delimit: int64."""
+    """Return the lengths of the runs delimited by offsets: int64."""
     return cast("Array", np.diff(offsets.astype(np.int64)))
 
 
 def split_ints(values: Array) -> Numbers:
-    """Return int64 values as nearest float and distance, in the order given."""
+    """Return int64 values as nearest float and distance, in the same order."""
     high = values.astype(np.float64)
     top = high >= 2.0**63  # the nearest float of the largest ints does not fit in int64
     nearest = np.where(top, INT_MAX, np.where(top, 0.0, high).astype(np.int64))
@@ -133,7 +133,7 @@ def split_ints(values: Array) -> Numbers:
 
 
 def texts(strings: Sequence[str]) -> Texts:
-    """Return strings as UTF-8, in the order given."""
+    """Return strings as UTF-8, in the same order."""
     encoded = [string.encode() for string in strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
@@ -157,11 +157,12 @@ def assemble(
     numbers: Numbers,
     strings: Texts,
 ) -> Columns:
-    """Return columns from the parts of every constraint; `symbols` are places, texts, number of names.
+    """Return columns from the parts of every constraint.
 
-    `numbers` and `strings` are sorted and distinct, and `operands` are places in them.
+    symbols: the symbol of every constraint, the text of each symbol, and the number of names among them.
+    operands: ranks in `numbers` or `strings`, which are sorted and distinct.
     """
-    places, symbol_texts, names = _commonest_first(*symbols)
+    symbol_numbers, symbol_texts, names = _commonest_first(*symbols)
     for what, count, limit in (
         ("names and tags in one table", len(symbol_texts), MAX_SYMBOLS),
         ("distinct numbers in one table", len(numbers), MAX_CONSTANTS),
@@ -169,7 +170,7 @@ def assemble(
     ):
         if count > limit:
             raise LimitError(what, count, limit, hint="split the table")
-    words = places.astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
+    words = symbol_numbers.astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
     words |= tests.astype(np.uint64) << np.uint64(TEST_SHIFT)
     words |= operands.astype(np.uint64)
     offsets = np.ascontiguousarray(offsets, np.int64)
@@ -177,68 +178,68 @@ def assemble(
     return Columns(interfaces, targets.astype(np.uint32), offsets, words[:kept], names, symbol_texts, numbers, strings)
 
 
-def _commonest_first(places: Array, symbols: Texts, names: int) -> tuple[Array, Texts, int]:
-    """Renumber the symbols, names and tags apart: the commonest 64 have a bit of a mask each."""
-    counts = np.bincount(places, minlength=len(symbols))
+def _commonest_first(symbol_numbers: Array, symbols: Texts, names: int) -> tuple[Array, Texts, int]:
+    """Renumber names and tags, the commonest first: the commonest 64 symbols have a bit each in masks."""
+    counts = np.bincount(symbol_numbers, minlength=len(symbols))
     order = np.lexsort((-counts, np.arange(len(symbols)) >= names))
     renumbered = np.empty(len(symbols), np.int64)
     renumbered[order] = np.arange(len(symbols))
-    return renumbered[places], taken(symbols, order), names
+    return renumbered[symbol_numbers], take_texts(symbols, order), names
 
 
-def taken(texts: Texts, places: Array) -> Texts:
-    """Return the texts at some places, in that order."""
+def take_texts(texts: Texts, indices: Array) -> Texts:
+    """Return the texts at some indices, in that order."""
     starts, lengths = (
-        texts.offsets[:-1][places].astype(np.int64),
-        lengths_of(texts.offsets)[places],
+        texts.offsets[:-1][indices].astype(np.int64),
+        lengths_of(texts.offsets)[indices],
     )
-    offsets = np.zeros(len(places) + 1, np.int64)
+    offsets = np.zeros(len(indices) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     bytes_at = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
     return packed_texts(texts.data[bytes_at], offsets)
 
 
-def sorted_numbers(unsorted: Numbers) -> tuple[Numbers, Array]:
-    """Return the distinct numbers in order, and the place of each given number among them."""
+def sort_numbers(unsorted: Numbers) -> tuple[Numbers, Array]:
+    """Return the distinct numbers in order, and the rank of each input number among them."""
     order = np.lexsort((unsorted.low, unsorted.high))
     high, low = unsorted.high[order] + 0.0, unsorted.low[order]  # + 0.0 turns -0.0 into 0.0
     is_new = np.ones(len(order), bool)
     is_new[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
-    places = np.empty(len(order), np.uint32)
-    places[order] = np.cumsum(is_new) - 1
-    return Numbers(high[is_new], low[is_new]), places
+    ranks = np.empty(len(order), np.uint32)
+    ranks[order] = np.cumsum(is_new) - 1
+    return Numbers(high[is_new], low[is_new]), ranks
 
 
 def columns_of(predicates: Mapping[Any, Predicate]) -> Columns:
     """Return the filters of predicates by interface."""
-    filters = ((target, filter) for target, said in enumerate(predicates.values()) for filter in said.filters)
+    filters = ((target, filter) for target, each in enumerate(predicates.values()) for filter in each.filters)
     return columns_of_filters(list(predicates), filters)
 
 
 def columns_of_filters(interfaces: Sequence[Any], filters: Iterable[tuple[int, Filter]]) -> Columns:
-    """Return filters, each with the place of its interface, as columns."""
+    """Return filters, each with its target (the index of its interface), as columns."""
     return columns_of_encoded(interfaces, [(target, encode_filter(filter)) for target, filter in filters])
 
 
-def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, Tests]]) -> Columns:
-    """Return filters in their encoded form, each with the place of its interface, as columns."""
-    tests = [test for _, said in filters for test in said]
-    names = _places(text for text, code, _ in tests if code != Test.TAG)
-    tags = _places(text for text, code, _ in tests if code == Test.TAG)
-    strings = _places(value for _, _, value in tests if isinstance(value, str))
+def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, EncodedFilter]]) -> Columns:
+    """Return encoded filters, each with its target, as columns."""
+    tests = [test for _, filter_tests in filters for test in filter_tests]
+    names = _ranks(text for text, code, _ in tests if code != Test.TAG)
+    tags = _ranks(text for text, code, _ in tests if code == Test.TAG)
+    strings = _ranks(value for _, _, value in tests if isinstance(value, str))
     numeric = [value for _, code, value in tests if Test.NUMBER_EQ <= code <= Test.NUMBER_GE]
-    numbers, number_places = sorted_numbers(_split(numeric))
-    by_number = dict(zip(numeric, number_places.tolist(), strict=True))
+    numbers, number_ranks = sort_numbers(_split(numeric))
+    by_number = dict(zip(numeric, number_ranks.tolist(), strict=True))
 
-    places = [len(names) + tags[text] if code == Test.TAG else names[text] for text, code, _ in tests]
+    symbols = [len(names) + tags[text] if code == Test.TAG else names[text] for text, code, _ in tests]
     operands = [_operand(code, value, by_number, strings) for _, code, value in tests]
     offsets = np.zeros(len(filters) + 1, np.int64)
-    np.cumsum([len(said) for _, said in filters], out=offsets[1:])
+    np.cumsum([len(filter_tests) for _, filter_tests in filters], out=offsets[1:])
     return assemble(
         interfaces,
         np.array([target for target, _ in filters], np.uint32),
         offsets,
-        (np.array(places, np.int64), texts([*names, *tags]), len(names)),
+        (np.array(symbols, np.int64), texts([*names, *tags]), len(names)),
         np.array([code for _, code, _ in tests], np.int64),
         np.array(operands, np.int64),
         numbers,
@@ -246,9 +247,9 @@ def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, T
     )
 
 
-def _places(items: Iterable[str]) -> dict[str, int]:
-    """Return the place of each item in their order, which is that of their UTF-8 bytes."""
-    return {item: place for place, item in enumerate(sorted(set(items)))}
+def _ranks(texts: Iterable[str]) -> dict[str, int]:
+    """Return the rank of each text, in the order of their UTF-8 bytes."""
+    return {text: rank for rank, text in enumerate(sorted(set(texts)))}
 
 
 def _split(values: Sequence[Any]) -> Numbers:

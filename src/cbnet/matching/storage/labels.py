@@ -1,9 +1,9 @@
-"""Labels: what are the interfaces called? Strings and 64-bit ints, given back as they came.
+"""Labels: the interfaces of a table, strings and 64-bit ints, as arrays.
 
 label_ints     int64[…]   the ints, in their order
 label_data,    the strings, in their order
 label_offsets
-label_is_text  uint8[n]   which of the two each label is; empty where all are of one kind
+label_is_text  uint8[n]   whether each label is a string; empty if all labels are of one type
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def labels_to_arrays(labels: Sequence[str | int]) -> dict[str, Array]:
 
 
 def labels_from_arrays(arrays: dict[str, Array]) -> list[str | int]:
-    """Return the labels that arrays hold."""
+    """Return the labels stored in arrays."""
     strings = Texts(arrays["label_data"], arrays["label_offsets"])
     ints = arrays["label_ints"].tolist()
-    named = [strings[place] for place in range(len(strings))]
+    named = [strings[index] for index in range(len(strings))]
     if not len(arrays["label_is_text"]):
         return [*named, *ints]
     next_string, next_int = iter(named), iter(ints)

@@ -1,4 +1,4 @@
-"""Joined: the filters of several tables as one, with one numbering of names and constants."""
+"""Merging the filters of several tables into one, with one numbering of names and constants."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
-from cbnet.matching.storage.columns import Columns, Numbers, assemble, lengths_of, packed_texts, sorted_numbers
+from cbnet.matching.storage.columns import Columns, Numbers, assemble, lengths_of, packed_texts, sort_numbers
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Texts
 
 
-def joined(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Columns:
-    """Return the filters of all parts, whose targets count the same interfaces."""
+def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Columns:
+    """Return the filters of all parts; their targets number the same interfaces."""
     names = _union([(part.symbols, np.arange(part.names)) for part in parts])
     tags = _union([(part.symbols, np.arange(part.names, len(part.symbols))) for part in parts])
     strings = _union([(part.strings, np.arange(len(part.strings))) for part in parts], is_sorted=True)
     high = np.concatenate([part.numbers.high for part in parts])
-    numbers, number_places = sorted_numbers(Numbers(high, np.concatenate([part.numbers.low for part in parts])))
+    numbers, number_ranks = sort_numbers(Numbers(high, np.concatenate([part.numbers.low for part in parts])))
     number_starts = np.cumsum([0, *(len(part.numbers) for part in parts)])
 
-    places, tests, operands = [], [], []
+    symbol_numbers, tests, operands = [], [], []
     for which, part in enumerate(parts):
         symbol = (part.words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
         test = (part.words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
         operand = (part.words & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        renumbered = np.concatenate([names.places[which], len(names.texts) + tags.places[which]])
+        renumbered = np.concatenate([names.indices[which], len(names.texts) + tags.indices[which]])
         is_number, is_string = (test >= Test.NUMBER_EQ) & (test <= Test.NUMBER_GE), test >= Test.STRING_EQ
-        operand[is_number] = number_places[number_starts[which] + operand[is_number]]
-        operand[is_string] = strings.places[which][operand[is_string]]
-        places.append(renumbered[symbol])
+        operand[is_number] = number_ranks[number_starts[which] + operand[is_number]]
+        operand[is_string] = strings.indices[which][operand[is_string]]
+        symbol_numbers.append(renumbered[symbol])
         tests.append(test)
         operands.append(operand)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([lengths_of(part.offsets) for part in parts]))])
     targets = np.concatenate([part.targets for part in parts])
-    symbols = (np.concatenate(places), _as_texts(pa.concat_arrays([names.texts, tags.texts])), len(names.texts))
+    symbols = (np.concatenate(symbol_numbers), _as_texts(pa.concat_arrays([names.texts, tags.texts])), len(names.texts))
     return assemble(
         interfaces, targets, offsets, symbols, np.concatenate(tests), np.concatenate(operands),
         numbers, _as_texts(strings.texts),
@@ -47,11 +47,11 @@ def joined(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Columns:
 
 
 class _Union:
-    """Distinct texts of several lists, and the place of each text of each list among them."""
+    """Distinct texts of several lists, and the index among them of each text of each list."""
 
-    def __init__(self, texts: pa.Array, places: list[Array]) -> None:
+    def __init__(self, texts: pa.Array, indices: list[Array]) -> None:
         self.texts = texts
-        self.places = places
+        self.indices = indices
 
 
 def _union(lists: Sequence[tuple[Texts, Array]], *, is_sorted: bool = False) -> _Union:

@@ -1,8 +1,8 @@
-"""Reduced: which filters of a table can be left out, because another of their interface covers them?
+"""Reduction of a table: leaving out filters that another filter of their interface covers.
 
-Sound, and by the pairwise rules of [2006 §4.2]: each constraint of the wide filter is set against
-each of the narrow one. What is left out is kept aside with the filter that covers it, for when that
-one goes.
+Sound, by the pairwise rules of [2006 §4.2]: each constraint of the wide filter is compared with each of
+the narrow one. Covered filters are kept aside with a hash of the filter that covers them, to be added again
+when that one is removed.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
 
-def reduced(columns: Columns) -> tuple[Columns, dict[str, Array]]:
-    """Return the filters that are needed, and arrays that hold the others.
+def reduce_columns(columns: Columns) -> tuple[Columns, dict[str, Array]]:
+    """Return the filters that no other covers, and arrays of the others.
 
-    covered_targets, covered_offsets, covered_words: the filters left out, as columns.
-    covered_hashes: a hash of the filter that covers each; they are sorted by it.
+    covered_targets, covered_offsets, covered_words: the covered filters, as columns.
+    covered_hashes: a hash of the filter that covers each, ascending.
     """
-    columns = taken_rows(columns, _distinct(columns))
-    coverer = covered_by(columns)
+    columns = take_filters(columns, _distinct(columns))
+    coverer = find_coverers(columns)
     dropped = np.flatnonzero(coverer >= 0)
     hashes = filter_hashes(columns)[coverer[dropped]]
     order = np.argsort(hashes, kind="stable")
-    aside = taken_rows(columns, dropped[order])
+    aside = take_filters(columns, dropped[order])
     arrays = {
         "covered_targets": aside.targets,
         "covered_offsets": packed_offsets(aside.offsets),
         "covered_words": aside.words,
         "covered_hashes": hashes[order],
     }
-    return taken_rows(columns, np.flatnonzero(coverer < 0)), arrays
+    return take_filters(columns, np.flatnonzero(coverer < 0)), arrays
 
 
 def _distinct(columns: Columns) -> Array:
-    """Return the places of the filters, without those that repeat one of their interface."""
+    """Return the rows of the filters, without those that repeat one of their interface."""
     hashes = np.empty(len(columns), np.uint64)
     pivot_build.hash_rows(columns.words, columns.offsets, hashes)
     order = np.lexsort((columns.targets, hashes))
@@ -63,18 +63,18 @@ def filter_hashes(columns: Columns) -> Array:
 
 
 def hashes_with_targets(hashes: Array, targets: Array) -> Array:
-    """Return the hashes of filters, mixed with their interfaces."""
+    """Return the hashes of filters mixed with their interfaces."""
     mixed: Array = hashes * np.uint64(0x9E3779B97F4A7C15) + targets.astype(np.uint64)
     return mixed
 
 
 def packed_offsets(offsets: Array) -> Array:
-    """Return offsets in 32 bits where they fit."""
+    """Return offsets in 32 bits if they fit."""
     return offsets.astype(np.uint32) if offsets[-1] < 2**32 else offsets
 
 
-def covered_by(columns: Columns) -> Array:
-    """Return for each filter the one that makes it redundant, or -1: int64[filters]."""
+def find_coverers(columns: Columns) -> Array:
+    """Return for each filter a filter that covers it and is not covered itself, or -1: int64[filters]."""
     coverer = np.full(len(columns), -1, np.int64)
     several = np.bincount(columns.targets, minlength=len(columns.interfaces)) > 1
     candidates = np.flatnonzero(several[columns.targets])
@@ -86,7 +86,7 @@ def covered_by(columns: Columns) -> Array:
 
 
 def _survivors(coverer: Array) -> Array:
-    """Follow each coverer to one that is not covered itself: it covers all the same."""
+    """Follow each coverer to one that is not covered: covering is transitive."""
     while True:
         above = np.where(coverer >= 0, coverer[coverer], -1)
         if not np.any(above >= 0):
@@ -95,7 +95,7 @@ def _survivors(coverer: Array) -> Array:
 
 
 def _symbol_counts(columns: Columns) -> Array:
-    """Return how many names and tags each filter bears on."""
+    """Return the number of distinct names and tags of each filter."""
     symbols = columns.words >> np.uint64(SYMBOL_SHIFT)
     is_new = np.ones(len(symbols), np.int64)
     is_new[1:] = symbols[1:] != symbols[:-1]
@@ -104,9 +104,9 @@ def _symbol_counts(columns: Columns) -> Array:
     return lengths_of(np.concatenate([[0], np.cumsum(is_new)])[columns.offsets])
 
 
-def taken_rows(columns: Columns, places: Array) -> Columns:
-    """Return some of the filters, in that order."""
-    lengths = lengths_of(columns.offsets)[places]
+def take_filters(columns: Columns, rows: Array) -> Columns:
+    """Return the filters at some rows, in that order."""
+    lengths = lengths_of(columns.offsets)[rows]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    at = np.arange(offsets[-1]) + np.repeat(columns.offsets[:-1][places] - offsets[:-1], lengths)
-    return replace(columns, targets=columns.targets[places], offsets=offsets, words=columns.words[at])
+    at = np.arange(offsets[-1]) + np.repeat(columns.offsets[:-1][rows] - offsets[:-1], lengths)
+    return replace(columns, targets=columns.targets[rows], offsets=offsets, words=columns.words[at])

@@ -19,7 +19,7 @@ from cbnet.errors import InputError, LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.matching import Table
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.predicate_files import read_columns
 from cbnet.matching.storage.columns import Columns, columns_of
 from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
@@ -78,7 +78,7 @@ def initial_predicates_from(
     if most > MAX_NODE_FILTERS:
         raise LimitError("filters of one node", most, MAX_NODE_FILTERS)
     numbered = replace(columns, interfaces=[places[name] for name in names])
-    return InitialPredicates(written, lives, Table(Compiled.build(numbered)), edges)
+    return InitialPredicates(written, lives, Table(CompiledTable.build(numbered)), edges)
 
 
 def _filters(columns: Columns) -> Iterator[tuple[int, Filter]]:

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from cbnet.errors import InputError
 from cbnet.matching import Table
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.columns import Texts
 from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.shipped_data import ship_file
@@ -96,7 +96,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _verify(draft: Path, named: Path) -> None:
     try:
-        Compiled.open(draft, verify=True)
+        CompiledTable.open(draft, verify=True)
     except InputError as error:
         raise error.at(file=str(named)) from None
 
@@ -131,14 +131,14 @@ def _filter_table(kept: Path) -> Path:
     """Compile a table in which every filter is an interface of its own; return its file."""
     path = _by_filter(kept)
     if not path.exists():
-        compiled = Compiled.open(kept)
+        compiled = CompiledTable.open(kept)
         if compiled.engine == "bloom":
             hint = "compile the table for the engine tags"
             raise InputError("a Bloom table does not know which of its filters match", hint=hint)
         columns = compiled.columns
         count = len(columns)
         apart = replace(columns, interfaces=range(count), targets=np.arange(count, dtype=np.uint32))
-        Compiled.build(apart, compiled.engine, reduce=False, labelled=False).save(path)
+        CompiledTable.build(apart, compiled.engine, reduce=False, labelled=False).save(path)
     return path
 
 
@@ -146,15 +146,15 @@ class OpenTable:
     """A mapped table, with its interfaces as an Arrow array; and its single filters, if they are asked for."""
 
     def __init__(self, path: str, filters: str | None) -> None:
-        self.compiled = Compiled.open(Path(path))
-        self.matcher = self.compiled if filters is None else Compiled.open(Path(filters))
+        self.compiled = CompiledTable.open(Path(path))
+        self.matcher = self.compiled if filters is None else CompiledTable.open(Path(filters))
         self._texts: dict[int, str] = {}
 
     @cached_property
     def labels(self) -> pa.Array:
         """The interfaces: int64, or strings if any is one."""
         arrays = self.compiled.arrays
-        if len(arrays["label_ints"]) == self.compiled.about["interfaces"]:
+        if len(arrays["label_ints"]) == self.compiled.metadata["interfaces"]:
             return pa.array(arrays["label_ints"])
         if not len(arrays["label_ints"]):
             strings = Texts(arrays["label_data"], arrays["label_offsets"])

@@ -234,7 +234,7 @@ def test_tables_that_are_none_are_refused(spark, tmp_path):
     with pytest.raises(InputError, match="no table to match with"):
         match(frame, [])
     (tmp_path / "text.cbt").write_text("not a table")
-    with pytest.raises(InputError, match=r"text\.cbt: this is not a compiled table"):
+    with pytest.raises(InputError, match=r"text\.cbt: not a compiled table"):
         match(frame, str(tmp_path / "text.cbt"))
 
 

@@ -10,7 +10,7 @@ from cbnet.lab.bench.bench_input import bench_input, parameters_of
 from cbnet.lab.bench.engine_answer import EngineAnswer, differences
 from cbnet.lab.bench.expected_matches import expected_matches
 from cbnet.lab.bench.timing import best_of_rounds, passes
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.storage.arrow_messages import encode_batch
@@ -93,7 +93,7 @@ def workload(request):
 
 def differing(given, right):
     """Return who does not agree with an engine that was built from these columns."""
-    compiled = Compiled.build(given.columns)
+    compiled = CompiledTable.build(given.columns)
     batch, kept = encode_batch(given.messages, compiled.symbols)
     answer = EngineAnswer(*compiled.match_batch(batch)[:2])
     found = list(differences(answer, compiled, batch, given.members, right, answer))
@@ -134,21 +134,21 @@ def test_a_constraint_that_every_engine_overlooks_is_found_out(workload):
 
 def test_paths_and_engines_that_differ_are_named(workload, monkeypatch):
     right = expected_matches(workload, silent)
-    compiled = Compiled.build(workload.columns)
+    compiled = CompiledTable.build(workload.columns)
     batch, kept = encode_batch(workload.messages, compiled.symbols)
     answer = EngineAnswer(*compiled.match_batch(batch)[:2])
     other = EngineAnswer(answer.offsets, answer.targets[::-1].copy())
     assert list(differences(answer, compiled, batch, workload.members, right, other)) == ["the first engine"]
-    monkeypatch.setattr(Compiled, "match", lambda *_: ["nobody"])
+    monkeypatch.setattr(CompiledTable, "match", lambda *_: ["nobody"])
     assert list(differences(answer, compiled, batch, workload.members, right, answer)) == ["single messages"]
     monkeypatch.undo()
-    monkeypatch.setattr(Compiled, "match_batch", lambda *_: (answer.offsets, answer.targets + 1, 0))
+    monkeypatch.setattr(CompiledTable, "match_batch", lambda *_: (answer.offsets, answer.targets + 1, 0))
     assert list(differences(answer, compiled, batch, workload.members, right, answer)) == ["two threads"]
     del kept
 
 
 def test_answers_that_differ_end_with_code_1(cbnet, monkeypatch):
-    monkeypatch.setattr(Compiled, "match", lambda *_: ["nobody"])
+    monkeypatch.setattr(CompiledTable, "match", lambda *_: ["nobody"])
     outcome = cbnet("bench", "forwarding", *SMALL, "--engine", "pivot")
     assert outcome.code == 1
     assert "The answers differ on 40 messages" in outcome.out

@@ -9,7 +9,7 @@ from cbnet.lab.bench.engine_answer import EngineAnswer
 from cbnet.lab.bench.matching.tag_expected import expected_tag_matches
 from cbnet.lab.workload.message_batch import as_messages
 from cbnet.lab.workload.tag_traffic import TagTraffic
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import TAG_ENGINES
 
 KEYS = [
@@ -92,7 +92,7 @@ def test_the_reference_is_asked_about_whole_answers():
 
 
 def test_a_table_that_misses_an_interface_is_found_out(cbnet, monkeypatch):
-    match_batch = Compiled.match_batch
+    match_batch = CompiledTable.match_batch
 
     def missing(self, batch, threads=1):
         offsets, targets, touched = match_batch(self, batch, threads)
@@ -101,7 +101,7 @@ def test_a_table_that_misses_an_interface_is_found_out(cbnet, monkeypatch):
         last = np.flatnonzero(np.diff(offsets))[-1]  # the last message that goes anywhere
         return np.append(offsets[: last + 1], offsets[last + 1 :] - 1), targets[:-1], touched
 
-    monkeypatch.setattr(Compiled, "match_batch", missing)
+    monkeypatch.setattr(CompiledTable, "match_batch", missing)
     outcome = cbnet("bench", "tags", "--descriptors", "300", "--interfaces", "F", *SMALL)
     assert outcome.code == 1
     assert "The answers differ" in outcome.out
@@ -109,8 +109,8 @@ def test_a_table_that_misses_an_interface_is_found_out(cbnet, monkeypatch):
 
 
 def test_a_table_that_adds_an_interface_is_found_out(cbnet, monkeypatch):
-    match = Compiled.match
-    monkeypatch.setattr(Compiled, "match", lambda self, message: [*match(self, message), "nobody"])
+    match = CompiledTable.match
+    monkeypatch.setattr(CompiledTable, "match", lambda self, message: [*match(self, message), "nobody"])
     outcome = cbnet("bench", "tags", "--descriptors", "300", "--interfaces", "F", *SMALL, "--json")
     assert outcome.code == 1
     told = [json.loads(line) for line in outcome.out.splitlines()]

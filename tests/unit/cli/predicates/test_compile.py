@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbnet.language.message import Message
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.message_files import read_encoded, read_messages
 from cbnet.matching.storage.columns import columns_of
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypat
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("table.cbt", b"[interfaces]", "this is not a compiled table; make one with `cbnet compile`"),
+        ("table.cbt", b"[interfaces]", "not a compiled table; create one with `cbnet compile`"),
         ("table.cbt", None, "cannot read: No such file"),
         ("table.bin", b"", "unknown file type '.bin'; use one of .cbt, .toml, .jsonl, .parquet"),
         ("table.bin", b"CBNETTBL and then nothing", "the table has version"),
@@ -171,12 +171,12 @@ def test_a_wrong_row_of_a_parquet_file_is_named(cbnet, tmp_path):
                              "int": [1, 2]}), tmp_path / "p.parquet")  # fmt: skip
     outcome = cbnet("compile", "--rules", tmp_path / "p.parquet", "-o", tmp_path / "t.cbt")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "p.parquet: row 2: the op is unknown" in outcome.err
+    assert "p.parquet: row 2: unknown op" in outcome.err
 
 
 # --- the lines of messages, read fast -----------------------------------------------------------
 
-SYMBOLS = Compiled.build(columns_of({})).symbols
+SYMBOLS = CompiledTable.build(columns_of({})).symbols
 
 pieces = st.sampled_from(
     [b"{", b"}", b"[", b"]", b":", b",", b'"', b"a", b'"a"', b'"b"', b'"#"', b'"a": 1', b'"b": "x:y"', b'"#": ["t"]',

@@ -106,8 +106,8 @@ def test_an_empty_table_can_be_inspected(cbnet, compiled):
 @pytest.mark.parametrize(
     ("spoil", "problem"),
     [
-        (lambda _: b"", "this is not a compiled table"),
-        (lambda _: b"[interfaces]\n", "this is not a compiled table"),
+        (lambda _: b"", "not a compiled table"),
+        (lambda _: b"[interfaces]\n", "not a compiled table"),
         (lambda data: data[:-1], "bytes instead of"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "its checksum is wrong"),
     ],

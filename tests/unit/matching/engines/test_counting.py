@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.strategies import messages_near, predicates
 
-from cbnet._kernels.counting_match import Index
+from cbnet._kernels.counting_match import CountingIndex
 from cbnet._kernels.message_encoding import Batch, Symbols, fill_slots
 from cbnet.lab.workload import as_messages, filters, messages, mix
 from cbnet.language import Constraint, Filter, Message, Op, Predicate, parse
@@ -44,7 +44,7 @@ class Engine:
         self.symbols = Symbols(symbols.data, symbols.offsets, slots, columns.names)
         self.arrays = counting.build(columns, **switches)
         self.targets = len(columns.interfaces)
-        self.index = Index(self.symbols, self.arrays, self.targets)
+        self.index = CountingIndex(self.symbols, self.arrays, self.targets)
 
     def batch(self, messages):
         batch = Batch()
@@ -354,7 +354,7 @@ def test_the_filters_can_be_read_back_from_the_arrays():
     for one_string_index in (True, False):
         targets, offsets, words = counting.filters_of(counting.build(table, one_string_index=one_string_index))
         rows = (words[first:end].tolist() for first, end in pairwise(offsets))
-        assert set(zip(targets.tolist(), map(table.decoded, rows), strict=True)) == expected
+        assert set(zip(targets.tolist(), map(table.decode, rows), strict=True)) == expected
 
 
 def test_a_table_takes_at_most_48_bytes_per_constraint():  # [2002 §1]
@@ -376,7 +376,7 @@ def test_damaged_arrays_never_crash_the_kernel():
             raw = damaged.view(np.uint8)
             for place in chance.choices(range(len(raw)), k=chance.choice([1, 10, len(raw)])):
                 raw[place] = chance.randrange(256)
-            index = Index(engine.symbols, {**engine.arrays, name: damaged}, engine.targets)
+            index = CountingIndex(engine.symbols, {**engine.arrays, name: damaged}, engine.targets)
             offsets, targets, _ = index.match_batch(batch, 0, len(batch))
             assert offsets[-1] == len(targets)
             assert (targets < engine.targets).all()
@@ -388,4 +388,4 @@ def test_sections_that_do_not_fit_each_other_are_refused(name):
     engine = Engine(columns_of({"large": Predicate([whole])}))
     for wrong in (engine.arrays[name][:-1], engine.arrays[name].astype(bool)):
         with pytest.raises(ValueError, match=f"the section {name} does not fit"):
-            Index(engine.symbols, {**engine.arrays, name: wrong}, engine.targets)
+            CountingIndex(engine.symbols, {**engine.arrays, name: wrong}, engine.targets)

@@ -225,7 +225,7 @@ MESSAGES = [{"#": [f"t{tag}" for tag in chosen]} for chosen in ([], [0], [0, 1],
 def _opened(path):
     """Return the arrays of a file, and what its header says of them."""
     file = open_table_file(path)
-    return file.arrays, {key: file.about[key] for key in KEYS}
+    return file.arrays, {key: file.metadata[key] for key in KEYS}
 
 
 def _use_unverified(path):

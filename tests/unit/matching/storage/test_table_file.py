@@ -57,8 +57,8 @@ def test_a_table_that_cannot_be_written_says_so(tmp_path):
     [
         (b"", "not a compiled table"),
         (b"[interfaces]\n" * 9, "not a compiled table"),
-        (MAGIC + b"\2\0\0\0" + bytes(100), "version 2, and this cbnet reads 1"),
-        (MAGIC + b"\1\0\0\0" + b"\xff" * 100, "header is not whole"),
+        (MAGIC + b"\2\0\0\0" + bytes(100), "version 2, but this cbnet reads version 1"),
+        (MAGIC + b"\1\0\0\0" + b"\xff" * 100, "header is incomplete"),
     ],
 )
 def test_foreign_and_newer_files_are_refused(tmp_path, content, problem):
@@ -102,7 +102,7 @@ def _read_back(path):
 def test_sections_of_noise_never_read_outside(path):
     """Overwrite whole sections with random bytes: the answers are wrong, and the process lives."""
     file = open_table_file(path)
-    arrays, about = file.arrays, file.about
+    arrays, metadata = file.arrays, file.metadata
     source = random.Random(6)
     keys = ("engine", "names", "interfaces", "filters", "constraints", "covered")
     for _ in range(300):
@@ -110,7 +110,7 @@ def test_sections_of_noise_never_read_outside(path):
         for name in source.sample(sorted(noisy), 3):
             data = noisy[name].view("u1") if noisy[name].nbytes else noisy[name]
             data[:] = list(source.randbytes(len(data))) if noisy[name].nbytes else []
-        write_table_file(path, noisy, {key: about[key] for key in keys})
+        write_table_file(path, noisy, {key: metadata[key] for key in keys})
         _use_unverified(path)
 
 

@@ -15,7 +15,7 @@ from cbnet.matching.engines.bloom_table import false_positive
 
 if TYPE_CHECKING:
     from cbnet._kernels.message_encoding import Batch
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import Array
 
 _SAMPLE = 5  # messages per number of tags for which the prediction reads all descriptors
@@ -33,7 +33,9 @@ class FalsePositives:
     measured_per_predicate: float
 
 
-def false_positives(bloom: Compiled, exact: Compiled, batch: Batch, messages: list[Array]) -> list[FalsePositives]:
+def false_positives(
+    bloom: CompiledTable, exact: CompiledTable, batch: Batch, messages: list[Array]
+) -> list[FalsePositives]:
     """Compare a Bloom table with an exact one of the same filters.
 
     batch: the encoded messages. messages: the same messages as arrays of known tag numbers.
@@ -52,7 +54,7 @@ def false_positives(bloom: Compiled, exact: Compiled, batch: Batch, messages: li
     return found
 
 
-def _predicted(bloom: Compiled, message: Array) -> tuple[float, float]:
+def _predicted(bloom: CompiledTable, message: Array) -> tuple[float, float]:
     """Return the probability that one absent descriptor, and that any absent descriptor, is reported as present."""
     tags, offsets = bloom.arrays["aside_tags"], bloom.arrays["aside_offsets"].astype(np.int64)
     absent = np.ones(len(bloom.arrays["symbol_offsets"]) - 1, bool)

@@ -20,7 +20,7 @@ from cbnet.lab.bench.matching.tag_expected import expected_tag_matches
 from cbnet.lab.bench.timing import best_of_rounds, passes
 from cbnet.lab.workload.message_batch import as_messages
 from cbnet.language.values import RESERVED_NAME
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet.matching.table import Table
@@ -114,9 +114,9 @@ class _Rival:
         self.batch, self._kept = encode_batch(given.messages, self.compiled.symbols)
         self.answer = EngineAnswer(*self.compiled.match_batch(self.batch)[:2])
 
-    def _build(self, table: str, report: Report, *, reduce: bool = True) -> Compiled:
+    def _build(self, table: str, report: Report, *, reduce: bool = True) -> CompiledTable:
         sample = self._given.members[:_SAMPLE]
-        return Compiled.build(self._given.columns, table, report, reduce=reduce, sample=sample)
+        return CompiledTable.build(self._given.columns, table, report, reduce=reduce, sample=sample)
 
     def differences(self, exact: _Rival, expected: ExpectedMatches, report: Report) -> Iterator[str]:
         """Yield what disagrees with the answers: another path, the reference, or an exact table."""
@@ -144,7 +144,7 @@ class _Rival:
 
     def result(self, exact: _Rival, best: dict[str, float], differing: tuple[str, ...], report: Report) -> TagResult:
         """Return the measurements, with the size of the table and its false positives."""
-        table, about = self.compiled.engine, self.compiled.about
+        table, about = self.compiled.engine, self.compiled.metadata
         is_bloom = table == _BLOOM
         report(f"{table}: measuring its size")
         return TagResult(
@@ -160,7 +160,7 @@ class _Rival:
     def _bytes(self) -> int:
         """Return the bytes needed for matching, with all filters, including covered ones."""
         compiled = self.compiled
-        if compiled.about["covered"]:
+        if compiled.metadata["covered"]:
             compiled = self._build(compiled.engine, lambda _: None, reduce=False)
         return sum(array.nbytes for name, array in compiled.arrays.items() if not name.startswith(_NOT_COUNTED))
 

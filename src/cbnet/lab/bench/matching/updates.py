@@ -17,7 +17,7 @@ from typing import Any
 from cbnet.lab import workload
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
@@ -94,7 +94,7 @@ def bench_updates(
     columns = columns_from_arrow(workload.filters(parameters))
     messages = workload.as_messages(workload.messages(parameters))
     report("compiling the table")
-    original = Table[Any](Compiled.build(columns))
+    original = Table[Any](CompiledTable.build(columns))
     report("preparing the updates")
     history = _prepare(columns, original, filters, int(rate * (seconds + 1) / 2) + 1, seed)
     result = UpdatesResult(filters)

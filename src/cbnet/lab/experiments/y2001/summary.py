@@ -31,7 +31,7 @@ from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2001
 from cbnet.language.message import Message
 from cbnet.matching import reference
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 
 _OFF = MatchMethod("counting, no short-circuit", short_circuit=False)
 _SCAN = "scan of all filters"
@@ -89,7 +89,7 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> list[Row]:
     ]  # fmt: skip
 
 
-def _pass(compiled: Compiled, data: BenchInput) -> float:
+def _pass(compiled: CompiledTable, data: BenchInput) -> float:
     """Return the seconds per message, the best of some passes."""
     run = passes(lambda: [compiled.match(members) for members in data.members] and None)
     return min(run(1) for _ in range(_PASSES)) / len(data.members)

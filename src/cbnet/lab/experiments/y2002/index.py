@@ -19,7 +19,7 @@ from cbnet.lab.workload import Forwarding2002
 from cbnet.lab.workload.words import words
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines import counting
 from cbnet.matching.engines.registry import CountingMatcher
 from cbnet.matching.storage.columns import Columns, columns_of_filters
@@ -54,10 +54,10 @@ def _run(parameters: IndexParameters, context: ExperimentContext) -> dict[str, p
     }
 
 
-def _index(constraints: Sequence[Constraint]) -> Compiled:
+def _index(constraints: Sequence[Constraint]) -> CompiledTable:
     """Return a counting index with one filter per constraint, all of one interface."""
     filters = [(0, Filter([each])) for each in constraints]
-    return Compiled.build(columns_of_filters([0], filters), "counting", reduce=False)
+    return CompiledTable.build(columns_of_filters([0], filters), "counting", reduce=False)
 
 
 def _numbers(parameters: IndexParameters) -> Iterator[Row]:
@@ -98,19 +98,19 @@ def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator
         M=parameters.messages, F=parameters.filters, I=None, dictionary=dictionary(context), seed=context.seed
     )
     data = bench_input(mix, lambda _: None)
-    compiled = Compiled.build(data.columns, "counting", reduce=False)
+    compiled = CompiledTable.build(data.columns, "counting", reduce=False)
     for name, matcher in (("one", compiled.index), ("one per operator", _separate(compiled, data.columns))):
         offsets, targets, work = matcher.index.match_batch(compiled.encode(data.members), 0, len(data.members), 0)
         yield {"index": name, "nodes": work["nodes"], "matched": len(targets), "messages": len(offsets) - 1}
 
 
-def _separate(compiled: Compiled, columns: Columns) -> CountingMatcher:
+def _separate(compiled: CompiledTable, columns: Columns) -> CountingMatcher:
     arrays = {**compiled.arrays, **counting.build(columns, one_string_index=False)}
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return CountingMatcher(compiled.symbols, arrays, compiled.about["interfaces"])
+    return CountingMatcher(compiled.symbols, arrays, compiled.metadata["interfaces"])
 
 
-def _work(compiled: Compiled, members: dict[str, object]) -> dict[str, int]:
+def _work(compiled: CompiledTable, members: dict[str, object]) -> dict[str, int]:
     work: dict[str, int] = compiled.index.index.match_batch(compiled.encode([members]), 0, 1, 0, False)[2]
     return work
 

@@ -14,7 +14,7 @@ from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tabl
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002, filters
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
@@ -40,14 +40,15 @@ def _run(parameters: MemoryParameters2002, context: ExperimentContext) -> dict[s
             rows += [
                 {
                     "case": f"I = {interfaces}" if interfaces else "I = F", "engine": engine, "filters": count,
-                    "constraints": len(columns.words), "bytes": _size(Compiled.build(columns, engine, reduce=False)),
+                    "constraints": len(columns.words),
+                    "bytes": _size(CompiledTable.build(columns, engine, reduce=False)),
                 }
                 for engine in ENGINES
             ]  # fmt: skip
     return {"sizes": as_table(rows)}
 
 
-def _size(compiled: Compiled) -> int:
+def _size(compiled: CompiledTable) -> int:
     with TemporaryDirectory(prefix="cbnet-") as folder:
         return compiled.save(Path(folder) / "table.cbt")
 

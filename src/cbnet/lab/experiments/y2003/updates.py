@@ -14,7 +14,7 @@ from cbnet.lab.experiments.curves import Interval, Row, as_table, duration
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.language import Predicate, witness
-from cbnet.matching.compiled_table import Compiled
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
@@ -61,7 +61,7 @@ def _seconds(rate: int, parameters: UpdatesParameters) -> float:
 def _delays(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row]:
     """Return the time from the start of a change until a message matches the new filter."""
     mix = workload.mix("2002", filters=parameters.filters, messages=1, seed=context.seed)
-    table = LiveTable(Table[int](Compiled.build(columns_from_arrow(workload.filters(mix)))))
+    table = LiveTable(Table[int](CompiledTable.build(columns_from_arrow(workload.filters(mix)))))
     new = columns_from_arrow(workload.filters(workload.mix("2002", filters=parameters.delays, seed=context.seed + 1)))
     rows = []
     for number in range(len(new)):

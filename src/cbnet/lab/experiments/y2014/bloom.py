@@ -63,7 +63,7 @@ def _measured(parameters: BloomParameters, seed: int) -> list[dict[str, Any]]:
     from cbnet.lab.workload.message_batch import as_messages
     from cbnet.lab.workload.tag_traffic import TagTraffic
     from cbnet.language.values import RESERVED_NAME
-    from cbnet.matching.compiled_table import Compiled
+    from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.arrow_filters import columns_from_arrow
     from cbnet.matching.storage.arrow_messages import encode_batch
 
@@ -73,8 +73,8 @@ def _measured(parameters: BloomParameters, seed: int) -> list[dict[str, Any]]:
     batch = traffic.message_batch()
     members = as_messages(batch)
     columns = columns_from_arrow(traffic.filters())
-    exact = Compiled.build(columns, "tags", reduce=False)
-    bloom = Compiled.build(columns, "bloom", reduce=False, sample=members[:1000])
+    exact = CompiledTable.build(columns, "tags", reduce=False)
+    bloom = CompiledTable.build(columns, "bloom", reduce=False, sample=members[:1000])
     encoded, kept = encode_batch(batch, bloom.symbols)
     known = [[bloom.symbols.symbol(tag, True) for tag in message[RESERVED_NAME]] for message in members]
     tags = [np.array([symbol for symbol in found if symbol >= 0], np.int64) for found in known]

@@ -1,7 +1,7 @@
-"""Encoded filter: which tests does a filter make? In a form that kernels read and sets hold.
+"""Filters as sets of tests: hashable, and readable by kernels.
 
-A test is (name or tag, code, constant), see `codes.Test`; a filter is a frozenset of them. Codes
-keep the types apart, so `x = true` and `x = 1` are two tests although Python says True == 1.
+A test is (name or tag, code, constant), see `codes.Test`; an encoded filter is a frozenset of them. The code
+contains the type, so `x = true` and `x = 1` are two tests although True == 1 in Python.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from cbnet.matching.storage.codes import TESTS, Test, constraint_of
 if TYPE_CHECKING:
     from cbnet.language.constraint import Constraint
 
-Tests: TypeAlias = frozenset[tuple[str, int, Value | None]]
+EncodedFilter: TypeAlias = frozenset[tuple[str, int, Value | None]]
 
 _TAG, _BOOL = int(Test.TAG), int(Test.BOOL_EQ)
 _CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in ValueType]
 
 
-def encode_filter(filter: Filter) -> Tests:
+def encode_filter(filter: Filter) -> EncodedFilter:
     """Return the tests of a filter; `x != true` is `x = false`."""
     tests = [_test(constraint) for constraint in filter.constraints]
     return frozenset(tests + [(tag, _TAG, None) for tag in filter.tags]) if filter.tags else frozenset(tests)
@@ -36,7 +36,7 @@ def _test(constraint: Constraint) -> tuple[str, int, Value | None]:
     return constraint.name, code, not value if code == _BOOL and constraint.op is Op.NE else value
 
 
-def decode_filter(tests: Tests) -> Filter:
+def decode_filter(tests: EncodedFilter) -> Filter:
     """Return the filter that makes these tests."""
     constraints = [constraint_of(name, Test(code), value) for name, code, value in tests if code != _TAG]
     return Filter(sorted(constraints), [name for name, code, _ in tests if code == _TAG])
