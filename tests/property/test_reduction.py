@@ -5,7 +5,7 @@ from support.plain_reduction import plain_reduce
 from support.strategies import close_names, close_tags, close_values, constraints, filters, messages_near, predicates
 
 from cbnet.language import Predicate, covers, disjunction_advantage, reduce, satisfiable, size
-from cbnet.language.relations.number_range import LARGEST
+from cbnet.language.relations.number_range import MAX_FLOAT
 from cbnet.language.relations.range_encoding import Shapes
 from cbnet.language.relations.ranges import AttributeRange
 
@@ -52,7 +52,7 @@ def test_nothing_redundant_is_left(predicate):
 # Values at the ends of their order, where an interval has few members or one.
 end_values = st.sampled_from(
     [
-        True, 1, -LARGEST, LARGEST, "", "\0", "\0\0", "a", "a\0", "a\0\0", "ab", "\x01", "\ud7ff", "\ue000",
+        True, 1, -MAX_FLOAT, MAX_FLOAT, "", "\0", "\0\0", "a", "a\0", "a\0\0", "ab", "\x01", "\ud7ff", "\ue000",
         "\U0010fffe", "\U0010ffff", "\U0010ffff\U0010ffff", "\U0010ffff\0",
     ]
 )  # fmt: skip
@@ -94,14 +94,14 @@ def test_the_kernel_decides_between_single_constraints_on_words(wide, narrow):
 @given(st.lists(filters(close_names, close_values, close_tags), max_size=12), st.data())
 def test_what_a_few_do_not_need_more_do_not_need(said, data):
     from cbnet.language.relations.filter_encoding import FilterRows
-    from cbnet.language.relations.reduction import _Coder
+    from cbnet.language.relations.reduction import FilterEnencoder
 
     said = list(Predicate(said).filters)
     counts = sorted(data.draw(st.sets(st.integers(0, len(said)))))
-    coder = _Coder()
-    rows = FilterRows(*coder.rows(said), coder.shapes, "full")
+    encoder = FilterEnencoder()
+    rows = FilterRows(*encoder.rows(said), encoder.shapes, "full")
     for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):
-        alone = _Coder()
+        alone = FilterEnencoder()
         assert needed == FilterRows(*alone.rows(said[:count]), alone.shapes, "full").needed()
 
 

@@ -1,9 +1,8 @@
-"""Reduction by asking every pair, one range at a time: what `reduce` must give, index and kernel or not."""
+"""Reduction by comparing every pair of filters: the specification of `reduce`, its index and its kernel."""
 
 from cbnet.language import Filter, Predicate
-from cbnet.language.relations.covering import Analysis
+from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.relations.ranges import AttributeRange, by_name
-from cbnet.language.relations.reduction import plain_needed
 
 
 def plain_reduce(predicate, rules="full"):
@@ -12,17 +11,26 @@ def plain_reduce(predicate, rules="full"):
     sizes = [len(filter.constraints) + len(filter.tags) for filter in filters]
     order = sorted(range(len(filters)), key=sizes.__getitem__)
     needed = plain_needed(order, lambda wide, narrow: covers(filters[wide], filters[narrow]))
-    return Predicate(filters[place] for place in sorted(needed))
+    return Predicate(filters[index] for index in sorted(needed))
+
+
+def plain_needed(order, covers):
+    """Return the filters that no other one covers; of those that cover each other, the first in order."""
+    kept = list(order)
+    for wide in order:
+        if wide in kept:
+            kept = [narrow for narrow in kept if narrow == wide or not covers(wide, narrow)]
+    return set(kept)
 
 
 def covers_together(wide, narrow):
-    return Analysis(narrow).implies(wide)
+    return FilterAnalysis(narrow).implies(wide)
 
 
 def covers_one_by_one(wide, narrow):
     return wide.tags <= narrow.tags and all(
-        any(implies_alone(other, asked) for other in narrow.constraints if other.name == asked.name)
-        for asked in wide.constraints
+        any(implies_alone(other, required) for other in narrow.constraints if other.name == required.name)
+        for required in wide.constraints
     )
 
 
@@ -33,7 +41,7 @@ def implies_alone(narrow, wide):
 
 def plain_filter(filter, rules):
     """Yield the filter without the constraints that others on the same attribute imply; nothing if it is empty."""
-    if rules == "full" and not Analysis(filter).is_satisfiable:
+    if rules == "full" and not FilterAnalysis(filter).is_satisfiable:
         return
     kept = []
     for group in by_name(filter.constraints).values():

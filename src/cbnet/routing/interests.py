@@ -21,8 +21,8 @@ from operator import or_
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
-from cbnet.language.relations.covering import Analysis
-from cbnet.language.relations.range_index import Candidates
+from cbnet.language.relations.covering import FilterAnalysis
+from cbnet.language.relations.range_index import RangeIndex
 from cbnet.language.relations.reduction import reduce as reduced
 from cbnet.matching import Table
 
@@ -138,13 +138,13 @@ def _bits(numbers: Iterable[int]) -> int:
 
 def _coverings(filters: Sequence[Filter]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of distinct filters of which the first covers the second."""
-    analyses = [Analysis(filter) for filter in filters]
-    candidates = Candidates([analysis.ranges for analysis in analyses])
+    analyses = [FilterAnalysis(filter) for filter in filters]
+    index = RangeIndex([analysis.ranges for analysis in analyses])
     by_symbol = _by_symbol(filters)
     for wide, filter in enumerate(filters):
         needed = [by_symbol[symbol] for symbol in _symbols(filter)]
         fewest: Sequence[int] = min(needed, key=len, default=range(len(filters)))
-        for narrow in candidates.of(analyses[wide].ranges, lambda fewest=fewest: fewest):  # type: ignore[misc]
+        for narrow in index.candidates(analyses[wide].ranges, lambda fewest=fewest: fewest):  # type: ignore[misc]
             if narrow != wide and analyses[narrow].implies(filter):
                 yield wide, narrow
 

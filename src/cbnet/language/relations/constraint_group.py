@@ -1,4 +1,4 @@
-"""Groups: which constraints on one attribute do the others of the same filter imply?
+"""Reduction of the constraints on one attribute of a filter: those that the others imply are dropped.
 
 The full rules take the others together; the pairwise rules take each of them alone [2006 §4.2].
 """
@@ -10,34 +10,34 @@ from typing import Literal, NamedTuple
 
 from cbnet.language.constraint import Op
 from cbnet.language.relations.range_encoding import Shapes
-from cbnet.language.relations.range_index import Candidates
+from cbnet.language.relations.range_index import RangeIndex
 from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.relations.string_range import StringRange
 
 Rules = Literal["full", "pairwise"]
-_FEW = 16  # constraints that are set against each other without an index
+_MAX_UNINDEXED = 16  # constraints compared pairwise without an index
 
 
-class Group(NamedTuple):
+class ConstraintGroup(NamedTuple):
     """The constraints on one attribute, by their shapes."""
 
     needed: Sequence[int]
-    whole: int | None  # the shape of all together; None: it is empty
+    whole: int | None  # the shape of their conjunction; None: it is empty
 
 
-def reduced_group(shapes: Shapes, group: Sequence[int], rules: Rules) -> Group:
-    """Return what is needed of the constraints on one attribute, and what they leave."""
+def reduce_group(shapes: Shapes, group: Sequence[int], rules: Rules) -> ConstraintGroup:
+    """Return the needed constraints on one attribute, and the shape of their conjunction."""
     whole = group[0] if len(group) == 1 else shapes.together(group)
     needed = _not_implied_by_one(shapes, group)
     if shapes.ranges[whole].is_empty:
-        return Group(needed, None)
+        return ConstraintGroup(needed, None)
     if rules == "full":
         needed = _not_implied(shapes, needed, whole)
-    return Group(needed, needed[0] if len(needed) == 1 else whole)
+    return ConstraintGroup(needed, needed[0] if len(needed) == 1 else whole)
 
 
 def _not_implied_by_one(shapes: Shapes, group: Sequence[int]) -> Sequence[int]:
-    """Return the constraints that no other one implies alone; of equal ones, the last."""
+    """Return the constraints that no other single one implies; of equal ones, the last."""
     if len(group) == 1:
         return group
     others = _others(shapes, group)
@@ -49,28 +49,28 @@ def _not_implied_by_one(shapes: Shapes, group: Sequence[int]) -> Sequence[int]:
 
 
 def _others(shapes: Shapes, group: Sequence[int]) -> Callable[[int], Iterable[int]]:
-    """Return a function that says which constraints may imply the one at a position."""
+    """Return a function from a position to the constraints that may imply the one there."""
     everything = range(len(group))
-    if len(group) <= _FEW:
+    if len(group) <= _MAX_UNINDEXED:
         return lambda _: everything
-    alone = [shapes.ranges[shape] for shape in group]
-    shown = [None if attribute.is_empty else {"": attribute} for attribute in alone]
-    candidates = Candidates(shown)
-    return lambda position: candidates.of(shown[position], lambda: everything)
+    attributes = [shapes.ranges[shape] for shape in group]
+    ranges = [None if attribute.is_empty else {"": attribute} for attribute in attributes]
+    index = RangeIndex(ranges)
+    return lambda position: index.candidates(ranges[position], lambda: everything)
 
 
 def _not_implied(shapes: Shapes, group: Sequence[int], whole: int) -> Sequence[int]:
     """Return the constraints that the others together do not imply.
 
-    The group holds no constraint that another one implies alone, and some value satisfies it. So
-    there is at most one lower and one upper bound, one prefix, one suffix and one equality; only
-    `!=` and `*=` can be many. The others together imply `!= v` only if one of them refuses v.
+    No constraint of the group implies another, and some value satisfies all. So there is at most one
+    lower and one upper bound, one prefix, one suffix and one equality; only `!=` and `*=` can be many.
+    The others together imply `!= v` only if one of them rejects v.
     """
     kept, typed = group, shapes.ranges[whole].typed
-    for shape in group if len(group) > 2 else ():  # of two, each has been asked about the other
+    for shape in group if len(group) > 2 else ():  # two have been compared with each other
         test = shapes.test(shape)
         if test.op is Op.NE or (
-            # Most substrings are seen to be needed without asking all the others.
+            # most substrings are needed, which this cheap test shows
             test.op is Op.SUBSTRING and isinstance(typed, StringRange) and typed.may_lack(str(test.value))
         ):
             continue

@@ -1,12 +1,12 @@
-"""The covering relation: when does one predicate make another redundant?
+"""The covering relation between filters and predicates.
 
 `covers(wide, narrow)` promises that every message that matches `narrow` also matches `wide`, so a
 router that forwards for `wide` need not keep `narrow` [2006 §2.4].
 
-Between two filters the answer is exact, several constraints on one attribute taken together. Between
-two predicates it is sound and not complete: each narrow filter must be covered by one wide filter
-alone, so `x < 5 or x >= 5` does not cover `x != 9`. There False means "not proved" and costs one
-table entry; a wrong True would lose messages.
+Between two filters the answer is exact, with several constraints on one attribute taken together. Between
+two predicates it is sound, not complete: each narrow filter must be covered by a single wide filter, so
+`x < 5 or x >= 5` does not cover `x != 9`. There False means "not proved" and costs one table entry;
+a wrong True would lose messages.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from cbnet.language.syntax.parser import parse
 PredicateLike: TypeAlias = str | Constraint | Filter | Predicate
 
 
-def as_predicate(said: PredicateLike) -> Predicate:
-    """Return the predicate that a text, a constraint or a filter says."""
-    if isinstance(said, Predicate):
-        return said
-    if isinstance(said, str):
-        return parse(said)
-    if isinstance(said, Filter):
-        return Predicate([said])
-    if isinstance(said, Constraint):
-        return Predicate([Filter([said])])
-    raise InputError(f"{said!r} is not a predicate", hint="use a text, a Constraint, a Filter or a Predicate")
+def as_predicate(source: PredicateLike) -> Predicate:
+    """Return the predicate of a text, a constraint or a filter."""
+    if isinstance(source, Predicate):
+        return source
+    if isinstance(source, str):
+        return parse(source)
+    if isinstance(source, Filter):
+        return Predicate([source])
+    if isinstance(source, Constraint):
+        return Predicate([Filter([source])])
+    raise InputError(f"{source!r} is not a predicate", hint="use a text, a Constraint, a Filter or a Predicate")
 
 
-class Analysis:
-    """A filter with the ranges of its attributes: what is needed to ask what it implies."""
+class FilterAnalysis:
+    """A filter with the ranges of its attributes."""
 
     __slots__ = ("filter", "is_satisfiable", "ranges")
 
@@ -57,17 +57,17 @@ class Analysis:
 
 
 def covers(wide: PredicateLike, narrow: PredicateLike) -> bool:
-    """Return whether it is proved that every message that matches `narrow` matches `wide`."""
+    """Return whether every message that matches `narrow` provably matches `wide`."""
     wide_filters = as_predicate(wide).filters
     return all(
         not analysis.is_satisfiable or any(map(analysis.implies, wide_filters))
-        for analysis in map(Analysis, as_predicate(narrow).filters)
+        for analysis in map(FilterAnalysis, as_predicate(narrow).filters)
     )
 
 
-def satisfiable(said: PredicateLike) -> bool:
+def satisfiable(predicate: PredicateLike) -> bool:
     """Return whether a message can match."""
-    return any(Analysis(filter).is_satisfiable for filter in as_predicate(said).filters)
+    return any(FilterAnalysis(filter).is_satisfiable for filter in as_predicate(predicate).filters)
 
 
 def overlaps(left: PredicateLike, right: PredicateLike) -> bool:

@@ -1,9 +1,9 @@
-"""Numbers: which numbers satisfy several constraints at once?
+"""Ranges of numbers: the numbers that satisfy several constraints at once.
 
-The domain is what a message can hold: the 64-bit ints and the finite 64-bit floats, one ordered
-set. It is discrete, so every bound can be a closed one: `x > 5` is `x >= successor(5)`, with
-successor(5) = 5.000000000000001. A set of constraints leaves a closed interval without some
-points inside it, and that makes every question about it exact:
+The domain is the set of numbers of messages: the 64-bit ints and the finite 64-bit floats, one ordered
+set. It is discrete, so every bound can be closed: `x > 5` is `x >= successor(5)`, with
+successor(5) = 5.000000000000001. A set of constraints leaves a closed interval without some points
+inside it, which makes every relation exact:
 
     low ●────○───────○────────────● high        ○ excluded by `!=`, strictly inside
 """
@@ -21,13 +21,13 @@ from cbnet.language.constraint import Constraint, Op
 from cbnet.language.values import INT_MAX, INT_MIN, canonical
 
 Number = int | float
-LARGEST = sys.float_info.max
+MAX_FLOAT = sys.float_info.max
 
 
 def successor(number: Number) -> Number | None:
     """Return the smallest number of the domain above `number`; None above the largest."""
     above = float(number)
-    if above <= number:  # the nearest float may lie below or above an int
+    if above <= number:  # the nearest float may be below or above an int
         above = math.nextafter(above, math.inf)
     whole = math.floor(number) + 1
     candidates: list[Number] = [whole] if INT_MIN <= whole <= INT_MAX else []
@@ -38,7 +38,7 @@ def successor(number: Number) -> Number | None:
 
 def predecessor(number: Number) -> Number | None:
     """Return the largest number of the domain below `number`; None below the smallest."""
-    mirrored = successor(-number)  # -(2**63) has no twin among the ints, but it has one among the floats
+    mirrored = successor(-number)  # -(2**63) has no opposite among the ints, but one among the floats
     return None if mirrored is None else _canonical(-mirrored)
 
 
@@ -48,8 +48,8 @@ class NumberRange:
     __slots__ = ("excluded", "high", "low")
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
-        self.low: Number | None = -LARGEST
-        self.high: Number | None = LARGEST
+        self.low: Number | None = -MAX_FLOAT
+        self.high: Number | None = MAX_FLOAT
         self.excluded: set[Number] = set()
         for constraint in constraints:
             self._restrict(constraint.op, cast(Number, constraint.value))
@@ -72,11 +72,11 @@ class NumberRange:
 
     @property
     def is_bounded(self) -> bool:
-        """Return whether more than `!=` is asked."""
-        return (self.low, self.high) != (-LARGEST, LARGEST)
+        """Return whether there are constraints other than `!=`."""
+        return (self.low, self.high) != (-MAX_FLOAT, MAX_FLOAT)
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether all members, of which there is one, satisfy a constraint on numbers."""
+        """Return whether all members of a non-empty range satisfy a constraint on numbers."""
         assert self.low is not None
         assert self.high is not None
         value = cast(Number, constraint.value)
@@ -91,26 +91,28 @@ class NumberRange:
                 return constraint.accepts(self.low)
 
     def span(self, ordered: Sequence[Number]) -> slice:
-        """Return which part of an ordered list of numbers lies between the ends."""
+        """Return the slice of an ordered list of numbers between the ends."""
         assert self.low is not None
         assert self.high is not None
         return slice(bisect_left(ordered, self.low), bisect_right(ordered, self.high))
 
-    def holding(self, firsts: Mapping[int, Number], lasts: Mapping[int, Number], positions: Iterable[int]) -> list[int]:
-        """Return the positions of which both shown members lie between the ends."""
+    def select_within(
+        self, firsts: Mapping[int, Number], lasts: Mapping[int, Number], positions: Iterable[int]
+    ) -> list[int]:
+        """Return the positions whose first and last members lie between the ends."""
         low, high = self.low, self.high
         assert low is not None
         assert high is not None
-        return [place for place in positions if place in firsts and low <= firsts[place] and lasts[place] <= high]
+        return [p for p in positions if p in firsts and low <= firsts[p] and lasts[p] <= high]
 
     def witness(self) -> Number | None:
-        """Return a member, a whole number if there is one near; None if it is empty."""
+        """Return a member, an integer if there is one nearby; None if the range is empty."""
         if self.is_empty:
             return None
         assert self.low is not None
         assert self.high is not None
         start = min(max(self.low, 0), self.high)
-        near = _whole_numbers_near(start, len(self.excluded) + 2)
+        near = _integers_near(start, len(self.excluded) + 2)
         between = [self.low * (1 - part) + self.high * part for part in (0.5, 0.25, 0.75)]
         round_ones = [_canonical(round(number, digits)) for digits in (1, 2, 3) for number in between]
         return next(filter(self._holds, chain(near, round_ones, [self.low])))
@@ -158,8 +160,8 @@ def _canonical(number: Number) -> Number:
     return cast(Number, canonical(number))
 
 
-def _whole_numbers_near(start: Number, count: int) -> Iterator[int]:
-    """Yield whole numbers at and around `start`, upwards first."""
+def _integers_near(start: Number, count: int) -> Iterator[int]:
+    """Yield integers at and around `start`, upwards first."""
     whole = math.ceil(start)
     numbers = chain(range(whole, whole + count), range(whole - 1, whole - count, -1))
     return (number for number in numbers if INT_MIN <= number <= INT_MAX)

@@ -1,8 +1,9 @@
-"""Shapes: which values do constraints leave to an attribute, whatever its name? As numbers, for the kernel.
+"""Ranges of attributes as numbers, called shapes, for the kernel.
 
-A shape is the range of one constraint, or of several on one attribute together. Equal constraints on
-attributes of any name have one shape, so there are far fewer shapes than constraints. The kernel
-`contained` compares them by the ranks of their values; what it leaves open, `Shapes.contains` answers.
+A shape is the range of one constraint, or of several on one attribute together, without the name. Equal
+constraints on different attributes share a shape, so there are far fewer shapes than constraints. The
+kernel `reduce_ranges` compares them by the ranks of their values; what it cannot decide, `Shapes.contains`
+does.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from functools import lru_cache
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet._kernels import reduce_ranges as contained
+from cbnet._kernels import reduce_ranges
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType
 
-_Key: TypeAlias = tuple[Op, ValueType | None, Value | None]  # with the kind, since 1 equals True
+_Key: TypeAlias = tuple[Op, ValueType | None, Value | None]  # with the type, since 1 equals True
 
 EXISTS = 0  # the shape of `exists`, and of a tag
 
@@ -31,12 +32,12 @@ _FIRST_NUMBER = 2  # false and true have the ranks 0 and 1
 
 
 class Shapes:
-    """Distinct shapes, numbered from 0 as they are met."""
+    """Distinct shapes, numbered from 0 in order of appearance."""
 
     def __init__(self) -> None:
         self.ranges: list[AttributeRange] = []  # by shape
         self._parts: list[_Parts] = []
-        self._tests: list[Constraint | None] = []  # what a shape asks for; None: no filter asks for it
+        self._tests: list[Constraint | None] = []  # the constraint of a shape; None: it is a conjunction
         self._alone: dict[_Key, int] = {}
         self._together: dict[tuple[int, ...], int] = {}
         self._decided: dict[tuple[int, int], bool] = {}
@@ -47,37 +48,37 @@ class Shapes:
         key = (constraint.op, constraint.kind, constraint.value)
         shape = self._alone.get(key)
         if shape is None:
-            shape = self._alone[key] = self._added(*_alone(key), constraint)
+            shape = self._alone[key] = self._append(*_alone(key), constraint)
         return shape
 
     def together(self, group: Iterable[int]) -> int:
-        """Return the shape of several constraints: a filter may have it, and none asks for it."""
+        """Return the shape of the conjunction of several constraints."""
         key = tuple(group)
         shape = self._together.get(key)
         if shape is None:
             attribute = AttributeRange(map(self.test, key))
-            shape = self._together[key] = self._added(attribute, _parts(attribute, None), None)
+            shape = self._together[key] = self._append(attribute, _parts(attribute, None), None)
         return shape
 
     def test(self, shape: int) -> Constraint:
-        """Return a constraint of this shape, on some attribute."""
+        """Return the constraint of a shape, on any attribute."""
         test = self._tests[shape]
         assert test is not None
         return test
 
     def contains(self, wide: int, narrow: int) -> bool:
-        """Return whether a shape that is asked for contains another."""
+        """Return whether the shape of a constraint contains another shape."""
         pair = (wide, narrow)
         if pair not in self._decided:
             attribute = self.ranges[narrow]
             self._decided[pair] = attribute.is_empty or attribute.implies(self.test(wide))
         return self._decided[pair]
 
-    def packed(self) -> contained.PackedShapes:
-        """Return the shapes as the kernel reads them."""
+    def packed(self) -> reduce_ranges.PackedShapes:
+        """Return the shapes in the form of the kernel."""
         return _packed(self._parts)
 
-    def _added(self, attribute: AttributeRange, parts: _Parts, test: Constraint | None) -> int:
+    def _append(self, attribute: AttributeRange, parts: _Parts, test: Constraint | None) -> int:
         self.ranges.append(attribute)
         self._parts.append(parts)
         self._tests.append(test)
@@ -85,7 +86,7 @@ class Shapes:
 
 
 class _Parts(NamedTuple):
-    """A shape in values, not yet in ranks. Strings have texts, and end before `high`; others end with it."""
+    """A shape in values, not yet in ranks. Only strings have texts; `high` is exclusive for them, else inclusive."""
 
     kind: ValueType | None
     asks: int
@@ -101,17 +102,17 @@ class _Parts(NamedTuple):
     pieces: Collection[str] = ()
 
     def values(self) -> tuple[Any, ...]:
-        """Return all values that need a rank, and perhaps None."""
+        """Return all values that need a rank; some may be None."""
         ends = (self.operand, self.first, self.last, self.low, self.high)
         return (*ends, self.stem, self.suffix, *self.excluded, *self.pieces)
 
 
 def _parts(attribute: AttributeRange, test: Constraint | None) -> _Parts:
-    asks, operand = _asked(test)
+    asks, operand = _kernel_test(test)
     typed = attribute.typed
     if attribute.is_empty or typed is None:
-        shown = _EMPTY if attribute.is_empty else _ANY
-        return _Parts(None, asks, first=shown, last=shown)
+        code = _EMPTY if attribute.is_empty else _ANY
+        return _Parts(None, asks, first=code, last=code)
     first, last, is_bounded, excluded = typed.first, typed.last, typed.is_bounded, typed.excluded
     if not isinstance(typed, StringRange):
         return _Parts(attribute.kind, asks, operand, first, last, first, last, is_bounded, excluded)
@@ -121,7 +122,7 @@ def _parts(attribute: AttributeRange, test: Constraint | None) -> _Parts:
     )
 
 
-@lru_cache(maxsize=4096)  # who reduces once mostly reduces again, and the same constraints
+@lru_cache(maxsize=4096)  # repeated reductions mostly see the same constraints
 def _alone(key: _Key) -> tuple[AttributeRange, _Parts]:
     """Return the range of one constraint, and its parts."""
     op, _, value = key
@@ -130,8 +131,8 @@ def _alone(key: _Key) -> tuple[AttributeRange, _Parts]:
     return attribute, _parts(attribute, constraint)
 
 
-def _asked(test: Constraint | None) -> tuple[int, Value | None]:
-    """Return what the kernel looks for in a narrow shape, and the constant where the ends do not say it."""
+def _kernel_test(test: Constraint | None) -> tuple[int, Value | None]:
+    """Return the kernel's test of a narrow shape, and its constant if the ends do not imply it."""
     if test is None or test.op is Op.EXISTS:
         return _ALL, None
     asks = _ASKS.get(test.op, _BETWEEN)
@@ -140,7 +141,7 @@ def _asked(test: Constraint | None) -> tuple[int, Value | None]:
     return asks, None if asks == _BETWEEN else test.value
 
 
-def _packed(shapes: Sequence[_Parts]) -> contained.PackedShapes:
+def _packed(shapes: Sequence[_Parts]) -> reduce_ranges.PackedShapes:
     numbers, strings = _sorted_values(shapes, ValueType.NUMBER), _sorted_values(shapes, ValueType.STRING)
     first_string = _FIRST_NUMBER + len(numbers)
     ranks: dict[ValueType | None, dict[Any, int]] = {
@@ -161,19 +162,19 @@ def _packed(shapes: Sequence[_Parts]) -> contained.PackedShapes:
         "excluded_offsets": array("I", accumulate(map(len, excluded), initial=0)),
         "pieces": array("I", chain.from_iterable(pieces)),
         "piece_offsets": array("I", accumulate(map(len, pieces), initial=0)),
-        "text_data": array("B", b"".join(texts) + b"\0"),  # never without a byte
+        "text_data": array("B", b"".join(texts) + b"\0"),  # never empty
         "text_offsets": array("Q", accumulate(map(len, texts), initial=0)),
     }
-    return contained.PackedShapes(arrays, _FIRST_NUMBER, first_string)
+    return reduce_ranges.PackedShapes(arrays, _FIRST_NUMBER, first_string)
 
 
 def _sorted_values(shapes: Iterable[_Parts], kind: ValueType) -> list[Any]:
-    found = set(chain.from_iterable(parts.values() for parts in shapes if parts.kind is kind))
-    return sorted(found - {None})
+    values = set(chain.from_iterable(parts.values() for parts in shapes if parts.kind is kind))
+    return sorted(values - {None})
 
 
 def _ranked(parts: _Parts, ranks: Mapping[Any, int], end: int) -> tuple[Any, ...]:
-    """Return the ranks of all values, those of a collection in a list."""
+    """Return the ranks of all values; those of a collection as a list."""
     rank = ranks.__getitem__
     low = high = 0
     if parts.kind is ValueType.STRING:

@@ -1,13 +1,13 @@
-"""Candidates: which of many ranges may be a part of a given one? Found without asking each.
+"""Index of ranges: candidates for being contained in another range, found without comparing all.
 
-A range that is a part of another lies in it with all its members, so with the two that every range
-shows, `first` and `last`. Per attribute and type the firsts stand in order:
+A range contains another only if it contains the two members that every range has at hand, `first` and
+`last`. For each attribute and type the firsts are sorted:
 
-    firsts    -3 ─── 0 ─── 0 ─── 7 ─── 12 ─── 40       one for each filter that bears on x
+    firsts    -3 ─── 0 ─── 0 ─── 7 ─── 12 ─── 40       one for each filter with a constraint on x
     x > 5                        └──────────────┘      only these can be covered
 
-`x != 5` has no such ends. What it covers excludes 5 itself, or is bounded by something else. And
-what `s *= "ab"` covers shows a first that contains "ab".
+`x != 5` has no such ends: what it covers excludes 5 too, or is bounded otherwise. What `s *= "ab"`
+covers has a first that contains "ab".
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType
 
 Ranges: TypeAlias = Mapping[str, AttributeRange]
-_LOOKED_UP = 8  # characters; with 6 or more, few firsts contain a text by chance
-_FEW = 64  # positions that are looked at one by one without regret
+_KEY_LENGTH = 8  # characters; with 6 or more, few firsts contain a text by chance
+_MAX_SCAN = 64  # positions cheap enough to test one by one
 
 
-class Candidates:
-    """Filters, given by the ranges of their attributes, arranged so that few are asked.
+class RangeIndex:
+    """Filters, as the ranges of their attributes, indexed by the ends of the ranges.
 
-    None stands for a filter that no message matches: it has no member to show and is always asked.
+    None stands for a filter that no message matches: it has no members and is always a candidate.
     """
 
     def __init__(self, filters: Sequence[Ranges | None]) -> None:
@@ -41,24 +41,24 @@ class Candidates:
                     groups[name, attribute.kind].append((position, attribute.typed))
         self._groups = {key: _Group(rows) for key, rows in groups.items()}
 
-    def of(self, wide: Ranges | None, others: Callable[[], Sequence[int]]) -> Sequence[int]:
+    def candidates(self, wide: Ranges | None, fallback: Callable[[], Sequence[int]]) -> Sequence[int]:
         """Return the positions of the filters that `wide` may cover.
 
-        `others` gives the positions that another way of looking finds. It is asked where the values
-        of `wide` do not tell, or leave many.
+        `fallback` returns the candidates of another index. It is called if the values of `wide` do not
+        restrict the positions, or leave many.
         """
-        asked: list[tuple[_Group, Range]] = [
+        tests: list[tuple[_Group, Range]] = [
             (self._groups.get((name, attribute.kind), _NONE), attribute.typed)
             for name, attribute in (wide or {}).items()
             if attribute.kind is not None and attribute.typed is not None
         ]
-        if not asked:
-            return others()
-        positions = min((group.within(range) for group, range in asked), key=len)
-        if len(positions) > _FEW:
-            positions = min(positions, others(), key=len)
-        for group, range in asked:
-            positions = range.holding(group.firsts, group.lasts, positions)
+        if not tests:
+            return fallback()
+        positions = min((group.within(range) for group, range in tests), key=len)
+        if len(positions) > _MAX_SCAN:
+            positions = min(positions, fallback(), key=len)
+        for group, range in tests:
+            positions = range.select_within(group.firsts, group.lasts, positions)
         return [*positions, *self._unsatisfiable]
 
 
@@ -69,7 +69,7 @@ class _Group:
         self.firsts: dict[int, Any] = {position: range.first for position, range in rows}
         self.lasts: dict[int, Any] = {position: range.last for position, range in rows}
         positions = sorted(self.firsts, key=self.firsts.__getitem__)
-        self._positions = memoryview(array("I", positions))  # a part of it is no copy
+        self._positions = memoryview(array("I", positions))  # slices are not copied
         self._ordered = [self.firsts[position] for position in positions]
         bounded = [(position, range) for position, range in rows if range.is_bounded]
         self._patterned = [position for position, range in bounded if _has_texts(range)]
@@ -82,18 +82,18 @@ class _Group:
         self._containing = _containing(starts, self.firsts)
 
     def within(self, range: Range) -> Sequence[int]:
-        """Return the positions that one look finds, the fewest of several looks."""
-        found: list[Sequence[int]] = [self._positions[range.span(self._ordered)]]
+        """Return the shortest list of positions among several look-ups."""
+        results: list[Sequence[int]] = [self._positions[range.span(self._ordered)]]
         if isinstance(range, StringRange) and range.texts:
-            found.append(self._containing.get(_start(range), self._positions))
+            results.append(self._containing.get(_start(range), self._positions))
         if range.excluded and not range.is_bounded:
-            found.append(self._lacking(next(iter(range.excluded))))
-        return min(found, key=len)
+            results.append(self._lacking(next(iter(range.excluded))))
+        return min(results, key=len)
 
     def _lacking(self, value: Any) -> list[int]:
-        """Return the positions that may lack a value: those that exclude it, and those that end before it."""
+        """Return the positions of ranges that may lack a value: they exclude it or end before it."""
         firsts, lasts = self.firsts, self.lasts
-        beside = [place for place in self._interval if not firsts[place] <= value <= lasts[place]]
+        beside = [position for position in self._interval if not firsts[position] <= value <= lasts[position]]
         return beside + self._patterned + self._excluding.get(value, [])
 
 
@@ -102,19 +102,19 @@ def _has_texts(range: Range) -> bool:
 
 
 def _start(range: StringRange) -> str:
-    """Return the start of a text that all members contain; short, so that few lengths are looked up."""
-    return range.texts[-1][:_LOOKED_UP]
+    """Return the start of a text that all members contain; short, so that there are few lengths to look up."""
+    return range.texts[-1][:_KEY_LENGTH]
 
 
 def _containing(texts: set[str], firsts: Mapping[int, Any]) -> dict[str, list[int]]:
-    """Return for each text the positions of the firsts that contain it."""
+    """Return, for each text, the positions of the firsts that contain it."""
     lengths = set(map(len, texts))
-    found: dict[str, list[int]] = {text: [] for text in texts}
+    containing: dict[str, list[int]] = {text: [] for text in texts}
     for position, first in firsts.items():
-        places = ((at, at + length) for length in lengths for at in range(len(first) - length + 1))
-        for text in {first[start:end] for start, end in places if first[start:end] in texts}:
-            found[text].append(position)
-    return found
+        spans = ((start, start + length) for length in lengths for start in range(len(first) - length + 1))
+        for text in {first[start:end] for start, end in spans if first[start:end] in texts}:
+            containing[text].append(position)
+    return containing
 
 
 _NONE = _Group([])

@@ -1,7 +1,7 @@
-"""Ranges: which values may each attribute of a filter take?
+"""Ranges of the attributes of a filter.
 
 The constraints on one attribute, taken together, fix its type and leave a range of values:
-numbers, strings, bools, or any value at all where only `exists` is asked.
+numbers, strings, bools, or any value if there is only `exists`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Range(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there are none."""
+        """Return whether the range has no members."""
 
     @property
     def first(self) -> Value | None:
-        """Return one of them, if there is one."""
+        """Return a member, if there is one."""
 
     @property
     def last(self) -> Value | None:
-        """Return another one, far from the first if that is easy."""
+        """Return another member, far from the first if it is easily found."""
 
     @property
     def excluded(self) -> Collection[Value]:
@@ -38,16 +38,16 @@ class Range(Protocol):
 
     @property
     def is_bounded(self) -> bool:
-        """Return whether more than `!=` is asked."""
+        """Return whether there are constraints other than `!=`."""
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether they all, if there is one, satisfy a constraint of that type."""
+        """Return whether all members of a non-empty range satisfy a constraint of its type."""
 
     def span(self, ordered: Sequence[Any]) -> slice:
-        """Return which part of an ordered list of values lies between the ends."""
+        """Return the slice of an ordered list of values between the ends."""
 
-    def holding(self, firsts: Mapping[int, Any], lasts: Mapping[int, Any], positions: Iterable[int]) -> list[int]:
-        """Return the positions of ranges that may be a part of this one, judged by two members of each."""
+    def select_within(self, firsts: Mapping[int, Any], lasts: Mapping[int, Any], positions: Iterable[int]) -> list[int]:
+        """Return the positions of the ranges that this one may contain, judged by two members of each."""
 
 
 class BoolRange:
@@ -58,33 +58,35 @@ class BoolRange:
     is_bounded = True
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
-        asked = list(constraints)
-        self._members = [value for value in (True, False) if all(c.accepts(value) for c in asked)]
+        tests = list(constraints)
+        self._members = [value for value in (True, False) if all(test.accepts(value) for test in tests)]
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there are none."""
+        """Return whether the range has no members."""
         return not self._members
 
     @property
     def first(self) -> bool | None:
-        """Return one of them."""
+        """Return a member."""
         return next(iter(self._members), None)
 
     last = first
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether they all satisfy a constraint on bools."""
+        """Return whether all members satisfy a constraint on bools."""
         return all(map(constraint.accepts, self._members))
 
     def span(self, ordered: Sequence[bool]) -> slice:
-        """Return the whole of an ordered list."""
+        """Return the slice of a whole ordered list."""
         return slice(len(ordered))
 
-    def holding(self, firsts: Mapping[int, bool], lasts: Mapping[int, bool], positions: Iterable[int]) -> list[int]:
-        """Return the positions of which both shown members are among them."""
-        shown = ((place, firsts[place], lasts[place]) for place in positions if place in firsts)
-        return [place for place, first, last in shown if first in self._members and last in self._members]
+    def select_within(
+        self, firsts: Mapping[int, bool], lasts: Mapping[int, bool], positions: Iterable[int]
+    ) -> list[int]:
+        """Return the positions whose first and last members are members here."""
+        pairs = ((position, {firsts[position], lasts[position]}) for position in positions if position in firsts)
+        return [position for position, ends in pairs if ends <= {*self._members}]
 
 
 _RANGES: dict[ValueType, type[BoolRange | NumberRange | StringRange]] = {
@@ -95,23 +97,23 @@ _RANGES: dict[ValueType, type[BoolRange | NumberRange | StringRange]] = {
 
 
 class AttributeRange:
-    """The values of one attribute that satisfy all the constraints on it."""
+    """The values of one attribute that satisfy all constraints on it."""
 
     __slots__ = ("is_empty", "kind", "typed")
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
-        asked = [constraint for constraint in constraints if constraint.kind is not None]
-        kinds = {constraint.kind for constraint in asked}
-        self.kind: ValueType | None = None  # of no kind: any value, or none
+        tests = [constraint for constraint in constraints if constraint.kind is not None]
+        kinds = {constraint.kind for constraint in tests}
+        self.kind: ValueType | None = None  # None: any value, or no value
         self.typed: Range | None = None
         if len(kinds) == 1:
-            self.kind = asked[0].kind
+            self.kind = tests[0].kind
             assert self.kind is not None
-            self.typed = _RANGES[self.kind](asked)
+            self.typed = _RANGES[self.kind](tests)
         self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether every value in a range that is not empty satisfies a constraint."""
+        """Return whether all values of a non-empty range satisfy a constraint."""
         if constraint.op is Op.EXISTS:
             return True
         return self.typed is not None and constraint.kind is self.kind and self.typed.implies(constraint)

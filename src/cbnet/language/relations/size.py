@@ -1,4 +1,4 @@
-"""Size: how much does a predicate say, and how much is saved by saying several together?"""
+"""Size of predicates, and the advantage of reducing several together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def size(predicate: PredicateLike) -> int:
 def disjunction_advantage(predicates: Iterable[PredicateLike], rules: Rules = "full") -> float:
     """Return α [2006 §2.4]: the size of the reduced disjunction over the sum of the original sizes.
 
-    It is 1 when there is nothing to combine, that is when the original sizes are 0.
+    It is 1 if the original sizes are 0.
     """
     if isinstance(predicates, str):
         raise InputError("expected a list of predicates", hint="put the text in a list")

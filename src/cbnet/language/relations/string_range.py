@@ -1,4 +1,4 @@
-"""Strings: which strings satisfy some constraints and violate others? Exactly, and without a search.
+"""Ranges of strings: the strings that satisfy some constraints and violate others, exactly and without a search.
 
 The domain is all strings of code points without surrogates, in the order of code points. The
 string after s is s + NUL, and the strings that start with p are those from p up to `after(p)`, so
@@ -11,12 +11,12 @@ points, and of *fans*: a stem, one more character out of a range, and then anyth
 
     "ab" <= s < "b"     points: ab     fans: a + [c…last] + anything,  ab + [NUL…last] + anything
 
-What follows in a fan is free. So if a fan's stem and character contain nothing unwanted, then
+What follows in a fan is free. So if a fan's stem and character contain nothing forbidden, then
 
-    stem, character, ·, substring, ·, substring, ·, suffix        · a character of no unwanted constant
+    stem, character, ·, substring, ·, substring, ·, suffix        · a character of no forbidden constant
 
-contains all that is wanted and nothing else: some fan has a member, some point is one, or there
-is none. That decides every question about one attribute, however long and many the constants are.
+contains all that is required and nothing forbidden: some fan has a member, some point is one, or there
+is none. That decides every relation on one attribute, however long and many the constants are.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ _NUL = "\0"
 _LAST = "\U0010ffff"
 _BEFORE_LAST = "\U0010fffe"
 _READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./"
-_TEXTS_ASKED = 4  # of all that a range has, to exclude most of what is not a part of it
-_LONGEST_OVERLAP = 64  # joining constants more tightly than that makes no member easier to read
+_MAX_TEXT_TESTS = 4  # texts of a range to test; these exclude most ranges that it does not contain
+_MAX_OVERLAP = 64  # characters; longer overlaps make no member easier to read
 
 
 def after(prefix: str) -> str | None:
-    """Return the smallest string above all that start with `prefix`; None if there is none."""
+    """Return the smallest string above all strings that start with `prefix`; None if there is none."""
     stem = prefix.rstrip(_LAST)
     return stem[:-1] + chr(_code_from(ord(stem[-1]) + 1)) if stem else None
 
 
 class StringRange:
-    """The strings that satisfy the wanted constraints and violate the unwanted ones."""
+    """The strings that satisfy the required constraints and violate the forbidden ones."""
 
     __slots__ = (
         "_contradicts", "_refused_suffixes", "_refused_texts", "_removed", "excluded", "high", "low", "member",
         "pieces", "suffix", "texts",
     )  # fmt: skip
 
-    def __init__(self, wanted: Iterable[Constraint], unwanted: Iterable[Constraint] = ()) -> None:
+    def __init__(self, required: Iterable[Constraint], forbidden: Iterable[Constraint] = ()) -> None:
         self.low = ""
         self.high: str | None = None
         self.excluded: frozenset[str] = frozenset()
-        self._removed: list[str] = []  # prefixes that no member may have
+        self._removed: list[str] = []  # forbidden prefixes
         self.suffix = ""
         self.pieces: list[str] = []  # substrings that every member has
         self._refused_texts: list[str] = []
         self._refused_suffixes: list[str] = []
         self._contradicts = False
         excluded: set[str] = set()
-        for constraint in wanted:
+        for constraint in required:
             self._restrict(constraint.op, cast(str, constraint.value), excluded)
-        for constraint in unwanted:
+        for constraint in forbidden:
             self._refuse(constraint.op, cast(str, constraint.value), excluded)
         self.excluded = frozenset(excluded)
         self.texts = [text for text in (self.suffix, *self.pieces) if text]
-        self.member = self._find()  # a short one if that is easy; None if there is none
+        self.member = self._find()  # preferably a short one; None if there is none
 
     @property
     def is_empty(self) -> bool:
@@ -77,12 +77,12 @@ class StringRange:
 
     @property
     def first(self) -> str | None:
-        """Return a member, the smallest if that is easy."""
+        """Return a member, the smallest if it is easily found."""
         return self.low if self._holds(self.low) else self.member
 
     @property
     def last(self) -> str | None:
-        """Return a member, one close to the upper end if that is easy."""
+        """Return a member, close to the upper end if one is easily found."""
         if not self.high:
             return self.member
         final = ord(self.high[-1])
@@ -91,10 +91,10 @@ class StringRange:
 
     @property
     def stem(self) -> str | None:
-        """Return a start that all strings between the ends have, if one of two characters and then anything may follow.
+        """Return a prefix of all strings between the ends that any of two characters, then anything, may follow.
 
-        So a string between the ends that contains no given text, unless the stem does, is easily made.
-        None: there is no such start, or it is not plain.
+        So for any text that the stem does not contain, some string between the ends does not contain it.
+        None if there is no such prefix, or it is not easily found.
         """
         if self.high is None:
             return "" if self.low[:1] < _BEFORE_LAST else None
@@ -106,7 +106,7 @@ class StringRange:
 
     @property
     def is_bounded(self) -> bool:
-        """Return whether more than `!=` is asked."""
+        """Return whether there are constraints other than `!=`."""
         return bool(self.low or self.high is not None or self.texts)
 
     def implies(self, constraint: Constraint) -> bool:
@@ -125,7 +125,7 @@ class StringRange:
         return outside._find() is None
 
     def may_lack(self, text: str) -> bool:
-        """Return whether it is plain that the order operators alone do not force `text` into a member."""
+        """Return whether the order operators alone provably allow a member without `text`."""
         return any(
             _entry(part, [text]) is not None
             for low, high in self._gaps()
@@ -134,22 +134,22 @@ class StringRange:
         )
 
     def span(self, ordered: Sequence[str]) -> slice:
-        """Return which part of an ordered list of strings lies between the ends."""
+        """Return the slice of an ordered list of strings between the ends."""
         stop = len(ordered) if self.high is None else bisect_left(ordered, self.high)
         return slice(bisect_left(ordered, self.low), stop)
 
-    def holding(self, firsts: Mapping[int, str], lasts: Mapping[int, str], positions: Iterable[int]) -> list[int]:
-        """Return the positions of which both shown members lie between the ends and contain some texts."""
+    def select_within(self, firsts: Mapping[int, str], lasts: Mapping[int, str], positions: Iterable[int]) -> list[int]:
+        """Return the positions whose first and last members lie between the ends and contain some of the texts."""
         low, high = self.low, self.high
-        inside = [place for place in positions if place in firsts and low <= firsts[place]]
+        inside = [p for p in positions if p in firsts and low <= firsts[p]]
         if high is not None:
-            inside = [place for place in inside if lasts[place] < high]
-        for text in self.texts[-_TEXTS_ASKED:]:
-            inside = [place for place in inside if text in firsts[place]]
+            inside = [p for p in inside if lasts[p] < high]
+        for text in self.texts[-_MAX_TEXT_TESTS:]:
+            inside = [p for p in inside if text in firsts[p]]
         return inside
 
     def _restrict(self, op: Op, value: str, excluded: set[str]) -> None:
-        """Take a wanted constraint into account."""
+        """Apply a required constraint."""
         match op:
             case Op.NE:
                 excluded.add(value)
@@ -173,7 +173,7 @@ class StringRange:
                 self.pieces.append(value)
 
     def _refuse(self, op: Op, value: str, excluded: set[str]) -> None:
-        """Take an unwanted constraint into account."""
+        """Apply a forbidden constraint."""
         match op:
             case Op.PREFIX:
                 self._removed.append(value)
@@ -190,7 +190,7 @@ class StringRange:
             self.high = high
 
     def _gaps(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the interval, or what the removed prefixes leave of it."""
+        """Yield the parts of the interval between the removed prefixes."""
         low: str | None = self.low
         for prefix in sorted(self._removed):
             assert low is not None
@@ -203,8 +203,8 @@ class StringRange:
         yield low, self.high
 
     def _find(self) -> str | None:
-        """Return a member, a short one if that is easy; None proves that there is none."""
-        if self._contradicts or self._refuses_what_is_wanted():
+        """Return a member, preferably a short one; None proves that there is none."""
+        if self._contradicts or self._is_contradictory():
             return None
         for low, high in self._gaps():
             if high is not None and low >= high:
@@ -214,21 +214,21 @@ class StringRange:
                 continue
             for part in _parts(low, high):
                 candidates = self._candidates(part) if isinstance(part, _Fan) else iter([part])
-                found = next(filter(self._holds, candidates), None)
-                if found is not None:
-                    return found
+                member = next(filter(self._holds, candidates), None)
+                if member is not None:
+                    return member
         return None
 
-    def _refuses_what_is_wanted(self) -> bool:
+    def _is_contradictory(self) -> bool:
         if not self._refused_suffixes and not self._refused_texts:
             return False
-        wanted = (self.suffix, *self.pieces)
+        required = (self.suffix, *self.pieces)
         return any(self.suffix.endswith(suffix) for suffix in self._refused_suffixes) or any(
-            text in piece for text in self._refused_texts for piece in wanted
+            text in piece for text in self._refused_texts for piece in required
         )
 
     def _candidates(self, fan: _Fan) -> Iterator[str]:
-        """Yield strings of a fan that may be members: short ones first, then those that must be."""
+        """Yield strings of a fan that may be members: short ones first, then ones of which one must be a member."""
         entry = _entry(fan, self._refused_texts)
         if entry is None:
             return
@@ -252,7 +252,7 @@ class StringRange:
 
 
 class _Fan(NamedTuple):
-    """All strings that start with `stem` and a character from `first` to `last`, and go on as they like."""
+    """All strings that start with `stem` and a character from `first` to `last`, and continue with anything."""
 
     stem: str
     first: int
@@ -260,7 +260,7 @@ class _Fan(NamedTuple):
 
 
 def _parts(low: str, high: str | None) -> Iterator[str | _Fan]:
-    """Yield the points and fans of an interval that is not empty, those with the shortest stems first."""
+    """Yield the points and fans of a non-empty interval, those with the shortest stems first."""
     if high is None:
         yield from _above(low, 0)
         return
@@ -272,11 +272,11 @@ def _parts(low: str, high: str | None) -> Iterator[str | _Fan]:
 
 
 def _fork(low: str, high: str) -> int:
-    """Return how many characters two strings share at their start."""
+    """Return the length of the common prefix of two strings."""
     if high.startswith(low):
         return len(low)
     pairs = enumerate(zip(low, high, strict=False))
-    return next((place for place, (left, right) in pairs if left != right), min(len(low), len(high)))
+    return next((index for index, (left, right) in pairs if left != right), min(len(low), len(high)))
 
 
 def _above(low: str, start: int) -> Iterator[str | _Fan]:
@@ -306,7 +306,7 @@ def _stem_length(part: str | _Fan) -> int:
 
 
 def _entry(fan: _Fan, refused: Sequence[str]) -> str | None:
-    """Return the stem and one more character such that no refused text is in them."""
+    """Return the stem and one more character without any refused text in them."""
     if any(text in fan.stem for text in refused):
         return None
     completing = {text[-1] for text in refused if fan.stem.endswith(text[:-1])}
@@ -315,7 +315,7 @@ def _entry(fan: _Fan, refused: Sequence[str]) -> str | None:
 
 
 def _character(first: int, last: int, refused: Collection[str]) -> str:
-    """Return a character of a range that is not refused, a readable one if there is; "" if there is none."""
+    """Return a character of a range that is not refused, preferably a readable one; "" if there is none."""
     readable = (char for char in _READABLE if first <= ord(char) <= last)
     others = (chr(code) for code in range(first, last + 1) if not 0xD800 <= code <= 0xDFFF)
     for chars in (readable, others):
@@ -326,19 +326,19 @@ def _character(first: int, last: int, refused: Collection[str]) -> str:
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Return the texts one after the other, where the end of one may be the start of the next."""
+    """Return the texts concatenated, where the end of one may overlap the start of the next."""
     joined: list[str] = []
     end = ""
     for text in texts:
-        longest = min(len(end), len(text), _LONGEST_OVERLAP)
-        overlap = next((size for size in range(longest, 0, -1) if end.endswith(text[:size])), 0)
+        limit = min(len(end), len(text), _MAX_OVERLAP)
+        overlap = next((size for size in range(limit, 0, -1) if end.endswith(text[:size])), 0)
         joined.append(text[overlap:])
-        end = (end + text[overlap:])[-_LONGEST_OVERLAP:]
+        end = (end + text[overlap:])[-_MAX_OVERLAP:]
     return "".join(joined)
 
 
 def _contains_all(text: str, pieces: Iterable[str]) -> bool:
-    """Return whether `text` contains all pieces; fast where they stand in it in their order."""
+    """Return whether `text` contains all pieces; fast if they occur in their order."""
     at = 0
     for piece in pieces:
         at = text.find(piece, at)
@@ -350,10 +350,10 @@ def _contains_all(text: str, pieces: Iterable[str]) -> bool:
 
 
 def _code_from(code: int) -> int:
-    """Return the first code point of a character from `code` on."""
+    """Return the first code point from `code` upwards that is not a surrogate."""
     return 0xE000 if 0xD800 <= code <= 0xDFFF else code
 
 
 def _code_to(code: int) -> int:
-    """Return the last code point of a character up to `code`."""
+    """Return the last code point from `code` downwards that is not a surrogate."""
     return 0xD7FF if 0xD800 <= code <= 0xDFFF else code

@@ -1,10 +1,9 @@
-"""Witness: which message shows that a predicate can be matched, or that one does not cover another?
+"""Witnesses of satisfiability, and counter-examples of covering.
 
-Found by construction: a message that gives values to exactly the attributes and tags that a narrow
-filter names leaves out all others, so it can match only the wide filters that name no others. Of a
-wide filter with one constraint, that constraint must be violated, so all such are excluded at
-once. If the message matches a larger one, some constraint of that filter must be violated too:
-each is tried in turn, with a value chosen anew. The search is exhaustive up to a budget.
+Found by construction: a message with exactly the attributes and tags of a narrow filter can match only
+the wide filters that name no others. A wide filter with one constraint fails only if that constraint
+does, so all of these are excluded first. If the message matches a larger filter, one of its constraints
+must fail: each is tried in turn, with a new value. The search is exhaustive up to a budget.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from cbnet.language.relations.ranges import BoolRange, by_name
 from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType
 
-DEFAULT_BUDGET = 1_000  # values chosen anew
+DEFAULT_BUDGET = 1_000  # new values
 
 
 class Search(NamedTuple):
-    """What a search for a counter-example came to; exhausted without a message, it proves that there is none."""
+    """The result of a search for a counter-example; exhausted without a message, it proves that there is none."""
 
     message: Message | None
     is_exhausted: bool
@@ -38,17 +37,16 @@ def witness(predicate: PredicateLike) -> Message | None:
 
 
 def counterexample(wide: PredicateLike, narrow: PredicateLike, budget: int = DEFAULT_BUDGET) -> Message | None:
-    """Return a message that matches `narrow` and not `wide`, if one is found.
+    """Return a message that matches `narrow` and not `wide`, or None.
 
-    None where `wide` covers `narrow`. It may also be None where `covers` says False, because the
-    filters of `wide` cover a narrow one together, or because the search was given up: see
-    `search_counterexample`.
+    The result is None if `wide` covers `narrow`. It may also be None where `covers` returns False: the
+    filters of `wide` cover a narrow one only together, or the budget ran out (see `search_counterexample`).
     """
     return search_counterexample(wide, narrow, budget).message
 
 
 def search_counterexample(wide: PredicateLike, narrow: PredicateLike, budget: int = DEFAULT_BUDGET) -> Search:
-    """Return a message that matches `narrow` and not `wide`, and whether the search came to its end."""
+    """Return a message that matches `narrow` and not `wide`, and whether the search was exhaustive."""
     wide_filters = as_predicate(wide).filters
     is_exhausted = True
     for filter in as_predicate(narrow).filters:
@@ -56,19 +54,19 @@ def search_counterexample(wide: PredicateLike, narrow: PredicateLike, budget: in
         message = search.run()
         if message is not None:
             return Search(message, True)
-        is_exhausted &= not search.is_given_up
+        is_exhausted &= not search.is_over_budget
     return Search(None, is_exhausted)
 
 
 @dataclass(frozen=True)
 class _Demand:
-    """What the value of one attribute must satisfy, and what it must not."""
+    """The constraints that the value of one attribute must satisfy, and those that it must not."""
 
-    wanted: Sequence[Constraint]
-    unwanted: Sequence[Constraint]
+    required: Sequence[Constraint]
+    forbidden: Sequence[Constraint]
 
     def without(self, constraint: Constraint) -> _Demand:
-        return _Demand(self.wanted, [*self.unwanted, constraint])
+        return _Demand(self.required, [*self.forbidden, constraint])
 
 
 class _Search:
@@ -88,14 +86,14 @@ class _Search:
         self._rivals = [rival for rival in rivals if len(rival.constraints) > 1]
 
     @property
-    def is_given_up(self) -> bool:
-        """Return whether the budget did not suffice."""
+    def is_over_budget(self) -> bool:
+        """Return whether the budget ran out."""
         return self._budget < 0
 
     def run(self) -> Message | None:
-        """Search depth first, with a stack of our own: a wide predicate may have thousands of filters."""
-        wanted = by_name(self._narrow.constraints)
-        demands = {name: _Demand(constraints, self._single.get(name, ())) for name, constraints in wanted.items()}
+        """Search depth first, with an explicit stack: a wide predicate may have thousands of filters."""
+        required = by_name(self._narrow.constraints)
+        demands = {name: _Demand(constraints, self._single.get(name, ())) for name, constraints in required.items()}
         chosen = {name: _choice(demand) for name, demand in demands.items()}
         values = {name: value for name, value in chosen.items() if value is not None}
         is_possible = len(values) == len(demands) and not self._matches_always
@@ -107,7 +105,7 @@ class _Search:
             if rival is None:
                 return message
             self._budget -= len(rival.constraints)
-            if self.is_given_up:
+            if self.is_over_budget:
                 return None
             for constraint in reversed(rival.constraints):
                 demand = demands[constraint.name].without(constraint)
@@ -119,27 +117,27 @@ class _Search:
 
 def _choice(demand: _Demand) -> Value | None:
     """Return a value that meets the demand; None proves that there is none."""
-    if any(constraint.op is Op.EXISTS for constraint in demand.unwanted):
+    if any(constraint.op is Op.EXISTS for constraint in demand.forbidden):
         return None
     return next((value for kind in _kinds(demand) if (value := _value(kind, demand)) is not None), None)
 
 
 def _kinds(demand: _Demand) -> Iterator[ValueType]:
-    """Yield the types that the value may have, those that nothing is said of first."""
-    wanted = {constraint.kind for constraint in demand.wanted if constraint.kind is not None}
-    refused = {constraint.kind for constraint in demand.unwanted}
-    for kind in sorted((ValueType.NUMBER, ValueType.STRING, ValueType.BOOL), key=lambda kind: kind in refused):
-        if wanted <= {kind}:
+    """Yield the possible types of the value, those without forbidden constraints first."""
+    required = {constraint.kind for constraint in demand.required if constraint.kind is not None}
+    restricted = {constraint.kind for constraint in demand.forbidden}
+    for kind in sorted((ValueType.NUMBER, ValueType.STRING, ValueType.BOOL), key=lambda kind: kind in restricted):
+        if required <= {kind}:
             yield kind
 
 
 def _value(kind: ValueType, demand: _Demand) -> Value | None:
     """Return a value of this type that meets the demand."""
-    wanted = [constraint for constraint in demand.wanted if constraint.op is not Op.EXISTS]
-    unwanted = [constraint for constraint in demand.unwanted if constraint.kind is kind]
+    required = [constraint for constraint in demand.required if constraint.op is not Op.EXISTS]
+    forbidden = [constraint for constraint in demand.forbidden if constraint.kind is kind]
     if kind is ValueType.STRING:
-        return StringRange(wanted, unwanted).member
-    constraints = wanted + [_opposite(constraint) for constraint in unwanted]
+        return StringRange(required, forbidden).member
+    constraints = required + [_opposite(constraint) for constraint in forbidden]
     return NumberRange(constraints).witness() if kind is ValueType.NUMBER else BoolRange(constraints).first
 
 

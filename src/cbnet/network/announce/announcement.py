@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
-from cbnet.language.relations.covering import Analysis, satisfiable
+from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.values import sort_key
 from cbnet.network.announce.slots import Slots, live_table
@@ -111,7 +111,7 @@ class Announcement:
 
     def _place(self, filter: Filter) -> None:
         """File a filter under one that covers it, or announce it."""
-        analysis = Analysis(filter)
+        analysis = FilterAnalysis(filter)
         coverer = self._index.covering(analysis) if self._is_limited else None
         if coverer is not None:
             self._file(filter, coverer)
@@ -158,12 +158,12 @@ class _Index:
     """
 
     def __init__(self) -> None:
-        self._analyses: dict[Filter, Analysis] = {}
+        self._analyses: dict[Filter, FilterAnalysis] = {}
         self._bearing: dict[Symbol, dict[Filter, None]] = defaultdict(dict)
         self._table = live_table()
         self._slots: Slots[Filter] = Slots()
 
-    def add(self, analysis: Analysis) -> None:
+    def add(self, analysis: FilterAnalysis) -> None:
         filter = analysis.filter
         self._analyses[filter] = analysis
         self._table.add(self._slots.take(filter), filter)
@@ -177,14 +177,14 @@ class _Index:
             if not self._bearing[symbol]:
                 del self._bearing[symbol]
 
-    def covering(self, analysis: Analysis) -> Filter | None:
+    def covering(self, analysis: FilterAnalysis) -> Filter | None:
         """Return a filter that covers another one; unless too many are asked in vain."""
         firsts, lasts = _witnesses(analysis)
         also = set(self._table.match(lasts))
         matching = (self._slots.holder(slot) for slot in self._table.match(firsts) if slot in also)
         return next((wide for wide in islice(matching, _MOST_IN_VAIN) if analysis.implies(wide)), None)
 
-    def covered_by(self, analysis: Analysis) -> Iterator[Filter]:
+    def covered_by(self, analysis: FilterAnalysis) -> Iterator[Filter]:
         """Yield filters that another one covers; all, unless too many are asked in vain."""
         asked = (self._bearing.get(symbol, {}) for symbol in _demands(analysis.filter))
         in_vain = 0
@@ -205,7 +205,7 @@ def _needed(filter: Filter) -> Filter | None:
     return next(iter(reduce(Filter(sorted(plain.constraints), plain.tags))), None)
 
 
-def _symbols(analysis: Analysis) -> Iterator[Symbol]:
+def _symbols(analysis: FilterAnalysis) -> Iterator[Symbol]:
     """Yield the symbols of a filter: all demands of what covers it are among them."""
     for name, attribute in analysis.ranges.items():
         yield ("name", name)
@@ -226,7 +226,7 @@ def _demands(filter: Filter) -> Iterator[Symbol]:
         yield ("tag", tag)
 
 
-def _witnesses(analysis: Analysis) -> tuple[dict[str, object], dict[str, object]]:
+def _witnesses(analysis: FilterAnalysis) -> tuple[dict[str, object], dict[str, object]]:
     """Return two messages that match a filter, far from each other if that is easy."""
     tags = {"#": sorted(analysis.filter.tags)} if analysis.filter.tags else {}
     ranges = [(name, attribute.typed) for name, attribute in analysis.ranges.items()]

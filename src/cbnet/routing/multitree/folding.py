@@ -20,7 +20,7 @@ from typing import TypeVar
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
-from cbnet.language.relations.covering import Analysis
+from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.roles import MessageKind, Registration
 from cbnet.matching import Table
@@ -47,7 +47,7 @@ def _folded(predicates: Mapping[str, Predicate]) -> Predicate:
     owned = {tag: frozenset(predicate.filters) for tag, predicate in kept.items()}
     entries: list[Filter] = []
     for filter in dict.fromkeys(filter for predicate in kept.values() for filter in predicate.filters):
-        analysis = Analysis(filter)
+        analysis = FilterAnalysis(filter)
         lacking = [predicate for tag, predicate in kept.items() if filter not in owned[tag]]
         if all(any(map(analysis.implies, predicate.filters)) for predicate in lacking):
             entries.append(filter)
