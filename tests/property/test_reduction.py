@@ -94,14 +94,14 @@ def test_the_kernel_decides_between_single_constraints_on_words(wide, narrow):
 @given(st.lists(filters(close_names, close_values, close_tags), max_size=12), st.data())
 def test_what_a_few_do_not_need_more_do_not_need(said, data):
     from cbnet.language.relations.filter_encoding import FilterRows
-    from cbnet.language.relations.reduction import FilterEnencoder
+    from cbnet.language.relations.reduction import FilterEncoder
 
     said = list(Predicate(said).filters)
     counts = sorted(data.draw(st.sets(st.integers(0, len(said)))))
-    encoder = FilterEnencoder()
+    encoder = FilterEncoder()
     rows = FilterRows(*encoder.rows(said), encoder.shapes, "full")
     for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):
-        alone = FilterEnencoder()
+        alone = FilterEncoder()
         assert needed == FilterRows(*alone.rows(said[:count]), alone.shapes, "full").needed()
 
 
