@@ -1,4 +1,4 @@
-"""Who does not read costs the router a bounded room, loses what is counted, and disturbs nobody else."""
+"""A slow consumer uses bounded memory, its losses are counted, and no other client is affected."""
 
 import asyncio
 import signal
@@ -6,6 +6,7 @@ import time
 from contextlib import asynccontextmanager
 
 import pytest
+from support.waiting import wait_until_async
 
 from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect, connect_async
 from cbnet.network.protocol.addresses import Address
@@ -36,7 +37,7 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(tcp, "MAX_QUEUED_MESSAGES", 4 * SMALL)
     monkeypatch.setattr(tcp, "MAX_QUEUED_FOR_CLIENT", 8 * SMALL)
     monkeypatch.setattr(tcp, "PRESSURE", SMALL)
-    monkeypatch.setattr(connection, "_LINGER", 60)  # seconds in which a slow reader comes to the last frame
+    monkeypatch.setattr(connection, "_LINGER", 60)  # seconds for a slow reader to reach the last frame
 
 
 @asynccontextmanager
@@ -50,7 +51,7 @@ async def router(**settings):
 
 
 class Raw:
-    """A side of a connection that reads only when it is told to."""
+    """A peer that reads only on request."""
 
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
@@ -61,14 +62,14 @@ class Raw:
     async def dial(cls, running, *frames):
         reader, writer = await asyncio.open_connection(*running.address, limit=1 << 12)
         raw = cls(reader, writer)
-        raw.say(*frames)
+        raw.send(*frames)
         return raw
 
-    def say(self, *frames):
+    def send(self, *frames):
         self.writer.write(b"".join(map(encode, frames)))
 
     async def read(self, until):
-        """Read until something holds, or for 30 seconds."""
+        """Read until a condition holds, for at most 30 seconds."""
         async with asyncio.timeout(30):
             while not until(self.got):
                 data = await self.reader.read(1 << 16)
@@ -92,13 +93,13 @@ async def flooded(publisher, total, size=1_000):
     await publisher.status(timeout=20)
 
 
-def test_a_client_that_does_not_read_loses_the_oldest_and_is_told_how_many():
+def test_client_that_does_not_read_loses_the_oldest_messages_and_learns_their_number():
     async def main():
         async with router() as running, await connect_async(str(running.address)) as publisher:
             raw = await Raw.dial(running, client_hello(), Subscribe(1, "x = 1", 0))
             await raw.read(lambda got: of(Subscribed, got))
             keeping_alive = asyncio.create_task(pings(raw))
-            total = 20_000  # 20 MB: more than sockets and the router keep
+            total = 20_000  # 20 MB: more than the sockets and the router buffer
             await flooded(publisher, total)
             peers = {peer.name: peer for peer in (await publisher.status()).peers}
             assert 0 < peers["slow"].waiting <= 4 * SMALL
@@ -106,11 +107,11 @@ def test_a_client_that_does_not_read_loses_the_oldest_and_is_told_how_many():
             got = await raw.read(lambda got: of(Deliver, got) and of(Deliver, got)[-1].payload == b"last")
             keeping_alive.cancel()
             lost = sum(frame.messages for frame in of(Lost, got))
-            if not lost:  # it stands behind the last message
+            if not lost:  # it follows the last message
                 lost = sum(frame.messages for frame in of(Lost, await raw.read(lambda got: of(Lost, got))))
             numbers = [int.from_bytes(frame.payload[:4]) for frame in of(Deliver, got) if frame.payload != b"last"]
             assert numbers == sorted(set(numbers))
-            assert numbers[-1] == total - 1  # what is newest is kept
+            assert numbers[-1] == total - 1  # the newest are kept
             assert len(numbers) + lost == total
             status = await publisher.status()
             assert status.counters["dropped.client_queue_full"] == lost > 0
@@ -121,11 +122,11 @@ def test_a_client_that_does_not_read_loses_the_oldest_and_is_told_how_many():
 
 async def pings(raw):
     while True:
-        raw.say(Ping(0))
+        raw.send(Ping(0))
         await asyncio.sleep(0.5)
 
 
-def test_a_client_that_wants_it_is_disconnected_when_it_does_not_read():
+def test_client_with_the_policy_disconnect_is_disconnected_when_it_does_not_read():
     async def main():
         async with router() as running, await connect_async(str(running.address)) as publisher:
             raw = await Raw.dial(running, client_hello(), SlowPolicy("disconnect"), Subscribe(1, "x = 1", 0))
@@ -144,25 +145,25 @@ def test_a_client_that_wants_it_is_disconnected_when_it_does_not_read():
 
 
 async def neighbour(running):
-    """Return a neighbour that wants everything, and that there is a link to."""
-    wants = filter_to_bytes(__import__("cbnet").parse_filter("x = 1"))
+    """Return a linked neighbour that receives everything."""
+    interest = filter_to_bytes(__import__("cbnet").parse_filter("x = 1"))
     raw = await Raw.dial(running, Hello(low=1, high=1, role="router", name="b", network="cbnet", life=7, scheme="psf"))
-    raw.say(
+    raw.send(
         LinkRecord("b", 7, 1, 0, {"a": 1}),
-        FilterChange(owner="b", life=7, sequence=1, age=0, added=[wants], removed=[], wants_ack=False),
+        FilterChange(owner="b", life=7, sequence=1, age=0, added=[interest], removed=[], wants_ack=False),
     )
     await raw.read(lambda got: any(isinstance(frame, LinkRecord) and "b" in frame.neighbours for frame in got))
     return raw
 
 
-def test_publishers_wait_for_a_neighbour_that_reads_slowly_and_nothing_is_lost():
+def test_slow_neighbour_blocks_publishers_and_nothing_is_lost():
     async def main():
         async with router(dead=30.0) as running, await connect_async(str(running.address)) as publisher:
             raw = await neighbour(running)
             total = 20_000
             flooding = asyncio.create_task(flooded(publisher, total))
             keeping_alive = asyncio.create_task(pings(raw))
-            await asyncio.sleep(5.0)  # longer than a client waits for a router that is silent
+            await asyncio.sleep(5.0)  # longer than the 3.5 s after which a client gives up a silent router
             assert not flooding.done()
             got = await raw.read(lambda got: len(of(Packet, got)) == total)
             await flooding
@@ -174,7 +175,7 @@ def test_publishers_wait_for_a_neighbour_that_reads_slowly_and_nothing_is_lost()
     run(main())
 
 
-def test_a_neighbour_that_reads_nothing_at_all_is_given_up_and_publishers_go_on():
+def test_link_to_a_neighbour_that_reads_nothing_is_closed_and_publishers_continue():
     async def main():
         async with (
             router(heartbeat=0.2, dead=0.8) as running,
@@ -195,8 +196,8 @@ def test_a_neighbour_that_reads_nothing_at_all_is_given_up_and_publishers_go_on(
     run(main())
 
 
-def taking(when_full, queue, total, pause=0.0):
-    """Return what a subscription with a small queue gets, its client and itself."""
+def receive_slowly(when_full, queue, total):
+    """Return the messages that a small queue keeps, the subscription, and the messages lost or the error."""
 
     async def main():
         async with (
@@ -206,12 +207,17 @@ def taking(when_full, queue, total, pause=0.0):
         ):
             subscription = await subscriber.subscribe("x = 1", wait=True, queue=queue, when_full=when_full)
             await flooded(publisher, total, size=10)
-            await asyncio.sleep(0.3)  # for all to be there
+            await wait_until_async(
+                lambda: (
+                    subscriber.is_held
+                    or not subscriber.is_connected
+                    or subscription.dropped + len(subscription) == total
+                )
+            )
             got = []
             try:
                 while len(got) < total and (deliveries := await subscription.take(timeout=0.5)):
                     got += [int.from_bytes(delivery.payload[:4]) for delivery in deliveries]
-                    await asyncio.sleep(pause)
             except TooSlow as error:
                 return got, subscription, error
             return got, subscription, subscriber.lost
@@ -219,32 +225,32 @@ def taking(when_full, queue, total, pause=0.0):
     return run(main())
 
 
-def test_with_block_messages_wait_at_the_router_and_none_is_lost():
-    got, subscription, lost = taking("block", queue=5, total=3_000)
+def test_policy_block_queues_messages_at_the_router_and_loses_none():
+    got, subscription, lost = receive_slowly("block", queue=5, total=3_000)
     assert got == list(range(3_000))
     assert (subscription.dropped, lost) == (0, 0)
 
 
-def test_with_drop_oldest_the_newest_are_kept_and_the_others_counted():
-    got, subscription, lost = taking("drop oldest", queue=5, total=3_000)
+def test_policy_drop_oldest_keeps_the_newest_and_counts_the_others():
+    got, subscription, lost = receive_slowly("drop oldest", queue=5, total=3_000)
     assert got == list(range(2_995, 3_000))
     assert (subscription.dropped, lost) == (2_995, 0)
 
 
-def test_with_disconnect_the_subscription_ends_with_an_error():
-    got, subscription, error = taking("disconnect", queue=5, total=3_000)
+def test_policy_disconnect_ends_the_subscription_with_an_error():
+    got, subscription, error = receive_slowly("disconnect", queue=5, total=3_000)
     assert isinstance(error, TooSlow)
-    assert got == list(range(6))  # those in the queue, and the one for which there was no room
+    assert got == list(range(6))  # the queue, and the message that did not fit
     assert subscription.dropped == 0
 
 
-def test_a_call_from_within_the_loop_over_messages_does_not_wait_for_itself():
+def test_call_inside_the_receive_loop_does_not_deadlock():
     async def main():
         async with router() as running, await connect_async(str(running.address)) as client:
             subscription = await client.subscribe("x = 1", wait=True, queue=2)
             for number in range(500):
                 await client.publish({"x": 1}, number.to_bytes(4))
-            await asyncio.sleep(0.2)
+            await wait_until_async(lambda: client.is_held)
             got = []
             async for delivery in subscription:
                 await client.publish({"y": 1}, wait=True, timeout=2)
@@ -255,13 +261,13 @@ def test_a_call_from_within_the_loop_over_messages_does_not_wait_for_itself():
     assert run(main()) == list(range(500))
 
 
-def test_a_client_that_blocks_for_long_stays_connected():
+def test_client_that_blocks_for_long_stays_connected():
     async def main():
         async with router(heartbeat=0.5, dead=2.0) as running, await connect_async(str(running.address)) as client:
             subscription = await client.subscribe("x = 1", wait=True, queue=2)
             for _ in range(100):
                 await client.publish({"x": 1})
-            await asyncio.sleep(5.0)
+            await asyncio.sleep(5.0)  # longer than both sides tolerate silence
             count = 0
             async for _ in subscription:
                 count += 1
@@ -272,7 +278,7 @@ def test_a_client_that_blocks_for_long_stays_connected():
     assert run(main()) == 0
 
 
-def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_records_are_not():
+def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_not():
     async def main():
         async with router(dead=60.0) as running, await connect_async(str(running.address)) as watching:
             slow = await neighbour(running)
@@ -280,13 +286,13 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_
             sender = await Raw.dial(
                 running, Hello(low=1, high=1, role="router", name="c", network="cbnet", life=9, scheme="psf")
             )
-            sender.say(LinkRecord("c", 9, 1, 0, {"a": 1}))
+            sender.send(LinkRecord("c", 9, 1, 0, {"a": 1}))
             await sender.read(
                 lambda got: any(isinstance(frame, LinkRecord) and "c" in frame.neighbours for frame in got)
             )
-            total = 15_000  # 15 MB: more than sockets and the router keep
+            total = 15_000  # 15 MB: more than the sockets and the router buffer
             for number in range(total):
-                sender.say(
+                sender.send(
                     Packet(
                         source="c",
                         life=9,
@@ -299,7 +305,7 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_
                     )
                 )
                 await sender.writer.drain()
-            sender.say(LinkRecord("c", 9, 2, 0, {"a": 1, "z": 1}))  # behind all packets
+            sender.send(LinkRecord("c", 9, 2, 0, {"a": 1, "z": 1}))  # after all packets
             dropped = 0
             while not dropped:
                 dropped = (await watching.status()).counters.get("dropped.neighbour_queue_full", 0)
@@ -315,7 +321,7 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_and_counted_and_
     run(main())
 
 
-def test_what_a_plain_client_publishes_while_the_router_does_not_read_leaves_when_it_does():
+def test_blocking_client_sends_when_the_router_reads_again():
     with (
         ProcessNetwork([Settings("a")], []) as network,
         connect(str(network.addresses["a"])) as publisher,
@@ -327,8 +333,8 @@ def test_what_a_plain_client_publishes_while_the_router_does_not_read_leaves_whe
         while publisher._client.is_writable:
             publisher.publish({"x": count}, bytes(1_000))
             count += 1
-            time.sleep(0.0002)  # so that the thread of the client has sent it, and knows whether the router reads
-        publisher.publish({"x": count})  # has to wait in this process
+            time.sleep(0.0002)  # lets the client's thread send it and learn whether the router reads
+        publisher.publish({"x": count})  # is buffered in this process
         network.signal("a", signal.SIGCONT)
         got = [subscription.get(timeout=20).message["x"] for _ in range(count + 1)]
         assert got == list(range(count + 1))

@@ -1,4 +1,4 @@
-"""`cbnet bench network` at a tiny size: routers and clients are processes all the same."""
+"""`cbnet bench network` at a tiny size, with real router and client processes."""
 
 import json
 
@@ -19,7 +19,7 @@ def rows(outcome):
 
 
 def deliveries(plan, first, count):
-    """Return how many deliveries so many messages cause, by brute force."""
+    """Return the number of deliveries of `count` messages, by brute force."""
     traffic = plan.traffic()
     predicates = [parse(text) for own in traffic.subscribers for text in own]
     contents = [traffic.contents[number % len(traffic.contents)] for number in range(first, first + count)]
@@ -27,7 +27,7 @@ def deliveries(plan, first, count):
 
 
 @pytest.mark.parametrize("predicates", ["full", "equality"])
-def test_two_routers_deliver_exactly_what_brute_force_says(cbnet, predicates):
+def test_two_routers_deliver_exactly_as_brute_force(cbnet, predicates):
     told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--mix", predicates, "--json"))
     assert [row["run"] for row in told] == ["full speed", "at a rate"]
     plan = bench.NetworkPlan("tree:2", subscribers=6, filters=30, predicates=predicates)
@@ -44,7 +44,7 @@ def test_two_routers_deliver_exactly_what_brute_force_says(cbnet, predicates):
     assert len(full["cpu_servers_s"]) == len(full["cpu_receivers_s"]) == 2
 
 
-def test_people_are_told_what_was_measured(cbnet, monkeypatch):
+def test_measurements_are_printed(cbnet, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
     outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
     assert (outcome.code, outcome.err) == (0, "")
@@ -52,7 +52,7 @@ def test_people_are_told_what_was_measured(cbnet, monkeypatch):
         assert said in outcome.out
 
 
-def test_what_is_not_exact_ends_with_code_1(cbnet, monkeypatch):
+def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
     monkeypatch.setattr(bench, "verdict", lambda *_: Verdict(10, 9, 1, 0, 0))
     outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
     assert outcome.code == 1
@@ -61,7 +61,7 @@ def test_what_is_not_exact_ends_with_code_1(cbnet, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["link", "router"])
-def test_a_failure_is_measured_and_nothing_comes_twice(cbnet, monkeypatch, kind):
+def test_failure_is_measured_without_duplicates(cbnet, monkeypatch, kind):
     for name, value in (("_SECONDS", 4.0), ("_FAILS", 1.0), ("_MENDED", 2.5), ("_RATE", 200.0)):
         monkeypatch.setattr(failures, name, value)
     (told,) = rows(cbnet("bench", "network", *SMALL, "--topology", "ring:4", "--fail", kind, "--json"))
@@ -72,7 +72,7 @@ def test_a_failure_is_measured_and_nothing_comes_twice(cbnet, monkeypatch, kind)
     assert parts == told["missing"] < told["expected"]
 
 
-def test_without_a_broker_cbnet_is_measured_and_it_is_said_how_to_get_one(cbnet, monkeypatch):
+def test_without_a_broker_only_cbnet_is_measured(cbnet, monkeypatch):
     monkeypatch.setattr(comparison, "find_broker", lambda: None)
     monkeypatch.setattr(comparison, "ROUNDS", 1)
     monkeypatch.setattr(comparison, "_CONTENTS", 300)
@@ -99,12 +99,12 @@ def test_without_a_broker_cbnet_is_measured_and_it_is_said_how_to_get_one(cbnet,
         (("--fail", "router", "--topology", "tree:1"), "a network of one router has none that can fail"),
     ],
 )
-def test_what_makes_no_sense_is_refused(cbnet, options, said):
+def test_invalid_options_are_refused(cbnet, options, said):
     outcome = cbnet("bench", "network", *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert said in outcome.err
 
 
-def test_fewer_messages_are_sent_where_a_broker_needs_long():
+def test_fewer_messages_are_sent_with_many_bindings():
     assert [comparison.messages_for(n, 20_000) for n in (10, 1_000, 10_000)] == [20_000, 5_000, 2_000]
     assert comparison.messages_for(10_000, 300) == 300

@@ -1,4 +1,4 @@
-"""The commands of the live network, end to end."""
+"""Commands of the live network, end to end."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def running(*arguments, **options):
-    """Run a command as a process of its own, and end it."""
+    """Run a command as a process, and kill it at the end."""
     command = [sys.executable, "-m", "cbnet", *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     try:
@@ -30,33 +30,33 @@ def rows(text):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A network of four routers in a line, started by `cbnet up`."""
-    where = tmp_path_factory.mktemp("network")
-    (where / "line.txt").write_text("a b\nb c\nc d\n")
-    (where / "network.toml").write_text('[topology]\ngraph = "line.txt"\n[network]\nname = "test"\n')
-    with running("up", where / "network.toml", "--output", where, "--json") as up:
-        told = [json.loads(up.stdout.readline()) for _ in range(4)]
-        assert [(row["router"], row["neighbours"]) for row in told] == [
+    folder = tmp_path_factory.mktemp("network")
+    (folder / "line.txt").write_text("a b\nb c\nc d\n")
+    (folder / "network.toml").write_text('[topology]\ngraph = "line.txt"\n[network]\nname = "test"\n')
+    with running("up", folder / "network.toml", "--output", folder, "--json") as up:
+        started = [json.loads(up.stdout.readline()) for _ in range(4)]
+        assert [(row["router"], row["neighbours"]) for row in started] == [
             ("a", ["b"]), ("b", ["a", "c"]), ("c", ["b", "d"]), ("d", ["c"]),
         ]  # fmt: skip
         assert "4 routers connected after" in up.stderr.readline()
-        yield where
+        yield folder
         up.send_signal(signal.SIGTERM)
         assert up.wait(timeout=20) == 0
-        assert not (where / "running.toml").exists()
-        for row in told:
+        assert not (folder / "running.toml").exists()
+        for row in started:
             with pytest.raises(ProcessLookupError):
                 os.kill(row["pid"], 0)
 
 
 @contextmanager
 def subscriber(folder, predicate, *arguments):
-    """Run `cbnet sub`, and wait until all routers know of it."""
+    """Run `cbnet sub`, and wait until all routers have the subscription."""
     with running("sub", predicate, "--network", folder, "--router", "d", "--wait", *arguments) as process:
         assert process.stderr.readline() == "subscribed at d; known by 4 routers\n"
         yield process
 
 
-def test_what_is_published_is_printed(cbnet, folder):
+def test_sub_prints_published_messages(cbnet, folder):
     with subscriber(folder, "price < 500", "--count", "2") as process:
         outcome = cbnet(
             "pub", "price=300", "dest=MXP", "#up", "--payload", "seat 7A", "--network", folder, "--router", "a"
@@ -66,11 +66,11 @@ def test_what_is_published_is_printed(cbnet, folder):
         cbnet("pub", "price=-0.5", "ok=true", 'code="7"', "--network", folder)
         out, _ = process.communicate(timeout=20)
         assert process.returncode == 0
-        # as written by hand: attributes in their order, tags, the payload
+        # attributes in order, tags, payload
         assert out == 'price = 300, dest = "MXP", #up  seat 7A\nprice = -0.5, ok = true, code = "7"\n'
 
 
-def test_lines_are_published_and_bad_ones_are_told(cbnet, folder):
+def test_pub_publishes_json_lines_and_reports_invalid_ones(cbnet, folder):
     with subscriber(folder, "x >= 0", "--count", "2", "--json") as process:
         lines = b'{"x": 1}\nnonsense\n\n{"x": -1}\n{"x": 2, "#": ["t"]}\n'
         outcome = cbnet("pub", "--network", folder, "--router", "a", "--json", stdin=lines)
@@ -84,13 +84,13 @@ def test_lines_are_published_and_bad_ones_are_told(cbnet, folder):
         ]
 
 
-def test_a_rate_is_kept(cbnet, folder):
+def test_pub_keeps_the_rate(cbnet, folder):
     began = time.monotonic()
     assert cbnet("pub", "x=1", "--count", "11", "--rate", "20", "--network", folder).code == 0
-    assert time.monotonic() - began >= 0.5  # the eleventh is ten twentieths of a second after the first
+    assert time.monotonic() - began >= 0.5  # the eleventh message is 10/20 s after the first
 
 
-def test_a_trace_shows_the_way_and_what_came_closest(cbnet, folder):
+def test_trace_shows_the_path_and_the_closest_filter(cbnet, folder):
     with subscriber(folder, "k = 1 and #t"):
         near = cbnet("trace", "k=1", "--dry", "--network", folder, "--router", "a").out
         assert "published at    router a (dry run: nothing is delivered)" in near
@@ -107,25 +107,25 @@ def test_a_trace_shows_the_way_and_what_came_closest(cbnet, folder):
         assert hops[-1] == {"missing": []}
 
 
-def test_a_trace_answers_who_would_get_it(cbnet, folder):
-    asked = ("trace", "price=700", "--network", folder, "--router", "a", "--at", "c")
-    assert "yes: a subscriber at router c with price > 500 gets it" in cbnet(*asked, "--of", "price > 500").out
-    no = cbnet(*asked, "--of", "price < 500").out
+def test_trace_of_a_hypothetical_subscriber(cbnet, folder):
+    trace = ("trace", "price=700", "--network", folder, "--router", "a", "--at", "c")
+    assert "yes: a subscriber at router c with price > 500 gets it" in cbnet(*trace, "--of", "price > 500").out
+    no = cbnet(*trace, "--of", "price < 500").out
     assert "no: a subscriber at router c with price < 500 does not get it" in no
     assert "price is 700" in no
     unknown = cbnet("trace", "x=1", "--of", "x = 1", "--at", "z", "--network", folder).out
     assert "no: it does not reach router z" in unknown
 
 
-def test_mistakes_are_one_line_and_exit_2(cbnet, folder, tmp_path):
+def test_mistake_is_one_line_and_exit_code_2(cbnet, folder, tmp_path):
     for arguments, problem in [
         (("sub", "x <", "--network", folder), "a value is missing"),
         (("sub", "x = 1", "--network", folder, "--when-full", "wait"), "unknown policy 'wait'"),
-        (("sub", "x = 1", "--network", tmp_path), "no network runs from this folder"),
+        (("sub", "x = 1", "--network", tmp_path), "no running network in this folder"),
         (("sub", "x = 1", "--router", "nowhere"), "'nowhere' is not an address"),
         (("pub", "x", "--network", folder), "'x' is neither an attribute nor a tag"),
         (("pub", "x=1", "x=2", "--network", folder), "the attribute 'x' is given twice"),
-        (("pub", "x=1", "--network", folder, "--router", "z"), "there is no router 'z'; use one of a, b, c, d"),
+        (("pub", "x=1", "--network", folder, "--router", "z"), "no router 'z' in this network; use one of a, b, c, d"),
         (("trace", "x=1", "--at", "a", "--network", folder), "--at needs --of"),
         (("up",), "no network given"),
         (("up", "--topology", "ring:2"), "ring"),
@@ -139,14 +139,14 @@ def test_mistakes_are_one_line_and_exit_2(cbnet, folder, tmp_path):
         assert outcome.err.startswith("error: ")
 
 
-def test_a_network_that_is_not_there_is_said(cbnet, monkeypatch):
+def test_unreachable_network_is_an_error(cbnet, monkeypatch):
     monkeypatch.setenv("CBNET_ROUTER", "127.0.0.1:1")
     outcome = cbnet("pub", "x=1")
     assert outcome.code == 1
-    assert "no router could be reached at 127.0.0.1:1" in outcome.err
+    assert "no router reachable at 127.0.0.1:1" in outcome.err
 
 
-def test_a_router_runs_until_it_is_told_to_end(cbnet):
+def test_router_runs_until_sigterm(cbnet):
     with running("router", "--name", "solo", "--listen", "127.0.0.1:0", "--json") as router:
         started = json.loads(router.stdout.readline())
         assert started["router"] == "solo"
@@ -160,21 +160,21 @@ def test_a_router_runs_until_it_is_told_to_end(cbnet):
         assert "router solo has ended" in router.stderr.read()
 
 
-def test_the_configuration_of_a_router_is_printed_and_checked(cbnet, tmp_path, monkeypatch):
+def test_router_configuration_is_printed_and_checked(cbnet, tmp_path, monkeypatch):
     path = tmp_path / "router.toml"
     path.write_text('name = "a"\nscheme = "drp"\n[neighbours]\nb = "127.0.0.1:4002"\n')
     monkeypatch.setenv("CBNET_LISTEN", "127.0.0.1:4009")
     printed = cbnet("router", "-c", path, "--print", "--set", "dead=9").out.splitlines()
     assert f'scheme = "drp"  # {path}' in printed
     assert 'listen = "127.0.0.1:4009"  # environment CBNET_LISTEN' in printed
-    assert "dead = 9.0  # flag" in printed
+    assert "dead = 9.0  # option" in printed
     assert "trees = 1  # default" in printed
     assert cbnet("router", "-c", path, "--check").out == "the configuration of a is valid\n"
     (row,) = rows(cbnet("router", "-c", path, "--print", "--json").out)
     assert row["neighbours"] == {"value": {"b": "127.0.0.1:4002"}, "source": str(path)}
 
 
-def test_up_says_which_router_has_died():
+def test_up_reports_a_killed_router():
     with running("up", "--topology", "ring:3", "--json") as up:
         pids = [json.loads(up.stdout.readline())["pid"] for _ in range(3)]
         up.stderr.readline()
@@ -187,7 +187,7 @@ def test_up_says_which_router_has_died():
 
 
 @pytest.mark.parametrize("arguments", [["sub", "price << 5"], ["trace", "x=1", "--of", "price << 5"]])
-def test_a_bad_predicate_is_told_before_a_router_is_asked(cbnet, arguments):
-    done = cbnet(*arguments, "--router", "127.0.0.1:1")  # nobody listens there
+def test_invalid_predicate_is_reported_without_a_router(cbnet, arguments):
+    done = cbnet(*arguments, "--router", "127.0.0.1:1")  # nothing listens there
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: 1:7: unknown operator `<<`")

@@ -1,4 +1,4 @@
-"""`cbnet up --fib`: routers that begin with what is in a folder, end to end, against brute force."""
+"""Networks that start with initial predicates and tables (`cbnet up --fib`), end to end, against brute force."""
 
 import json
 import signal
@@ -21,20 +21,20 @@ from cbnet.network.service.network_file import read_folder
 from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import topology
 
-# The tree of 1: 1 - 2 - 3 - 4, and 2 - 5; the link 3 - 5 is not in it.
+# The tree with the root 1: 1 - 2 - 3 - 4, and 2 - 5; it does not use the link 3 - 5.
 LINKS = "1 2\n2 3\n2 5\n3 4\n3 5\n"
-WANTS = {1: "#jazz", 3: "#jazz and #vinyl or #news", 4: "#jazz and #live", 5: "#art or #jazz and #live"}
+PREDICATES = {1: "#jazz", 3: "#jazz and #vinyl or #news", 4: "#jazz and #live", 5: "#art or #jazz and #live"}
 OF_2 = {0: "#jazz", 2: "#jazz and #vinyl or #news or #jazz and #live", 4: "#art or #jazz and #live"}
-OF_3 = {1: "#jazz or #art", 3: "#jazz"}  # wrong: nobody behind 4 wants #jazz alone
+OF_3 = {1: "#jazz or #art", 3: "#jazz"}  # wrong: no predicate behind 4 is #jazz alone
 
 
 def write_folder(folder):
-    """Write a folder as the pipeline does, by hand."""
+    """Write a folder as the pipeline does."""
     (folder / "tables").mkdir(parents=True)
     (folder / "graph.txt").write_text(LINKS)
     rows = [
         (str(node), number, tag, "#")
-        for number, (node, filter) in enumerate((n, f) for n, text in WANTS.items() for f in parse(text).filters)
+        for number, (node, filter) in enumerate((n, f) for n, text in PREDICATES.items() for f in parse(text).filters)
         for tag in filter.tags
     ]
     columns = zip(("interface", "filter", "name", "op"), zip(*rows, strict=True), strict=True)
@@ -54,8 +54,8 @@ def up(folder, *arguments):
     command = [sys.executable, "-m", "cbnet", "up", *map(str, arguments), "--output", folder, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        told = [json.loads(process.stdout.readline()) for _ in range(5)]
-        yield process, [row["router"] for row in told]
+        started = [json.loads(process.stdout.readline()) for _ in range(5)]
+        yield process, [row["router"] for row in started]
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
     finally:
@@ -63,7 +63,7 @@ def up(folder, *arguments):
         process.communicate()
 
 
-def everywhere(count):
+def random_messages(count):
     """Return messages with random tags, each published at a random router."""
     random = Random(count)
     tags = ["jazz", "vinyl", "news", "live", "art", "other"]
@@ -71,7 +71,7 @@ def everywhere(count):
 
 
 def brute_force(messages):
-    predicates = {str(node): parse(text) for node, text in WANTS.items()}
+    predicates = {str(node): parse(text) for node, text in PREDICATES.items()}
     found = [match(predicates, package.Message.of(message)) for _, message in messages]
     return {(node, number): 1 for number, nodes in enumerate(found) for node in nodes}
 
@@ -81,18 +81,18 @@ def network(tmp_path_factory):
     folder = write_folder(tmp_path_factory.mktemp("fib") / "live")
     with up(folder, "--fib", folder) as (process, routers):
         assert routers == ["1", "2", "3", "4", "5"]
-        remark = process.stderr.readline()
-        assert "router 3: " in remark
-        assert "tables/2.cbt: the table is not what the predicates give" in remark
-        assert "nobody wants #jazz behind the interface to 4" in remark
-        assert "the router goes on with its records; run the pipeline again" in remark
+        warning = process.stderr.readline()
+        assert "router 3: " in warning
+        assert "tables/2.cbt: the table is not what the predicates give" in warning
+        assert "nobody wants #jazz behind the interface to 4" in warning
+        assert "the router goes on with its records; run the pipeline again" in warning
         assert "5 routers know each other" in process.stderr.readline()
         yield folder
 
 
-def test_every_node_gets_what_brute_force_says_also_beside_a_wrong_table(network):
+def test_deliveries_equal_brute_force_even_with_a_wrong_table(network):
     addresses = NetworkAddresses.read(network).routers
-    messages = everywhere(120)
+    messages = random_messages(120)
     expected = brute_force(messages)
     assert probe_deliveries(addresses, messages, len(expected)) == expected
     found = statuses(addresses)
@@ -103,12 +103,12 @@ def test_every_node_gets_what_brute_force_says_also_beside_a_wrong_table(network
     assert all(status.scheme.startswith("multitree:1 of ") for status in found.values())
 
 
-def test_what_a_client_adds_goes_with_it_and_what_was_loaded_stays(network):
+def test_initial_predicates_stay_when_a_client_with_a_covering_filter_leaves(network):
     addresses = NetworkAddresses.read(network).routers
-    messages = everywhere(60)
+    messages = random_messages(60)
     expected = brute_force(messages)
     with package.connect(str(addresses["5"])) as client:
-        own = client.subscribe("#jazz", wait=True)  # covers one of the node's
+        own = client.subscribe("#jazz", wait=True)  # covers one of the node's filters
         assert probe_deliveries(addresses, messages, len(expected)) == expected
         jazz = sum("jazz" in message["#"] for _, message in messages)
         assert sum(own.get(timeout=1) is not None for _ in range(jazz)) == jazz
@@ -116,7 +116,7 @@ def test_what_a_client_adds_goes_with_it_and_what_was_loaded_stays(network):
     assert probe_deliveries(addresses, messages, len(expected)) == expected
 
 
-def test_sub_loaded_prints_what_is_delivered_to_the_node(cbnet, network):
+def test_sub_loaded_prints_the_deliveries_of_the_node(cbnet, network):
     command = [sys.executable, "-m", "cbnet", "sub", "--loaded", "--network", network, "--router", "4", "--count", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         addresses = {"4": NetworkAddresses.read(network).routers["4"]}
@@ -134,7 +134,7 @@ def test_sub_loaded_prints_what_is_delivered_to_the_node(cbnet, network):
         assert (outcome.code, "give either a predicate, in quotes, or --loaded" in outcome.err) == (2, True)
 
 
-def test_another_scheme_leaves_the_tables_out(tmp_path):
+def test_tables_are_ignored_with_another_scheme(tmp_path):
     folder = write_folder(tmp_path / "live")
     plan = read_folder(folder)
     plan.scheme = "psf"
@@ -142,7 +142,7 @@ def test_another_scheme_leaves_the_tables_out(tmp_path):
         assert len(network.warnings) == 2
         assert "a table is of trees, and the scheme is psf" in network.warnings[0]
         network.wait()
-        messages = everywhere(40)
+        messages = random_messages(40)
         expected = brute_force(messages)
         assert probe_deliveries(network.addresses, messages, len(expected)) == expected
         network.kill("3")
@@ -151,31 +151,31 @@ def test_another_scheme_leaves_the_tables_out(tmp_path):
         assert probe_deliveries(network.addresses, messages, len(expected)) == expected
 
 
-def test_mistakes_are_told_in_a_line(cbnet, tmp_path):
+def test_mistake_is_one_line(cbnet, tmp_path):
     folder = write_folder(tmp_path / "live")
 
-    def said(*arguments):
+    def error(*arguments):
         outcome = cbnet("up", *arguments)
         assert outcome.code == 2
         assert "Traceback" not in outcome.err
         return outcome.err
 
-    assert "there is no such folder; give the folder `live` of a run" in said("--fib", tmp_path / "none")
-    assert "which network?" in said("--fib", folder, "--topology", "ring:3")
+    assert "there is no such folder; give the folder `live` of a run" in error("--fib", tmp_path / "none")
+    assert "which network?" in error("--fib", folder, "--topology", "ring:3")
     text = (folder / "network.toml").read_text()
     (folder / "network.toml").write_text(text.replace("version = 1", "version = 2"))
-    assert "version 2 of network files; this cbnet reads version 1" in said("--fib", folder)
+    assert "unknown version 2 of network files; this cbnet reads version 1" in error("--fib", folder)
     (folder / "network.toml").write_text(text.replace("graph.txt", "ring:3"))
-    assert "a table for '3', which is no router of the graph" in said("--fib", folder)
+    assert "[tables] names '3', which is not a router of the graph" in error("--fib", folder)
     (folder / "network.toml").write_text(text.partition("[tables]")[0].replace("graph.txt", "ring:3"))
-    assert "a predicate of '3', which is no node of the graph" in said("--fib", folder)
+    assert "a predicate of '3', which is no node of the graph" in error("--fib", folder)
     (folder / "predicates.parquet" / "p.parquet").write_text("damaged")
-    assert "not Parquet" in said("--fib", folder)
+    assert "not Parquet" in error("--fib", folder)
     message = "routers on one machine: 501 is over the limit of 500; take a smaller graph, simulate it"
-    assert message in said("--topology", "ring:501")
+    assert message in error("--topology", "ring:501")
 
 
-def test_a_node_with_tens_of_thousands_of_filters_begins_in_seconds(tmp_path):
+def test_node_with_30_000_initial_filters_starts_in_seconds(tmp_path):
     path = tmp_path / "p.parquet"
     numbers = list(range(30_000))
     tags = pa.array([f"t{number}" for number in numbers])

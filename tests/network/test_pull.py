@@ -1,4 +1,4 @@
-"""Offers, requests and replies over TCP, with real processes, by programs and by commands."""
+"""Offers, requests and replies between router processes, by programs and by commands."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def at(network, name):
     return connect(str(network.addresses[name]))
 
 
-def test_a_holder_five_hops_away_answers_then_a_cache_also_when_the_holder_is_gone(network):
+def test_cache_answers_after_the_first_reply_even_without_the_holder(network):
     with at(network, "r0") as client:
         with at(network, "r5") as holder:
             offer = holder.offer("exists symbol and #quote", lambda _: b"12.50", wait=True)
@@ -47,7 +47,7 @@ def test_a_holder_five_hops_away_answers_then_a_cache_also_when_the_holder_is_go
         assert (raised.value.asked, str(raised.value)[:9]) == (0, "no reply:")
 
 
-def test_who_has_it_not_is_followed_by_the_next(network):
+def test_next_holder_is_asked_when_one_lacks_the_item(network):
     with at(network, "r1") as near, at(network, "r2") as broken, at(network, "r3") as far, at(network, "r0") as client:
         near.offer("exists k", lambda _: None, wait=True)
         broken.offer("exists k", lambda _: 1 / 0, wait=True)
@@ -63,7 +63,7 @@ def test_who_has_it_not_is_followed_by_the_next(network):
             client.request({"k": 2}, max_holders=1)
 
 
-def test_a_holder_that_is_slow_is_given_up_and_one_that_dies_too(network):
+def test_slow_holder_times_out(network):
     with at(network, "r0") as client, at(network, "r2") as slow:
         released = threading.Event()
         slow.offer("exists z", lambda _: b"late" if released.wait(5) else None, wait=True)
@@ -76,7 +76,7 @@ def test_a_holder_that_is_slow_is_given_up_and_one_that_dies_too(network):
         released.set()
 
 
-def test_mistakes_are_told_before_anything_is_sent(network):
+def test_invalid_requests_and_offers_are_input_errors(network):
     with at(network, "r0") as client:
         for wrong in ("a < 1", "a = 1 or b = 2", "a = 1 and a = 2", "a =", {"a": None}):
             with pytest.raises(InputError):
@@ -87,7 +87,7 @@ def test_mistakes_are_told_before_anything_is_sent(network):
             client.offer("a <", lambda _: None)
 
 
-def test_with_asyncio_handlers_may_wait_and_offers_end_with_their_block(network):
+def test_asyncio_handlers_may_await_and_offers_end_with_their_context(network):
     async def story():
         async def handler(request):
             await asyncio.sleep(0.01)
@@ -105,12 +105,12 @@ def test_with_asyncio_handlers_may_wait_and_offers_end_with_their_block(network)
     asyncio.run(story())
 
 
-def test_a_client_that_requests_what_it_offers_itself_is_asked_itself(network):
+def test_client_can_answer_its_own_request(network):
     with at(network, "r0") as client, client.offer("exists own", lambda _: b"mine"):
         assert client.request({"own": 1}).payload == b"mine"
 
 
-def test_offers_are_made_again_after_a_new_connection():
+def test_offers_are_restored_after_a_reconnection():
     with ProcessNetwork([Settings("a", **QUICK)], []) as started:
         started.wait()
         with connect(str(started.addresses["a"])) as holder:
@@ -119,11 +119,11 @@ def test_offers_are_made_again_after_a_new_connection():
             started.start("a")
             started.wait()
             with connect(str(started.addresses["a"])) as client:
-                assert eventually(lambda: client.request({"s": 1}).payload) == b"item"
+                assert retry(lambda: client.request({"s": 1}).payload) == b"item"
 
 
-def eventually(attempt, seconds=10):
-    """Return what an attempt returns as soon as it does not fail."""
+def retry(attempt, seconds=10):
+    """Return the result of the first attempt that succeeds."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -134,7 +134,7 @@ def eventually(attempt, seconds=10):
             time.sleep(0.1)
 
 
-# --- the commands
+# --- commands
 
 
 def started(*arguments):
@@ -144,7 +144,7 @@ def started(*arguments):
 
 @pytest.fixture
 def quotes(network, tmp_path):
-    """Run `cbnet offer` at r3, with a file of items."""
+    """Run `cbnet offer` at r3 with an item file."""
     file = tmp_path / "quotes.jsonl"
     rows = [
         {"message": {"sym": "A", "price": 1, "#": ["q"]}, "payload": "one"},
@@ -161,18 +161,18 @@ def quotes(network, tmp_path):
 
 
 def test_offer_and_request_by_command(cbnet, network, quotes):
-    where = ["--router", network.addresses["r1"]]
-    outcome = cbnet("request", 'sym = "A" and #q', *where)
+    router = ["--router", network.addresses["r1"]]
+    outcome = cbnet("request", 'sym = "A" and #q', *router)
     assert (outcome.code, outcome.out, outcome.err) == (0, 'sym = "A", price = 1, #q  one\n', "")
-    outcome = cbnet("request", 'sym = "A" and price = 2', "--json", *where)
+    outcome = cbnet("request", 'sym = "A" and price = 2', "--json", *router)
     row = json.loads(outcome.out)
     assert row == {
         "message": {"sym": "A", "price": 2, "#": ["q"]}, "payload": "//8=", "encoding": "base64",
         "holder": "r3", "cache": None, "age": 0.0, "asked": 1,
     }  # fmt: skip
-    outcome = cbnet("request", 'sym = "B"', *where)
+    outcome = cbnet("request", 'sym = "B"', *router)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "no reply: the holder asked does not have it\n")
-    outcome = cbnet("request", 'sym = "B"', "--json", *where)
+    outcome = cbnet("request", 'sym = "B"', "--json", *router)
     assert json.loads(outcome.out) == {
         "message": None, "why": "no reply: the holder asked does not have it", "tried": 1, "asked": 1
     }  # fmt: skip
@@ -182,7 +182,7 @@ def test_offer_and_request_by_command(cbnet, network, quotes):
 
 
 @pytest.mark.usefixtures("quotes")
-def test_a_traced_request_shows_its_way(cbnet, network):
+def test_traced_request_shows_its_path(cbnet, network):
     outcome = cbnet("request", 'sym = "A" and price = 1', "--trace", "--router", network.addresses["r1"])
     lines = outcome.out.splitlines()
     assert lines[:4] == ['the request     sym = "A", price = 1', "requested at    router r1", "",
@@ -198,15 +198,15 @@ def test_a_traced_request_shows_its_way(cbnet, network):
     assert (row["cache"], [step["router"] for step in row["steps"]]) == ("r1", ["r1"])
 
 
-def test_a_command_answers_by_what_it_prints(cbnet, network):
+def test_command_answers_with_its_output(cbnet, network):
     process = started(
         "offer", "exists word", "--exec", "grep -q hello && printf found", "--count", 1, "--wait", "--json",
         "--router", network.addresses["r2"],
     )  # fmt: skip
     assert process.stderr.readline() == "offered at r2; known by 6 routers\n"
-    where = ["--router", network.addresses["r4"]]
-    assert cbnet("request", 'word = "bye"', *where).err.startswith("no reply")
-    assert cbnet("request", 'word = "hello"', *where).out == 'word = "hello"  found\n'
+    router = ["--router", network.addresses["r4"]]
+    assert cbnet("request", 'word = "bye"', *router).err.startswith("no reply")
+    assert cbnet("request", 'word = "hello"', *router).out == 'word = "hello"  found\n'
     out, err = process.communicate(timeout=10)
     assert (process.returncode, err) == (0, "")
     assert [json.loads(line) for line in out.splitlines()] == [
@@ -214,12 +214,12 @@ def test_a_command_answers_by_what_it_prints(cbnet, network):
     ]  # fmt: skip
 
 
-def test_mistakes_in_commands_are_told(cbnet, network, tmp_path):
-    where = ["--router", network.addresses["r0"]]
-    outcome = cbnet("request", "a < 1", *where)
+def test_invalid_command_arguments_are_reported(cbnet, network, tmp_path):
+    router = ["--router", network.addresses["r0"]]
+    outcome = cbnet("request", "a < 1", *router)
     assert (outcome.code, outcome.err) == (2, "error: a request cannot hold `a < 1`; use `=` and tags only\n")
     assert (
-        cbnet("offer", "a = 1", *where).err == "error: answer with what?; give either --items FILE or --exec COMMAND\n"
+        cbnet("offer", "a = 1", *router).err == "error: answer with what?; give either --items FILE or --exec COMMAND\n"
     )
     assert cbnet("offer", "a = 1", "--items", tmp_path / "none").code == 2
     file = tmp_path / "bad.jsonl"
@@ -231,7 +231,7 @@ def test_mistakes_in_commands_are_told(cbnet, network, tmp_path):
     assert [line.split(":")[2] for line in outcome.err.splitlines()] == ["2", "3", "4", "5"]
 
 
-def test_no_reply_in_time_is_a_failure(cbnet, network):
+def test_timeout_is_a_failure(cbnet, network):
     with at(network, "r5") as holder:
         holder.offer("exists late", lambda _: time.sleep(1), wait=True)
         outcome = cbnet("request", "late = 1", "--timeout", 0.2, "--router", network.addresses["r5"])

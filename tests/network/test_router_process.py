@@ -1,4 +1,4 @@
-"""A router as it is run: its pages by a real HTTP client, its log, and how it ends."""
+"""A router process: its HTTP pages, its log, and its shutdown."""
 
 import json
 import signal
@@ -9,7 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from support.router_processes import operated
+from support.router_processes import router_processes
+from support.waiting import wait_until
 
 from cbnet import connect
 from cbnet.network import ProcessNetwork, Settings
@@ -18,13 +19,13 @@ from cbnet.network.service.process_network import _free_ports
 
 @pytest.fixture(scope="module")
 def pair():
-    with operated("ab") as routers:
-        wait_until_whole(routers)
+    with router_processes("ab") as routers:
+        wait_until_converged(routers)
         yield routers
 
 
 def samples(router):
-    """Return the value of each series, by its name and labels."""
+    """Return the value of each series, by name and labels."""
     status, headers, text = router.get("/metrics")
     assert (status, headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     return {
@@ -34,25 +35,22 @@ def samples(router):
     }
 
 
-def wait_until_whole(routers):
-    """Return when all routers are ready and know of all others."""
-    end = time.monotonic() + 20
+def wait_until_converged(routers):
+    """Wait until all routers are ready and know each other."""
     for router in routers.values():
         router.wait_until_ready()
-        while samples(router)["cbnet_reachable_routers",] < len(routers):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_until(lambda each=router: samples(each)["cbnet_reachable_routers",] == len(routers), timeout=20)
 
 
 def over(name, interface, role="router"):
     return (name, ("interface", interface), ("role", role))
 
 
-def grown(before, after, *key):
+def growth(before, after, *key):
     return after[key] - before.get(key, 0)
 
 
-def test_the_counters_are_what_was_sent(pair):
+def test_counters_equal_the_messages_sent(pair):
     with connect(pair["a"].address) as publisher, connect(pair["b"].address) as subscriber:
         subscription = subscriber.subscribe("x >= 0", wait=True)
         before = {name: samples(router) for name, router in pair.items()}
@@ -60,16 +58,17 @@ def test_the_counters_are_what_was_sent(pair):
             publisher.publish({"x": x})
         for _ in range(300):
             assert subscription.get(timeout=10) is not None
-        time.sleep(0.3)  # pages are up to 0.2 s old
+        received, sent = "cbnet_messages_received_total", "cbnet_messages_sent_total"
+        for name, key, count in (("a", over(sent, "b"), 300), ("b", over(sent, "clients", "client"), 300)):
+            wait_until(lambda n=name, k=key, c=count: growth(before[n], samples(pair[n]), *k) >= c)  # cached for 0.2 s
         after = {name: samples(router) for name, router in pair.items()}
-    received, sent = "cbnet_messages_received_total", "cbnet_messages_sent_total"
-    # 350 are published at a, the 300 that are wanted go to b, and from there to the client
-    assert grown(before["a"], after["a"], *over(received, "clients", "client")) == 350
-    assert grown(before["a"], after["a"], *over(sent, "b")) == 300
-    assert grown(before["b"], after["b"], *over(received, "a")) == 300
-    assert grown(before["b"], after["b"], *over(sent, "clients", "client")) == 300
-    assert grown(before["a"], after["a"], *over("cbnet_sent_bytes_total", "b")) > 300 * 10
-    assert grown(before["b"], after["b"], "cbnet_matches_total", ("table", "subscriptions")) == 300
+    # 350 are published at a; the 300 that match go to b, and from there to the client
+    assert growth(before["a"], after["a"], *over(received, "clients", "client")) == 350
+    assert growth(before["a"], after["a"], *over(sent, "b")) == 300
+    assert growth(before["b"], after["b"], *over(received, "a")) == 300
+    assert growth(before["b"], after["b"], *over(sent, "clients", "client")) == 300
+    assert growth(before["a"], after["a"], *over("cbnet_sent_bytes_total", "b")) > 300 * 10
+    assert growth(before["b"], after["b"], "cbnet_matches_total", ("table", "subscriptions")) == 300
     timed = after["b"]["cbnet_match_seconds_count", ("table", "subscriptions")]
     assert 300 // 64 <= timed == after["b"]["cbnet_match_seconds_bucket", ("le", "+Inf"), ("table", "subscriptions")]
     assert after["b"]["cbnet_subscriptions",] == 1
@@ -80,22 +79,22 @@ def test_the_counters_are_what_was_sent(pair):
     assert after["b"]["cbnet_confirmation_seconds_count", ("result", "confirmed")] >= 1
 
 
-def test_what_went_over_links_that_are_gone_is_still_counted(pair):
+def test_traffic_of_closed_links_is_still_counted(pair):
     key = over("cbnet_messages_received_total", "clients", "client")
     before = samples(pair["b"]).get(key, 0)
     for _ in range(3):
         with connect(pair["b"].address) as client:
             client.publish({"y": 1}, wait=True)
-    time.sleep(0.3)
+    wait_until(lambda: samples(pair["b"])[key] >= before + 3)
     assert samples(pair["b"])[key] == before + 3
 
 
-def test_a_router_is_ready_when_it_has_its_neighbours():
+def test_router_is_ready_when_it_has_its_neighbours():
     (port,) = _free_ports(1, taken=())
-    with operated("a", "--neighbour", f"b=127.0.0.1:{port}") as routers:
+    with router_processes("a", "--neighbour", f"b=127.0.0.1:{port}") as routers:
         assert routers["a"].state("/healthz") == (200, {"healthy": True})
-        waits = "no link to b yet, for which it waits 10 s from its start"
-        assert routers["a"].state() == (503, {"ready": False, "reasons": [waits]})
+        reason = "no link to b yet; waiting up to 10 s after the start"
+        assert routers["a"].state() == (503, {"ready": False, "reasons": [reason]})
         with ProcessNetwork([Settings("b")], [], {"b": port}):
             routers["a"].wait_until_ready()
             assert routers["a"].state() == (200, {"ready": True})
@@ -114,7 +113,7 @@ def test_a_router_is_ready_when_it_has_its_neighbours():
         (b"G" * 100_000, 431),
     ],
 )
-def test_what_is_asked_badly_is_answered_well(pair, request_, status):
+def test_invalid_http_request_gets_an_error_status(pair, request_, status):
     with socket.create_connection(("127.0.0.1", pair["a"].http_port), timeout=5) as client:
         client.sendall(request_)
         answer = client.makefile("rb").readline()
@@ -122,43 +121,36 @@ def test_what_is_asked_badly_is_answered_well(pair, request_, status):
     assert pair["a"].state("/healthz") == (200, {"healthy": True})
 
 
-def test_a_command_asks_for_the_health(pair, cbnet):
+def test_health_command(pair, cbnet):
     outcome = cbnet("health", f"127.0.0.1:{pair['a'].http_port}", "--ready")
     assert (outcome.code, outcome.out, outcome.err) == (0, "healthy; ready\n", "")
     outcome = cbnet("health", f"127.0.0.1:{pair['a'].http_port}", "--json")
     assert json.loads(outcome.out) == {"healthy": True, "ready": True, "reasons": []}
-    outcome = cbnet("health", pair["a"].address)  # where it speaks to routers and clients
+    outcome = cbnet("health", pair["a"].address)  # the address for routers and clients
     assert outcome.code == 1
-    assert "http" in outcome.err  # that is to be given; whether it says something there, or hangs up
+    assert "http" in outcome.err  # the hint names the HTTP address
 
 
-def test_a_head_has_no_body(pair):
+def test_head_request_gets_no_body(pair):
     status, headers, body = pair["a"].get("/healthz", "HEAD")
     assert (status, int(headers["Content-Length"]) > 0, body) == (200, True, "")
 
 
-def test_who_asks_slowly_or_never_keeps_nobody_away_for_long(pair):
+def test_slow_http_clients_block_others_only_for_seconds(pair):
     idle = [socket.create_connection(("127.0.0.1", pair["a"].http_port)) for _ in range(40)]
     try:
         for client in idle[::2]:
             client.sendall(b"GET /metrics HT")
-        with connect(pair["a"].address) as client:  # the network does not notice
+        with connect(pair["a"].address) as client:  # the network is not affected
             client.publish({"x": 1}, wait=True, timeout=2)
-        end = time.monotonic() + 10
-        while True:  # all are cut off after 5 s
-            try:
-                assert pair["a"].state("/healthz")[0] == 200
-                break
-            except OSError:
-                assert time.monotonic() < end
-                time.sleep(0.1)
+        wait_until(lambda: is_healthy(pair["a"]))  # idle connections are closed after 5 s
     finally:
         for client in idle:
             client.close()
 
 
-def test_a_log_is_json_lines_without_secrets_and_with_no_line_for_a_message():
-    with operated("ab") as routers:
+def test_log_is_json_lines_without_messages_or_secrets():
+    with router_processes("ab") as routers:
         routers["a"].wait_until_ready()
         with connect(routers["a"].address, name='mallory", "event":"forged') as client:
             for _ in range(200):
@@ -167,81 +159,86 @@ def test_a_log_is_json_lines_without_secrets_and_with_no_line_for_a_message():
         with socket.create_connection(("127.0.0.1", int(routers["a"].address.split(":")[1]))) as stranger:
             stranger.sendall(b"\x00\x00\x00\x03abc")
             stranger.recv(100)
-        code, events = routers["a"].end()
+        code, events = routers["a"].stop()
     names = [event["event"] for event in events]
     assert code == 0
     assert names[0] == "started"
-    assert names[-1] == "ended"
+    assert names[-1] == "stopped"
     assert {"link up", "link down", "refused", "network", "draining", "drained"} <= set(names)
     assert len(events) < 40
     assert all(event["router"] == "a" and event["time"].endswith("Z") for event in events)
     assert "of the message" not in str(events)
 
 
+def is_healthy(router):
+    try:
+        return router.state("/healthz")[0] == 200
+    except OSError:
+        return False
+
+
 def stream(publishing, receiving, ending):
-    """Publish at some routers and receive at another, all the while; end one; return what was missed."""
+    """Publish continuously at some routers and receive at another; end a router; return the missed messages."""
     counts, is_over = dict.fromkeys(range(len(publishing)), 0), threading.Event()
 
-    def publish(who, client):
+    def publish(publisher, client):
         while not is_over.is_set():
             for _ in range(10):
-                client.publish({"who": who, "n": counts[who]})
-                counts[who] += 1
+                client.publish({"publisher": publisher, "n": counts[publisher]})
+                counts[publisher] += 1
             time.sleep(0.005)
 
     with ExitStack() as stack:
         subscriber = stack.enter_context(connect(receiving))
         subscription = subscriber.subscribe("exists n", wait=True, queue=100_000)
-        clients = [stack.enter_context(connect(where)) for where in publishing]
+        clients = [stack.enter_context(connect(address)) for address in publishing]
         threads = [threading.Thread(target=publish, args=each) for each in enumerate(clients)]
         for thread in threads:
             thread.start()
-        time.sleep(1.5)  # until messages no longer take the ways of before the last change
+        time.sleep(1.5)  # more than `overlap`: until then messages also take the paths before the last change
         ending()
-        time.sleep(1)
+        ended = min(counts.values())
+        wait_until(lambda: min(counts.values()) > ended + 500)
         is_over.set()
         for thread in threads:
             thread.join()
         got = []
         while (delivery := subscription.get(timeout=1)) is not None:
-            got.append((delivery.message["who"], delivery.message["n"]))
+            got.append((delivery.message["publisher"], delivery.message["n"]))
     assert min(counts.values()) > 300
     assert len(got) == len(set(got))
-    return {(who, n) for who, count in counts.items() for n in range(count)} - set(got)
+    return {(publisher, n) for publisher, count in counts.items() for n in range(count)} - set(got)
 
 
 RING = "ab bc cd da"
 
 
-def test_a_router_that_drains_loses_nothing():
-    with operated(RING) as routers:
-        wait_until_whole(routers)
+def test_draining_router_loses_nothing():
+    with router_processes(RING) as routers:
+        wait_until_converged(routers)
         states = []
 
         def drain():
             routers["b"].process.send_signal(signal.SIGTERM)
-            time.sleep(0.2)
-            states.append(routers["b"].state())
+            states.append(wait_until(lambda: state if (state := routers["b"].state())[0] != 200 else None))
             _, log = routers["b"].process.communicate(timeout=20)
             states.append(log)
 
         a, b, c = (routers[name].address for name in "abc")
-        # what is published at b, too: that client goes to a, after what it has said
-        assert stream([a, [b, a]], c, drain) == set()  # from a to c by b, the first of two ways of one length
-        assert states[0] == (503, {"ready": False, "reasons": ["it leaves"]})
-        assert '"is_known":true,"bytes_left":0' in states[1]
-        time.sleep(0.3)
-        passed = samples(routers["a"])
-        assert passed[over("cbnet_messages_sent_total", "b")] > 100
-        assert passed[over("cbnet_messages_sent_total", "d")] > 100
+        # the second publisher is a client of b, and moves to a after its last message
+        assert stream([a, [b, a]], c, drain) == set()  # from a to c by b, the first of two paths of equal length
+        assert states[0] == (503, {"ready": False, "reasons": ["the router is draining"]})
+        assert '"is_acknowledged":true,"bytes_left":0' in states[1]
+        for neighbour in "bd":
+            wait_until(lambda n=neighbour: samples(routers["a"])[over("cbnet_messages_sent_total", n)] > 100)
 
 
-def test_a_router_that_is_killed_loses_what_it_had():
+def test_killed_router_loses_the_messages_in_it():
     with ProcessNetwork([Settings(name) for name in "abcd"], [tuple(link) for link in RING.split()]) as ring:
         ring.wait()
 
         def kill():
-            ring.signal("b", signal.SIGSTOP)  # what comes now waits at its door
+            ring.signal("b", signal.SIGSTOP)  # messages queue in its sockets
             time.sleep(0.1)
             ring.kill("b")
 
@@ -249,13 +246,12 @@ def test_a_router_that_is_killed_loses_what_it_had():
         assert stream([a], c, kill) != set()
 
 
-def test_a_second_signal_ends_at_once():
-    with operated("ab", "--set", "drain=600", "--set", "overlap=600") as routers:
+def test_second_signal_stops_at_once():
+    with router_processes("ab", "--set", "drain=600", "--set", "overlap=600") as routers:
         routers["a"].wait_until_ready()
         routers["a"].process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        assert routers["a"].state() == (503, {"ready": False, "reasons": ["it leaves"]})
-        code, events = routers["a"].end(signal.SIGINT)
+        wait_until(lambda: routers["a"].state() == (503, {"ready": False, "reasons": ["the router is draining"]}))
+        code, events = routers["a"].stop(signal.SIGINT)
     assert code == 0
-    assert [event["event"] for event in events[-1:]] == ["ended"]
+    assert [event["event"] for event in events[-1:]] == ["stopped"]
     assert "drained" not in [event["event"] for event in events]

@@ -1,4 +1,4 @@
-"""Certificates for tests: of an authority that is trusted, of another, for any names, and expired ones."""
+"""Certificates for tests: of two authorities, for any names, valid or expired."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ PAST = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Authority:
-    """An authority, and the folder where its certificates are."""
+    """A certificate authority that writes into a folder."""
 
     def __init__(self, folder, name):
         self._authority = trustme.CA()
@@ -20,13 +20,13 @@ class Authority:
         self._authority.cert_pem.write_to_path(self.file)
 
     def issue(self, *names, is_expired=False):
-        """Return the file of a new certificate and its key."""
+        """Issue a certificate and return the file with it and its key."""
         options = {"not_after": PAST} if is_expired else {}
-        made = self._authority.issue_cert(*names, **options)
+        certificate = self._authority.issue_cert(*names, **options)
         path = self._folder / f"{self._name}-{'-'.join(names)}{'-old' if is_expired else ''}.pem"
-        made.private_key_and_cert_chain_pem.write_to_path(path)
+        certificate.private_key_and_cert_chain_pem.write_to_path(path)
         return path
 
     def tls(self, *names, trusts=None, is_expired=False):
-        """Return what one side needs, with a certificate if there are names."""
+        """Return the TLS options of one side, with a certificate if there are names."""
         return Tls((trusts or self).file, self.issue(*names, is_expired=is_expired) if names else None)

@@ -1,30 +1,31 @@
-"""Routers that are run by `cbnet router`, each a process of its own, as somebody runs them who keeps them up."""
+"""Routers run by `cbnet router`, each in a process of its own."""
 
 import http.client
 import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
+
+from support.waiting import wait_until
 
 from cbnet.network.service.process_network import _free_ports
 
 
-class Operated:
+class RouterProcess:
     """A router in a process."""
 
     def __init__(self, name, port, http_port, neighbours, *arguments):
         self.name = name
         self.address = f"127.0.0.1:{port}"
         self.http_port = http_port
-        dialled = [word for other, where in neighbours.items() for word in ("--neighbour", f"{other}={where}")]
+        dialled = [word for other, address in neighbours.items() for word in ("--neighbour", f"{other}={address}")]
         command = [sys.executable, "-m", "cbnet", "router", "--name", name, "--listen", self.address]
         command += ["--http", f"127.0.0.1:{http_port}", "--log", "json", *dialled, *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def wait_until_started(self):
-        """Return when it listens."""
+        """Wait until it listens."""
         assert self.process.stdout.readline() == f"router {self.name} listens at {self.address}\n"
 
     def get(self, path, method="GET"):
@@ -32,8 +33,8 @@ class Operated:
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=5)
         try:
             connection.request(method, path)
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read().decode()
+            response = connection.getresponse()
+            return response.status, response.headers, response.read().decode()
         finally:
             connection.close()
 
@@ -43,30 +44,27 @@ class Operated:
         return status, json.loads(body)
 
     def wait_until_ready(self):
-        """Return when work may be given to it."""
-        end = time.monotonic() + 20
-        while self.state()[0] != 200:
-            assert time.monotonic() < end, self.state()
-            time.sleep(0.02)
+        """Wait until it is ready."""
+        wait_until(lambda: self.state()[0] == 200, timeout=20)
 
-    def end(self, number=signal.SIGTERM):
-        """Send a signal; return its exit code and the events of its log."""
+    def stop(self, number=signal.SIGTERM):
+        """Send a signal; return the exit code and the log events."""
         self.process.send_signal(number)
         _, log = self.process.communicate(timeout=20)
         return self.process.returncode, [json.loads(line) for line in log.splitlines()]
 
 
 @contextmanager
-def operated(links, *arguments):
-    """Run routers with these links, such as "ab bc ca"; the second of both is dialled by the first."""
+def router_processes(links, *arguments):
+    """Run routers with links such as "ab bc ca"; the first of each pair dials the second."""
     names = sorted(set(links.replace(" ", "")))
     ports = _free_ports(2 * len(names), taken=())
-    where = dict(zip(names, ports, strict=False))
+    port_of = dict(zip(names, ports, strict=False))
     routers = {}
     try:
         for name, http_port in zip(names, ports[len(names) :], strict=True):
-            dialled = {b: f"127.0.0.1:{where[b]}" for a, *rest in links.split() for b in rest if a == name}
-            routers[name] = Operated(name, where[name], http_port, dialled, *arguments)
+            dialled = {b: f"127.0.0.1:{port_of[b]}" for a, *rest in links.split() for b in rest if a == name}
+            routers[name] = RouterProcess(name, port_of[name], http_port, dialled, *arguments)
         for router in routers.values():
             router.wait_until_started()
         yield routers
