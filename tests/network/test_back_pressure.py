@@ -133,7 +133,7 @@ def test_client_with_the_policy_disconnect_is_disconnected_when_it_does_not_read
             await raw.read(lambda got: of(Subscribed, got))
             await flooded(publisher, 20_000)
             got = await raw.read(lambda got: of(Close, got))
-            assert [frame.reason for frame in of(Close, got)] == ["you read too slowly"]
+            assert [frame.reason for frame in of(Close, got)] == ["the peer reads too slowly"]
             numbers = [int.from_bytes(frame.payload[:4]) for frame in of(Deliver, got)]
             assert numbers == list(range(len(numbers)))  # nothing is lost before
             status = await publisher.status()

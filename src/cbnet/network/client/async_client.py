@@ -453,8 +453,8 @@ class AsyncClient:
         if frame.frame == frame_number(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason
-        elif frame.frame == frame_number(frames.Subscribe) and (gone := self._subscriptions.pop(frame.number, None)):
-            gone.end(Refused(frame.reason))  # accepted by an earlier router, refused by the current one
+        elif frame.frame == frame_number(frames.Subscribe) and (refused := self._subscriptions.pop(frame.number, None)):
+            refused.end(Refused(frame.reason))  # accepted by an earlier router, refused by the current one
         elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self._offers:
             self._offers.pop(frame.number).failure = Refused(frame.reason)
             _log.warning("%s refuses an offer that an earlier router accepted: %s", self.router, frame.reason)

@@ -203,7 +203,7 @@ def _reconnects(clients: Sequence[AsyncClient]) -> int:
 
 
 async def _next(next_command: NextCommand) -> Any:
-    """Return what is asked next; the clients go on meanwhile."""
+    """Wait for the next command; None for "end". The clients run meanwhile."""
     while (command := next_command()) is None:
         await asyncio.sleep(_POLL)
     return command if command != "end" else None

@@ -9,8 +9,7 @@ A slow consumer cannot exhaust the memory of the process: frames are queued for 
     a client        messages are dropped, oldest first, and the client receives their number; or it is disconnected,
                     if it chose that policy
 
-While many packets are queued for a neighbour, clients are not read (back-pressure), so that nothing is dropped because
-this router alone accepts messages too fast.
+While many packets are queued for a neighbour, clients are not read (`back_pressure`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import secrets
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from itertools import count
 from ssl import SSLError
-from typing import Any, NamedTuple
+from typing import Any
 
 from cbnet.errors import InputError
 from cbnet.network.errors import NotTrusted
@@ -38,6 +37,7 @@ from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.router import Router
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
+from cbnet.network.transport.back_pressure import BackPressure
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
@@ -53,13 +53,6 @@ MAX_UNIDENTIFIED = 1_000  # connections without a Hello
 MAX_QUEUED_MESSAGES = 1 << 24  # bytes of messages queued for one neighbour or client
 MAX_QUEUED_FOR_CLIENT = 2 * MAX_QUEUED_MESSAGES  # bytes of all frames
 MAX_QUEUED_FOR_NEIGHBOUR = MAX_NODE_BYTES + (1 << 26)  # bytes of all frames: more than one predicate
-
-
-class _Stall(NamedTuple):
-    """A neighbour that does not read: the bytes in its write buffer, and since when."""
-
-    unsent: int  # bytes
-    since: float
 
 
 class TcpRouter:
@@ -85,8 +78,7 @@ class TcpRouter:
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
-        self._stalls: dict[Connection, _Stall] = {}  # neighbours with more than PRESSURE bytes queued
-        self._held: set[Connection] = set()  # clients that are not read meanwhile
+        self._pressure = BackPressure()
         self._scheduler = FairScheduler(self._process, self.closed, self._client_of)
         self._unidentified: dict[Connection, None] = {}  # no Hello received yet; oldest first
         self._kept_alive = 0.0  # time of the last keepalive
@@ -186,9 +178,8 @@ class TcpRouter:
         connection.queue.drops = link.is_dropped_for
         if link.is_router:
             connection.queue.max_size = MAX_QUEUED_FOR_NEIGHBOUR
-        elif self._stalls:
-            self._held.add(connection)
-            connection.pause_reading()
+        else:
+            self._pressure.pause(connection)
         return True
 
     def failed(self, connection: Connection, reason: str) -> None:
@@ -216,16 +207,14 @@ class TcpRouter:
     def overflowed(self, connection: Connection) -> None:
         """Close a connection whose send queue is overfull."""
         self.router.counters[Event.LINKS_TOO_SLOW] += 1
-        self.perform(self.router.failed(self._ids[connection], "you read too slowly", self._now))
+        self.perform(self.router.failed(self._ids[connection], "the peer reads too slowly", self._now))
 
     def relieved(self, connection: Connection) -> None:
         """Notify a client of dropped messages; read clients again that waited for a neighbour."""
         lost = self._unreported.pop(connection, 0)
         if lost:
             connection.send(Lost(lost))
-        self._stalls.pop(connection, None)
-        if not self._stalls:
-            self._release()
+        self._pressure.relieve(connection)
 
     # --- actions
 
@@ -281,7 +270,7 @@ class TcpRouter:
     async def _close_links(self, connections: Collection[Connection], end: float) -> None:
         """Send a `Close` to peers, and wait until they have closed their links."""
         for connection in connections:
-            connection.send(Close("the router leaves"))
+            connection.send(Close("the router is draining"))
         await self._until(lambda: self._links.keys().isdisjoint(connections), end)  # and their frames are processed
 
     def _pending(self) -> int:
@@ -317,8 +306,8 @@ class TcpRouter:
 
     def _apply_pressure(self, connection: Connection) -> None:
         link = self.router.links.get(self._ids.get(connection, 0))
-        if link is not None and link.is_router and connection not in self._stalls:
-            self._stalls[connection] = _Stall(connection.unsent, self._now)
+        if link is not None and link.is_router:
+            self._pressure.add(connection, self._now)
 
     def _forget(self, connection: Connection, reason: str) -> int | None:
         number = self._ids.pop(connection, None)
@@ -327,28 +316,21 @@ class TcpRouter:
             self._traffic.add_closed(self._links.pop(connection))
             self.event_log.link_down(number, connection.peer_address, reason, self._now)
         self._unreported.pop(connection, None)
-        self._held.discard(connection)
         self._scheduler.forget(connection)
         self._unidentified.pop(connection, None)
-        self._stalls.pop(connection, None)
-        if not self._stalls:
-            self._release()
+        self._pressure.forget(connection)
         return number
-
-    def _release(self) -> None:
-        for connection in self._held:
-            connection.resume_reading()
-        self._held.clear()
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
             now = self._now
-            for connection in (*self._held, *self._scheduler.waiting):
+            for connection in (*self._pressure.paused, *self._scheduler.waiting):
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
-            self._end_stalls(now)
+            for connection in self._pressure.stalled(now, self.router.settings.dead):
+                self.overflowed(connection)
             self.event_log.check(now)
             if self.router.view_changes != self._views:
                 self._views, self._view_changed = self.router.view_changes, now
@@ -363,14 +345,6 @@ class TcpRouter:
             if connection.traffic.sent == self._sent.get(connection):
                 connection.send(Ping(0))
         self._sent = {connection: connection.traffic.sent for connection in self._connections.values()}
-
-    def _end_stalls(self, now: float) -> None:
-        """Close the links to neighbours that read nothing at all: clients must not be blocked by them."""
-        for connection, stall in list(self._stalls.items()):
-            if connection.unsent < stall.unsent:
-                self._stalls[connection] = _Stall(connection.unsent, now)
-            elif now - stall.since > self.router.settings.dead:
-                self.overflowed(connection)
 
     async def _dial(self, name: str, address: Address) -> None:
         """Keep a connection to a neighbour, unless it has dialled this router."""
