@@ -14,7 +14,7 @@ from support.waiting import wait_until
 
 from cbnet import connect
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.network.service.process_network import _free_ports
+from cbnet.network.service.process_network import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_traffic_of_closed_links_is_still_counted(pair):
 
 
 def test_router_is_ready_when_it_has_its_neighbours():
-    (port,) = _free_ports(1, taken=())
+    (port,) = free_ports(1)
     with router_processes("a", "--neighbour", f"b=127.0.0.1:{port}") as routers:
         assert routers["a"].state("/healthz") == (200, {"healthy": True})
         reason = "no link to b yet; waiting up to 10 s after the start"

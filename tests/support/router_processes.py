@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from support.waiting import wait_until
 
-from cbnet.network.service.process_network import _free_ports
+from cbnet.network.service.process_network import free_ports
 
 
 class RouterProcess:
@@ -58,7 +58,7 @@ class RouterProcess:
 def router_processes(links, *arguments):
     """Run routers with links such as "ab bc ca"; the first of each pair dials the second."""
     names = sorted(set(links.replace(" ", "")))
-    ports = _free_ports(2 * len(names), taken=())
+    ports = free_ports(2 * len(names))
     port_of = dict(zip(names, ports, strict=False))
     routers = {}
     try:

@@ -68,7 +68,7 @@ class ProcessNetwork:
         self._lives = {name: secrets.randbits(62) for name in self.settings} if data is not None else {}
         self.exit_codes: dict[str, int] = {}  # of routers that do not run
         self.pids: dict[str, int] = {}
-        chosen = _free_ports(len(self.settings), taken=(ports or {}).values())
+        chosen = free_ports(len(self.settings), taken=(ports or {}).values())
         self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or chosen.pop()) for name in self.settings}
         self._events: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._launcher = subprocess.Popen(
@@ -252,7 +252,7 @@ def _reachable(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:
     return waiting
 
 
-def _free_ports(count: int, taken: Iterable[int]) -> list[int]:
+def free_ports(count: int, taken: Iterable[int] = ()) -> list[int]:
     """Return ports that are free now."""
     ports: set[int] = set()
     unusable = set(taken)

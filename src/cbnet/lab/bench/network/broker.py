@@ -20,6 +20,7 @@ from typing import Self
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.cpu import session
+from cbnet.network.service.process_network import free_ports
 
 NAME = "RabbitMQ"
 HOW_TO_GET_IT = "apt-get install rabbitmq-server"
@@ -41,7 +42,7 @@ class Broker:
     def __init__(self, script: str) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="cbnet-broker-"))
         self._script = script
-        self.port, self._dist_port, self._epmd_port = _free_ports(3)
+        self.port, self._dist_port, self._epmd_port = free_ports(3)
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -143,14 +144,3 @@ def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
