@@ -70,7 +70,7 @@ def check_tables(tables: Sequence[str]) -> None:
     """Raise an error for a missing table before Spark starts."""
     for table in tables:
         if not Path(table).is_file():
-            raise InputError("there is no such table", hint="make one with `cbnet compile`", file=table)
+            raise InputError("no such table", hint="compile one with `cbnet compile`", file=table)
 
 
 def key_values(option: str, texts: Sequence[str] | None) -> dict[str, str]:

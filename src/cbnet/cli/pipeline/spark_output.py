@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
 
 if TYPE_CHECKING:
-    from cbnet.pipeline.match.match_job import DryRun, Summary
+    from cbnet.pipeline.match.match_job import DryRun, MatchSummary
     from cbnet.pipeline.match.match_stream import StreamSummary
 
 _BECOMES = {
@@ -24,7 +24,7 @@ def show_dry_run(found: DryRun, *, as_json: bool) -> None:
         for mapped in found.columns:
             attribute = mapped.attribute
             row = {"column": ".".join(attribute.path), "type": attribute.type, "attribute": attribute.name}
-            print_json({**row, "kind": attribute.kind, "asked": mapped.is_asked})
+            print_json({**row, "kind": attribute.kind, "asked": mapped.is_used})
         print_json({"version": found.version, "table_bytes": found.table_bytes, "memory_share": found.memory_share})
         return
     from rich.console import Console
@@ -35,7 +35,7 @@ def show_dry_run(found: DryRun, *, as_json: bool) -> None:
     for mapped in found.columns:
         attribute = mapped.attribute
         becomes = _BECOMES.get(attribute.kind, attribute.kind)
-        in_rules = "yes" if mapped.is_asked else "no"
+        in_rules = "yes" if mapped.is_used else "no"
         add_cells(grid, ".".join(attribute.path), attribute.type, attribute.name, becomes, in_rules)
     Console(highlight=False, markup=False).print(grid)
     print(f"table version {found.version}, {plural(found.table_bytes, 'byte')}")
@@ -44,7 +44,7 @@ def show_dry_run(found: DryRun, *, as_json: bool) -> None:
         print_note("warning: the tables do not fit; match with one after the other")
 
 
-def show_summary(summary: Summary, output: str | None, *, as_json: bool) -> None:
+def show_summary(summary: MatchSummary, output: str | None, *, as_json: bool) -> None:
     """Print the summary of a job."""
     if as_json:
         print_json(summary.members())
@@ -67,13 +67,13 @@ def show_stream(summary: StreamSummary, *, as_json: bool) -> None:
     _print_rest(summary, ", ".join(summary.versions) or "not used")
 
 
-def _counts(summary: Summary | StreamSummary) -> str:
+def _counts(summary: MatchSummary | StreamSummary) -> str:
     rejected = sum(summary.rejected.values())
     counts = ((summary.records, "record"), (summary.matches, "match"), (rejected, "rejected row"))
     return ", ".join(plural(*count) for count in counts)
 
 
-def _print_rest(summary: Summary | StreamSummary, version: str) -> None:
+def _print_rest(summary: MatchSummary | StreamSummary, version: str) -> None:
     for reason, count in sorted(summary.rejected.items(), key=lambda item: -item[1]):
         print(f"  rejected: {count:,}: {reason}")
     print(f"table {version}; {summary.records_per_second:,.0f} records per second")

@@ -63,11 +63,11 @@ def stream(
     options.check_output(output, is_dry_run=dry_run)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_stream
     from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
-    from cbnet.pipeline.match.message_frames import ROUTER, WITHOUT_FILES, format_of
+    from cbnet.pipeline.match.message_frames import ROUTER, STREAM_FORMATS, format_of
     from cbnet.pipeline.spark.session import borrowed_session
 
     chosen = format or format_of(messages)
-    if not messages and chosen not in WITHOUT_FILES:
+    if not messages and chosen not in STREAM_FORMATS:
         raise InputError("no message source given", hint="give a folder, or --format kafka or cbnet")
     if once and chosen == ROUTER:
         raise InputError("--once cannot end on a live network", hint="leave --once out, and stop with Ctrl-C")

@@ -74,7 +74,7 @@ class Reading:
         if counts.rejected[WRONG_HEADER]:
             raise InputError(f"{paths}: files have different headers", hint="define a source for each header")
         if counts.rejected.total() > self.source.most_rejected * counts.lines:
-            hint = f"correct them, or raise most_rejected ({self.source.most_rejected:g})"
+            hint = f"correct them, or raise most_rejected = {self.source.most_rejected:g}"
             raise InputError(f"{paths}: too many malformed rows: {counts}", hint=hint)
         return counts
 

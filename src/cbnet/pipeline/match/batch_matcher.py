@@ -1,7 +1,4 @@
-"""Matched batches: where do the rows of Arrow batches go? This runs in the workers.
-
-It needs nothing of Spark but that: a test may call it.
-"""
+"""Matching of the rows of Arrow batches, in the workers; independent of Spark."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ from cbnet.pipeline.match.message_columns import Attribute
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256
-_MATCHES = 200_000  # in a batch that goes back to Spark, roughly
+_MATCHES_PER_BATCH = 200_000  # returned to Spark, roughly
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What was counted while rows were matched; the seconds are processor time of all workers together."""
+class MatchCounts:
+    """Counts of matching; seconds are processor time of all workers together."""
 
     records: int = 0
     matches: int = 0
@@ -33,8 +30,8 @@ class Tally:
     encode_s: float = 0.0
     match_s: float = 0.0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: MatchCounts) -> MatchCounts:
+        return MatchCounts(
             self.records + other.records,
             self.matches + other.matches,
             self.rejected + other.rejected,
@@ -43,39 +40,41 @@ class Tally:
         )
 
 
-Note = Callable[[Tally], None]
+AddCounts = Callable[[MatchCounts], None]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that a worker needs to know."""
+class MatchPlan:
+    """The inputs of a worker."""
 
     tables: tuple[ShippedTable, ...]
-    keys: int  # the first columns, which go through as they are
-    attributes: tuple[Attribute, ...]  # the columns after them
-    has_corrupt: bool  # the last column says which rows could not be read
-    names: tuple[str, ...]  # of the columns of the result
-    are_ints: bool  # all interfaces are
+    keys: int  # number of first columns, which are copied to the result
+    attributes: tuple[Attribute, ...]  # of the columns after them
+    has_corrupt: bool  # the last column marks unreadable rows
+    names: tuple[str, ...]  # of the result's columns
+    are_ints: bool  # all interfaces are ints
     with_filters: bool
-    is_overlapping: bool  # one interface is in several tables
+    is_overlapping: bool  # an interface is in several tables
 
 
-def match_batches(batches: Iterable[pa.RecordBatch], plan: Plan, note: Note | None = None) -> Iterator[pa.RecordBatch]:
-    """Match batches of rows; return batches of the result."""
+def match_batches(
+    batches: Iterable[pa.RecordBatch], plan: MatchPlan, add_counts: AddCounts | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Match batches of rows; yield batches of the result."""
     tables = [table.open() for table in plan.tables]
-    tally = Tally()
+    counts = MatchCounts()
     for batch in batches:
         messages = _messages(batch, plan)
-        tally += Tally(batch.num_rows, rejected=messages.rejected)
-        for rows, columns, spent in _found(messages, tables, plan):
-            tally += replace(spent, matches=len(rows))
-            keys = [batch.column(place).take(pa.array(rows)) for place in range(plan.keys)]
+        counts += MatchCounts(batch.num_rows, rejected=messages.rejected)
+        for rows, columns, spent in _matches(messages, tables, plan):
+            counts += replace(spent, matches=len(rows))
+            keys = [batch.column(key).take(pa.array(rows)) for key in range(plan.keys)]
             yield pa.RecordBatch.from_arrays([*keys, *columns], names=[*plan.names])
-    if note is not None:
-        note(tally)
+    if add_counts is not None:
+        add_counts(counts)
 
 
-def _messages(batch: pa.RecordBatch, plan: Plan) -> Messages:
+def _messages(batch: pa.RecordBatch, plan: MatchPlan) -> Messages:
     columns = batch.columns[plan.keys :][: len(plan.attributes)]
     if not plan.has_corrupt:
         return messages_of(columns, plan.attributes, batch.num_rows)
@@ -87,11 +86,11 @@ def _messages(batch: pa.RecordBatch, plan: Plan) -> Messages:
     return replace(messages, rows=readable if messages.rows is None else readable[messages.rows])
 
 
-Found = tuple[NDArray[np.int64], list[pa.Array], Tally]
+Matches = tuple[NDArray[np.int64], list[pa.Array], MatchCounts]
 
 
-def _found(messages: Messages, tables: Sequence[OpenTable], plan: Plan) -> Iterator[Found]:
-    """Return the row and the result's own columns of each match, in parts of bounded size."""
+def _matches(messages: Messages, tables: Sequence[OpenTable], plan: MatchPlan) -> Iterator[Matches]:
+    """Yield the row and the new columns of each match, in parts of bounded size."""
     parts = _parts(messages, tables, plan)
     if not plan.is_overlapping:
         yield from parts
@@ -99,7 +98,7 @@ def _found(messages: Messages, tables: Sequence[OpenTable], plan: Plan) -> Itera
         yield _distinct(all_parts)
 
 
-def _parts(messages: Messages, tables: Sequence[OpenTable], plan: Plan) -> Iterator[Found]:
+def _parts(messages: Messages, tables: Sequence[OpenTable], plan: MatchPlan) -> Iterator[Matches]:
     for table in tables:
         start = thread_time()
         encoded, kept = encode_batch(messages.batch, table.matcher.symbols)
@@ -109,22 +108,22 @@ def _parts(messages: Messages, tables: Sequence[OpenTable], plan: Plan) -> Itera
             end = min(len(encoded), first + count)
             start = thread_time()
             offsets, targets, _ = table.matcher.index.match_batch(encoded, first, end)
-            spent = Tally(encode_s=encode_s, match_s=thread_time() - start)
-            places = np.repeat(np.arange(first, end), np.diff(offsets))
+            spent = MatchCounts(encode_s=encode_s, match_s=thread_time() - start)
+            indexes = np.repeat(np.arange(first, end), np.diff(offsets))
             filters = [table.filters(targets)] if plan.with_filters else []
             interfaces = table.interfaces(targets).cast(pa.int64() if plan.are_ints else pa.string())
-            yield places if messages.rows is None else messages.rows[places], [interfaces, *filters], spent
-            # A message may go to every interface of a large table: as many rows as make a batch of bounded size.
-            count = max(1, int(_MATCHES * (end - first) / max(len(targets), 1)))
+            yield indexes if messages.rows is None else messages.rows[indexes], [interfaces, *filters], spent
+            # A message may match every interface of a large table: choose the next rows by the matches so far.
+            count = max(1, int(_MATCHES_PER_BATCH * (end - first) / max(len(targets), 1)))
             first, encode_s = end, 0.0
         del kept
 
 
-def _distinct(parts: Sequence[Found]) -> Found:
-    """Return matches without those that several tables have found."""
+def _distinct(parts: Sequence[Matches]) -> Matches:
+    """Return matches without duplicates of several tables."""
     rows = np.concatenate([rows for rows, _, _ in parts])
-    names = [str(place) for place in range(len(parts[0][1]))]
-    columns = [pa.concat_arrays([columns[place] for _, columns, _ in parts]) for place in range(len(names))]
+    names = [str(column) for column in range(len(parts[0][1]))]
+    columns = [pa.concat_arrays([columns[index] for _, columns, _ in parts]) for index in range(len(names))]
     table = pa.table([pa.array(rows), *columns], ["row", *names]).group_by(["row", *names]).aggregate([])
-    spent = sum((spent for _, _, spent in parts), Tally())
+    spent = sum((spent for _, _, spent in parts), MatchCounts())
     return np.asarray(table["row"]), [table[name].combine_chunks() for name in names], spent

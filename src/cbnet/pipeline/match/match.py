@@ -1,9 +1,8 @@
-"""Matched: which interfaces does each row of a DataFrame go to?
+"""Matching of the rows of a DataFrame, batch or stream.
 
     match(trades, "table.cbt", key="id")    # id, interface
 
-Rows go to the Python workers as Arrow batches, with only the columns that a filter asks for, and from there into the
-kernels. It does not matter whether they are a batch or a stream.
+Rows go to the Python workers as Arrow batches, with only the columns that filters use, and are matched by the kernels.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from cbnet.errors import InputError
-from cbnet.pipeline.match.batch_matcher import Note, Plan, match_batches
+from cbnet.pipeline.match.batch_matcher import AddCounts, MatchPlan, match_batches
 from cbnet.pipeline.match.message_columns import TAGS, Attribute, attributes_of
-from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, ship_tables, version_of_all
+from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
 
-CORRUPT = "_corrupt_record"  # where Spark puts a line that it cannot read
-_OWN = ("interface", "filter", "version", "bucket", "batch")  # columns of the result and of its folders
+CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
+_RESERVED = ("interface", "filter", "version", "bucket", "batch")  # columns of the result and of its folders
 
 
 def match(
@@ -35,14 +34,13 @@ def match(
     filters: bool = False,
     version: bool = False,
 ) -> DataFrame:
-    """Return a row for each row of `df` and each interface that it goes to: key, interface.
+    """Return a row for each row of `df` and each interface that it matches: key, interface.
 
-    `table` is a table, or its compiled file, or several that together are one. `key` are the columns that the result
-    has beside `interface`, by default all. `columns` are those that are attributes, by default all. With `filters`
-    there is a row for each matching filter and a column with its text, `filter`; with `version` one with the version of
-    the table, `version`.
+    table: a table, its compiled file, or several that form one. key: columns of the result beside `interface`, by
+    default all. columns: those that are attributes, by default all. With `filters` there is a row for each matching
+    filter, with its text in the column `filter`; with `version` a column with the version of the table.
 
-    A row that is no message, as it holds NaN, goes nowhere.
+    A row that is not a valid message, for example because of a NaN, matches nothing.
     """
     tables = ship_tables(df.sparkSession, table, filters=filters)
     return match_shipped(df, tables, key=key, columns=columns, version=version)
@@ -55,48 +53,50 @@ def match_shipped(
     key: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     version: bool = False,
-    note: Note | None = None,
+    add_counts: AddCounts | None = None,
 ) -> DataFrame:
-    """Match with tables that the executors have; `note` is called with the tally of each partition, in the worker."""
+    """Match with shipped tables; workers call `add_counts` with the counts of each partition."""
     keys = _keys(df, key)
-    _, asked = asked_attributes(df, tables, columns)
+    _, used = used_attributes(df, tables, columns)
     opened = [table.open() for table in tables]
     schema = _result_schema(df, keys, opened, filters=tables[0].with_filters)
-    plan = Plan(
+    plan = MatchPlan(
         tables=tuple(tables),
         keys=len(keys),
-        attributes=tuple(asked),
+        attributes=tuple(used),
         has_corrupt=CORRUPT in df.columns,
         names=tuple(schema.names),
         are_ints=isinstance(schema["interface"].dataType, LongType),
         with_filters=tables[0].with_filters,
         is_overlapping=_overlap(opened),
     )
-    taken = [_quoted(name) for name in keys]
-    read = [attribute.column() for attribute in asked]
+    key_columns = [_quoted(name) for name in keys]
+    attribute_columns = [attribute.column() for attribute in used]
     corrupt = [F.col(CORRUPT).isNotNull()] if plan.has_corrupt else []
-    given = [column.alias(f"c{place}") for place, column in enumerate([*taken, *read, *corrupt] or [F.lit(1)])]
-    result = df.select(*given).mapInArrow(partial(match_batches, plan=plan, note=note), schema)
-    return result.withColumn("version", F.lit(version_of_all(tables))) if version else result
+    selected = [*key_columns, *attribute_columns, *corrupt] or [F.lit(1)]
+    rows = df.select(*(column.alias(f"c{index}") for index, column in enumerate(selected)))
+    result = rows.mapInArrow(partial(match_batches, plan=plan, add_counts=add_counts), schema)
+    return result.withColumn("version", F.lit(joint_version(tables))) if version else result
 
 
-def asked_attributes(
+def used_attributes(
     df: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None
 ) -> tuple[list[Attribute], list[Attribute]]:
-    """Return the attributes of a DataFrame, and those of them that a filter asks for."""
+    """Return the attributes of a DataFrame, and those that a filter uses."""
     attributes = attributes_of(_without_corrupt(df.schema), columns)
     opened = [table.open() for table in tables]
-    return attributes, [attribute for attribute in attributes if any(_asks(table, attribute) for table in opened)]
+    return attributes, [attribute for attribute in attributes if any(_uses(table, attribute) for table in opened)]
 
 
 def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
-    named = [name for name in df.columns if name != CORRUPT] if key is None else [key] if isinstance(key, str) else key
-    keys = list(dict.fromkeys(named))
+    if key is None:
+        key = [name for name in df.columns if name != CORRUPT]
+    keys = list(dict.fromkeys([key] if isinstance(key, str) else key))
     for name in keys:
         if name not in df.columns:
-            raise InputError(f"there is no column {name!r} to be a key", hint=f"there are {', '.join(df.columns)}")
-        if name in _OWN:
-            raise InputError(f"the result has a column {name!r} of its own", hint="rename the key")
+            raise InputError(f"no column {name!r} for the key", hint=f"columns: {', '.join(df.columns)}")
+        if name in _RESERVED:
+            raise InputError(f"the key column {name!r} is a column of the result", hint="rename the key column")
     return keys
 
 
@@ -108,7 +108,7 @@ def _quoted(name: str) -> Any:
     return F.col(f"`{name.replace('`', '``')}`")
 
 
-def _asks(table: OpenTable, attribute: Attribute) -> bool:
+def _uses(table: OpenTable, attribute: Attribute) -> bool:
     symbols = table.matcher.symbols
     return symbols.count > symbols.names if attribute.name == TAGS else symbols.symbol(attribute.name, False) >= 0
 
@@ -121,6 +121,6 @@ def _result_schema(df: DataFrame, keys: Sequence[str], tables: Sequence[OpenTabl
 
 
 def _overlap(tables: Sequence[OpenTable]) -> bool:
-    """Return whether an interface is in several tables; then it could be found twice."""
+    """Return whether an interface is in several tables, which could match it twice."""
     labels = [table.labels.cast(pa.string()) for table in tables] if len(tables) > 1 else []
     return len(pa.chunked_array(labels, pa.string()).unique()) < sum(map(len, labels))

@@ -1,8 +1,8 @@
-"""The match job: from files of messages and a table to folders of matches and counts, and a summary.
+"""The match job: files of messages and a table in; matches, counts and a summary out.
 
-out/matches/bucket=…    a row for each message and each of its interfaces; see `routed`
-out/counts              how many matches each interface has
-out/_cbnet.json         what made them; written last: where it is, the result is whole
+out/matches/bucket=…    a row for each message and each of its interfaces; see `interface_buckets`
+out/counts              the number of matches of each interface
+out/_cbnet.json         the manifest; written last: a folder with it is complete
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_matcher import Tally
-from cbnet.pipeline.match.interface_buckets import BUCKETS, interface_counts, write_routed
-from cbnet.pipeline.match.match import asked_attributes, match_shipped
+from cbnet.pipeline.match.batch_matcher import MatchCounts
+from cbnet.pipeline.match.interface_buckets import BUCKETS, interface_counts, write_matches
+from cbnet.pipeline.match.match import match_shipped, used_attributes
 from cbnet.pipeline.match.message_columns import Attribute
-from cbnet.pipeline.match.message_frames import Frame, read_frame
-from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, ship_tables, version_of_all
-from cbnet.pipeline.match.worker_counts import Tallies
+from cbnet.pipeline.match.message_frames import MessageFrame, read_messages
+from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.worker_counts import WorkerCounts
 from cbnet.pipeline.spark.filesystem import delete, list_names, write_text
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import MANIFEST, Provenance
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
 
-_PARTS = {"matches", "counts", MANIFEST}
+_OUTPUT_NAMES = {"matches", "counts", MANIFEST}
 
 
 @dataclass(frozen=True)
 class MatchJob:
-    """What is to be matched with what, and how the result looks."""
+    """The messages, the tables and the form of the result."""
 
     messages: Sequence[str]
     format: str
@@ -49,28 +49,28 @@ class MatchJob:
     filters: bool = False
     buckets: int = BUCKETS
 
-    def read(self, spark: SparkSession) -> Frame:
+    def read(self, spark: SparkSession) -> MessageFrame:
         """Return the messages."""
-        return read_frame(spark, self.messages, self.format, schema=self.schema, options=self.options)
+        return read_messages(spark, self.messages, self.format, schema=self.schema, options=self.options)
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What a job did."""
+class MatchSummary:
+    """Counts and times of a job."""
 
     records: int
     matches: int
     rejected: Mapping[str, int]  # by reason
-    interfaces: int  # that have matches
+    interfaces: int  # with matches
     version: str  # of the table
     seconds: float
-    steps: Mapping[str, float]  # seconds of each, one after the other
-    encode_s: float  # of all workers together: to read Arrow columns,
-    match_s: float  # and to match: the kernel's own time
+    steps: Mapping[str, float]  # seconds of each step
+    encode_s: float  # processor time of all workers for reading Arrow columns
+    match_s: float  # processor time of all workers in the kernel
 
     @property
     def records_per_second(self) -> float:
-        """Records over the time of the step that reads, matches and writes them."""
+        """Records per second of the step that reads, matches and writes."""
         return self.records / max(self.steps.get("match and write", self.seconds), 1e-9)
 
     def members(self) -> dict[str, Any]:
@@ -79,112 +79,116 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """A column, what it is in a message, and whether a filter asks for it."""
+class ColumnMapping:
+    """The attribute of a column, and whether a filter uses it."""
 
     attribute: Attribute
-    is_asked: bool
+    is_used: bool
 
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a job would do: the schema mapping, and the size of the tables beside the memory that is theirs."""
+    """The schema mapping of a job, and the size of the tables beside the memory available for them."""
 
-    columns: Sequence[Mapped]
+    columns: Sequence[ColumnMapping]
     version: str
     table_bytes: int
-    memory_share: int  # bytes of this machine that Java does not take
+    memory_share: int  # bytes of this machine outside of Java's heap
 
 
 def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
-    """Return how the columns of the messages map to attributes; match nothing."""
+    """Return the mapping of columns to attributes, without matching."""
     tables = ship_tables(spark, job.tables, filters=False)
-    return explained(job.read(spark).rows, tables, job.columns)
+    return explain_columns(job.read(spark).rows, tables, job.columns)
 
 
-def explained(rows: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None) -> DryRun:
-    """Return how columns map to attributes."""
-    attributes, asked = asked_attributes(rows, tables, columns)
+def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None) -> DryRun:
+    """Return the mapping of columns to attributes."""
+    attributes, used = used_attributes(rows, tables, columns)
     memory = machine_memory()
     return DryRun(
-        [Mapped(attribute, attribute in asked) for attribute in attributes],
-        version_of_all(tables),
+        [ColumnMapping(attribute, attribute in used) for attribute in attributes],
+        joint_version(tables),
         sum(table.size for table in tables),
         memory - heap_bytes(memory),
     )
 
 
-def run_match(spark: SparkSession, job: MatchJob, out: str) -> Summary:
-    """Match files of messages, and write matches and counts to a folder, over what such a job left there."""
-    check_out(spark, out, _PARTS)
+def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
+    """Match files of messages; write matches and counts to a folder, replacing those of an earlier job."""
+    check_output_folder(spark, out, _OUTPUT_NAMES)
     steps: dict[str, float] = {}
     started = monotonic()
-    with _timed(spark, steps, "ship the tables"):
+    with _timed(spark, steps, "ship tables"):
         tables = ship_tables(spark, job.tables, filters=job.filters)
-    with _timed(spark, steps, "look at the messages"):
+    with _timed(spark, steps, "read the schema"):
         frame = job.read(spark)
-    tallies = Tallies.new(spark)
+    counts = WorkerCounts.new(spark)
     with _timed(spark, steps, "match and write"):
-        matches = match_shipped(frame.rows, tables, key=job.key, columns=job.columns, note=tallies.note)
-        delete(spark, f"{out}/{MANIFEST}")  # what was there is not whole any more
-        write_routed(matches, f"{out}/matches", buckets=job.buckets)
+        matches = match_shipped(frame.rows, tables, key=job.key, columns=job.columns, add_counts=counts.add)
+        delete(spark, f"{out}/{MANIFEST}")  # the old result is no longer complete
+        write_matches(matches, f"{out}/matches", buckets=job.buckets)
     with _timed(spark, steps, "count by interface"):
-        counts = interface_counts(spark, f"{out}/matches").coalesce(1)
-        counts.sort("interface").write.mode("overwrite").parquet(f"{out}/counts")
+        by_interface = interface_counts(spark, f"{out}/matches").coalesce(1)
+        by_interface.sort("interface").write.mode("overwrite").parquet(f"{out}/counts")
         interfaces = spark.read.parquet(f"{out}/counts").count()
-    summary = _summary(tallies.total(), frame.rejected(), interfaces, version_of_all(tables), steps, started)
-    _write_about(spark, out, job, tables, summary)
+    summary = _summary(counts.total(), frame.rejected(), interfaces, joint_version(tables), steps, started)
+    _write_manifest(spark, out, job, tables, summary)
     return summary
 
 
-def check_out(spark: SparkSession, out: str, parts: set[str]) -> None:
-    """Refuse to write into a folder that holds what is not ours."""
-    foreign = [name for name in list_names(spark, out) if name not in parts and not name.startswith(".")]
+def check_output_folder(spark: SparkSession, out: str, names: set[str]) -> None:
+    """Raise an error if the output folder contains other files."""
+    foreign = [name for name in list_names(spark, out) if name not in names and not name.startswith(".")]
     if foreign:
-        raise InputError(
-            f"the folder holds {foreign[0]!r}, which is not of this command", hint="name another", file=out
-        )
+        raise InputError(f"the output folder contains {foreign[0]!r}", hint="use an empty folder", file=out)
 
 
 @contextmanager
-def _timed(spark: SparkSession, steps: dict[str, float], what: str) -> Iterator[None]:
+def _timed(spark: SparkSession, steps: dict[str, float], name: str) -> Iterator[None]:
     start = monotonic()
-    with step(spark, what), told_failures():
+    with step(spark, name), job_errors():
         yield
-    steps[what] = round(monotonic() - start, 3)
+    steps[name] = round(monotonic() - start, 3)
 
 
 @contextmanager
-def told_failures() -> Iterator[None]:
-    """Say in one line why a job failed; Spark logs what led to it."""
+def job_errors() -> Iterator[None]:
+    """Convert errors of Spark to one line; Spark logs the details."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
         lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-        told = lines[-1] if "Python worker" in lines[0] else lines[0]
-        raise CbnetError(f"the job failed: {told}") from error
+        cause = lines[-1] if "Python worker" in lines[0] else lines[0]
+        raise CbnetError(f"the job failed: {cause}") from error
 
 
 def _summary(
-    tally: Tally, unread: Counter[str], interfaces: int, version: str, steps: dict[str, float], started: float
-) -> Summary:
-    return Summary(
-        records=tally.records + unread.total(),
-        matches=tally.matches,
-        rejected=dict(tally.rejected + unread),
+    counts: MatchCounts,
+    unreadable: Counter[str],
+    interfaces: int,
+    version: str,
+    steps: dict[str, float],
+    started: float,
+) -> MatchSummary:
+    return MatchSummary(
+        records=counts.records + unreadable.total(),
+        matches=counts.matches,
+        rejected=dict(counts.rejected + unreadable),
         interfaces=interfaces,
         version=version,
         seconds=round(monotonic() - started, 3),
         steps=steps,
-        encode_s=round(tally.encode_s, 3),
-        match_s=round(tally.match_s, 3),
+        encode_s=round(counts.encode_s, 3),
+        match_s=round(counts.match_s, 3),
     )
 
 
-def _write_about(
-    spark: SparkSession, out: str, job: MatchJob, tables: Sequence[ShippedTable], summary: Summary
+def _write_manifest(
+    spark: SparkSession, out: str, job: MatchJob, tables: Sequence[ShippedTable], summary: MatchSummary
 ) -> None:
     parameters = {"format": job.format, "key": job.key, "columns": job.columns, "buckets": job.buckets}
-    made = Provenance("match", parameters, {f"table {place}": table.version for place, table in enumerate(tables, 1)})
-    about = {**asdict(made), "messages": [*job.messages], "summary": summary.members()}
-    write_text(spark, f"{out}/{MANIFEST}", json.dumps(about, indent=2) + "\n")
+    inputs = {f"table {number}": table.version for number, table in enumerate(tables, 1)}
+    provenance = Provenance("match", parameters, inputs)
+    manifest = {**asdict(provenance), "messages": [*job.messages], "summary": summary.members()}
+    write_text(spark, f"{out}/{MANIFEST}", json.dumps(manifest, indent=2) + "\n")

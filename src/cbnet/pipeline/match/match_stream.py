@@ -1,13 +1,13 @@
-"""The match stream: where do records go as they come, exactly once, while the table may change?
+"""The match stream: records matched exactly once as they arrive, while the table may change.
 
     out/matches/batch=7/bucket=2/…    the matches of micro-batch 7, each with the version of the table
-    out/_cbnet.json                   which stream writes here
-    out/_checkpoint                   what a restart needs: Spark's own records, and `pinned_tables`
+    out/_cbnet.json                   the identity of the stream
+    out/_checkpoint                   the state for a restart: Spark's, and that of `table_versions`
 
-Spark writes down which records a batch holds before it is matched. If the stream dies, the same batch is matched
-again, with the same version of the table, and its folder is written over. So nothing is lost or doubled, if the source
-can be read again, as files and Kafka can. (A live network cannot: what it has delivered to a stream that dies is lost,
-and counted when the stream goes on; see `router_source`.) A batch is whole when its folder has the file `_SUCCESS`.
+Spark records the offsets of a batch before it is matched. After a crash the same batch is matched again, with the same
+version of the table, and its folder is overwritten. So nothing is lost or duplicated if the source can be replayed, as
+files and Kafka can. (A live network cannot: messages delivered to a stream that crashes are lost, and counted after
+the restart; see `router_source`.) A batch is complete when its folder has the file `_SUCCESS`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_matcher import Tally
-from cbnet.pipeline.match.interface_buckets import write_routed
+from cbnet.pipeline.match.batch_matcher import MatchCounts
+from cbnet.pipeline.match.interface_buckets import write_matches
 from cbnet.pipeline.match.match import match_shipped
-from cbnet.pipeline.match.match_job import DryRun, check_out, explained
-from cbnet.pipeline.match.message_frames import frame_schema, read_stream
-from cbnet.pipeline.match.shipped_tables import ship_tables, version_of_all
-from cbnet.pipeline.match.table_versions import PinnedTables
-from cbnet.pipeline.match.worker_counts import Tallies
+from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns
+from cbnet.pipeline.match.message_frames import message_schema, read_stream
+from cbnet.pipeline.match.shipped_tables import joint_version, ship_tables
+from cbnet.pipeline.match.table_versions import TableVersions
+from cbnet.pipeline.match.worker_counts import WorkerCounts
 from cbnet.pipeline.spark.filesystem import exists, list_names, read_text, write_text
 from cbnet.pipeline.spark.results import MANIFEST
 
@@ -43,7 +43,7 @@ _DONE = "_SUCCESS"
 
 @dataclass(frozen=True)
 class StreamJob:
-    """What is to be matched with what, and how the result looks."""
+    """The messages, the tables and the form of the result."""
 
     messages: str
     format: str
@@ -58,7 +58,7 @@ class StreamJob:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What came of a micro-batch."""
+    """Counts of a micro-batch."""
 
     batch: int
     records: int
@@ -70,13 +70,13 @@ class BatchReport:
 
 @dataclass(frozen=True)
 class StreamSummary:
-    """What a run of a stream did, from its start or restart to its end."""
+    """Counts and times of a stream since its start or restart."""
 
     batches: int
     records: int
     matches: int
     rejected: Mapping[str, int]
-    versions: Sequence[str]  # of the table, in the order in which they came
+    versions: Sequence[str]  # of the table, in order of use
     seconds: float
     steps: Mapping[str, float]
     encode_s: float
@@ -85,7 +85,7 @@ class StreamSummary:
 
     @property
     def records_per_second(self) -> float:
-        """Records over the time in which they were matched and written."""
+        """Records per second of matching and writing."""
         return self.records / max(self.steps["match and write"], 1e-9)
 
     def members(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class StreamSummary:
 
 
 class MatchStream:
-    """A stream that is being matched."""
+    """A running match of a stream."""
 
     def __init__(
         self,
@@ -109,9 +109,9 @@ class MatchStream:
         self._spark, self._job, self._out = spark, job, out
         self._checkpoint = checkpoint or f"{out}/{CHECKPOINT}"
         self._report = report
-        self._pinned = PinnedTables(spark, f"{self._checkpoint}/cbnet", job.tables, remark)
-        self._tallies = Tallies.new(spark)
-        self._total = Tally()
+        self._pinned = TableVersions(spark, f"{self._checkpoint}/cbnet", job.tables, remark)
+        self._counts = WorkerCounts.new(spark)
+        self._total = MatchCounts()
         self._versions: dict[str, None] = {}
         self._steps = {"pin and ship the table": 0.0, "match and write": 0.0}
         self._batches = 0
@@ -119,14 +119,14 @@ class MatchStream:
         self._source: Mapping[str, int] = {}
 
     def dry_run(self) -> DryRun:
-        """Return how the columns of the messages map to attributes; match nothing."""
+        """Return the mapping of columns to attributes, without matching."""
         job = self._job
-        schema = frame_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
+        schema = message_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
         rows = read_stream(self._spark, job.messages, job.format, schema=schema, options=job.options)
-        return explained(rows, ship_tables(self._spark, [*job.tables], filters=False), job.columns)
+        return explain_columns(rows, ship_tables(self._spark, [*job.tables], filters=False), job.columns)
 
     def run(self, *, once: bool = False, every: float = 0.0) -> StreamSummary:
-        """Match until interrupted, a batch every so many seconds; or `once`, all that is there now."""
+        """Match until interrupted, a batch every `every` seconds; or, with `once`, all current messages."""
         started = monotonic()
         rows = self._rows()
         writer = rows.writeStream.foreachBatch(self._match).option("checkpointLocation", self._checkpoint)
@@ -135,10 +135,10 @@ class MatchStream:
         try:
             self._wait(query)
         except KeyboardInterrupt:
-            pass  # this is how a stream without an end is ended
+            pass  # the usual end of a stream
         finally:
             query.stop()
-        self._source = _counted_by_source(query)
+        self._source = _source_counters(query)
         return self._summary(monotonic() - started)
 
     def _wait(self, query: StreamingQuery) -> None:
@@ -148,39 +148,41 @@ class MatchStream:
         except StreamingQueryException as error:
             if self._failure is not None:
                 raise self._failure from None
-            told = next((line for line in str(error).splitlines() if line.strip()), "")
-            raise CbnetError(f"the stream failed: {told}") from error
+            cause = next((line for line in str(error).splitlines() if line.strip()), "")
+            raise CbnetError(f"the stream failed: {cause}") from error
 
     def _match(self, rows: DataFrame, batch: int) -> None:
-        """Match a micro-batch, and write its folder over what an attempt before may have left there."""
+        """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""
         try:
             began = monotonic()
             files = self._pinned.of_batch(batch)
             tables = ship_tables(self._spark, [*files], filters=self._job.filters)
             pinned = monotonic()
-            self._tallies.clear()
+            self._counts.clear()
             matches = match_shipped(
-                rows, tables, key=self._job.key, columns=self._job.columns, version=True, note=self._tallies.note
+                rows, tables, key=self._job.key, columns=self._job.columns, version=True, add_counts=self._counts.add
             )
-            write_routed(matches, f"{self._out}/matches/batch={batch}", buckets=self._job.buckets)
-            self._note(batch, version_of_all(tables), (pinned - began, monotonic() - pinned))
+            write_matches(matches, f"{self._out}/matches/batch={batch}", buckets=self._job.buckets)
+            self._report_batch(batch, joint_version(tables), (pinned - began, monotonic() - pinned))
         except CbnetError as error:
-            self._failure = error  # Spark would tell it as a trace of Java
+            self._failure = error  # Spark would raise it as a Java stack trace
             raise
 
-    def _note(self, batch: int, version: str, seconds: tuple[float, float]) -> None:
-        tally = self._tallies.total()
-        self._total += tally
+    def _report_batch(self, batch: int, version: str, seconds: tuple[float, float]) -> None:
+        counts = self._counts.total()
+        self._total += counts
         self._batches += 1
         self._versions[version] = None
         for step, spent in zip(self._steps, seconds, strict=True):
             self._steps[step] += spent
-        report = BatchReport(batch, tally.records, tally.matches, dict(tally.rejected), version, round(sum(seconds), 3))
+        report = BatchReport(
+            batch, counts.records, counts.matches, dict(counts.rejected), version, round(sum(seconds), 3)
+        )
         self._report(report)
 
     def _summary(self, seconds: float) -> StreamSummary:
         rest = seconds - sum(self._steps.values())
-        steps = {**self._steps, "start, wait and keep records": rest}
+        steps = {**self._steps, "start, wait and checkpoint": rest}
         return StreamSummary(
             batches=self._batches,
             records=self._total.records,
@@ -195,56 +197,56 @@ class MatchStream:
         )
 
     def _rows(self) -> DataFrame:
-        """Return the messages to come, with the columns that the stream was begun with."""
+        """Return the stream of messages, with the schema of its first start."""
         job = self._job
-        begun = read_text(self._spark, f"{self._checkpoint}/cbnet/stream.json")
-        if begun is None:
-            schema = frame_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
-            about = {"stream": uuid4().hex, "schema": json.loads(schema.json())}
+        stored = read_text(self._spark, f"{self._checkpoint}/cbnet/stream.json")
+        if stored is None:
+            schema = message_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
+            identity = {"stream": uuid4().hex, "schema": json.loads(schema.json())}
         else:
-            about = json.loads(begun)
-            schema = StructType.fromJson(about["schema"])
+            identity = json.loads(stored)
+            schema = StructType.fromJson(identity["schema"])
             self._check_columns(schema)
         rows = read_stream(self._spark, job.messages, job.format, schema=schema, options=job.options)
-        self._claim(about, is_new=begun is None)
+        self._claim(identity, is_new=stored is None)
         return rows
 
     def _check_columns(self, schema: StructType) -> None:
         job = self._job
         if job.schema is not None:
-            said = frame_schema(self._spark, [job.messages], job.format, schema=job.schema)
-            if said != schema:
-                problem = f"the stream was begun with other columns: {schema.simpleString()}"
-                raise InputError(problem, hint="leave --schema away, or begin another stream", file=self._out)
+            columns = message_schema(self._spark, [job.messages], job.format, schema=job.schema)
+            if columns != schema:
+                problem = f"the stream was started with another schema: {schema.simpleString()}"
+                raise InputError(problem, hint="omit --schema, or start a new stream", file=self._out)
 
-    def _claim(self, about: dict[str, Any], *, is_new: bool) -> None:
-        """Make sure that this stream alone writes to the folder: the numbers of its batches are names there."""
+    def _claim(self, identity: dict[str, Any], *, is_new: bool) -> None:
+        """Claim the output folder for this stream; batches of two streams would overwrite each other."""
         owner = read_text(self._spark, f"{self._out}/{MANIFEST}")
-        if owner is not None and json.loads(owner).get("stream") != about["stream"]:
-            hint = "name its checkpoint with --checkpoint, or another folder"
-            raise InputError("the folder belongs to another stream", hint=hint, file=self._out)
+        if owner is not None and json.loads(owner).get("stream") != identity["stream"]:
+            hint = "give its --checkpoint, or use another folder"
+            raise InputError("the output folder belongs to another stream", hint=hint, file=self._out)
         if owner is None:
-            check_out(self._spark, self._out, {CHECKPOINT})
+            check_output_folder(self._spark, self._out, {CHECKPOINT})
         if is_new:
-            write_text(self._spark, f"{self._checkpoint}/cbnet/stream.json", json.dumps(about) + "\n")
+            write_text(self._spark, f"{self._checkpoint}/cbnet/stream.json", json.dumps(identity) + "\n")
         if owner is None:
-            told = {"stage": "stream", "stream": about["stream"], "messages": self._job.messages}
-            write_text(self._spark, f"{self._out}/{MANIFEST}", json.dumps(told, indent=2) + "\n")
+            manifest = {"stage": "stream", "stream": identity["stream"], "messages": self._job.messages}
+            write_text(self._spark, f"{self._out}/{MANIFEST}", json.dumps(manifest, indent=2) + "\n")
 
 
-def _counted_by_source(query: StreamingQuery) -> Mapping[str, int]:
-    """Return what a live network counts in the offset of the last batch; nothing for other sources."""
+def _source_counters(query: StreamingQuery) -> Mapping[str, int]:
+    """Return the counters of a live network from the last offset; nothing for other sources."""
     progress = query.lastProgress
     offset = json.loads(progress["sources"][0]["endOffset"] or "null") if progress else None
     return offset if isinstance(offset, dict) and offset.keys() >= {"taken", "lost"} else {}
 
 
-def read_whole_batches(spark: SparkSession, out: str) -> DataFrame | None:
-    """Return the matches of all batches that are whole; None if there are none yet."""
+def read_complete_batches(spark: SparkSession, out: str) -> DataFrame | None:
+    """Return the matches of all complete batches; None if there are none yet."""
     folder = f"{out}/matches"
-    whole = [
+    complete = [
         f"{folder}/{name}"
         for name in list_names(spark, folder)
         if exists(spark, f"{folder}/{name}/{_DONE}") and len(list_names(spark, f"{folder}/{name}")) > 1
     ]
-    return spark.read.option("basePath", folder).parquet(*whole) if whole else None
+    return spark.read.option("basePath", folder).parquet(*complete) if complete else None

@@ -1,9 +1,9 @@
-"""Message batches: which messages does an Arrow batch of Spark's columns hold, and which rows hold none?
+"""Conversion of Arrow batches of Spark's columns to messages.
 
-A date is the text 2024-05-01 and a time the text 2024-05-01T10:00:00.000000, in UTC and always of this length. So texts
-come in the order of time, and every beginning of one is a bound: `at >= "2024-05-01T12"`, `at ^= "2024-05"`.
+A date becomes the text 2024-05-01 and a time the text 2024-05-01T10:00:00.000000, in UTC and always of this length. So
+texts have the order of time, and every prefix is a bound: `at >= "2024-05-01T12"`, `at ^= "2024-05"`.
 
-A row with a value that no message may hold (NaN, infinity, text that is not UTF-8, a year beyond 9999) is rejected.
+A row with a value that messages cannot have (NaN, infinity, text that is not UTF-8, a year beyond 9999) is rejected.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _LAST = 253_402_300_799_999_999  # the end of the year 9999
 
 @dataclass(frozen=True)
 class Messages:
-    """The rows that are messages, as a table matches them, and what was wrong with the others."""
+    """The rows that are valid messages, and the numbers of the others by reason."""
 
     batch: pa.RecordBatch
-    rows: NDArray[np.int64] | None  # where each message stands among all rows; None if all rows are messages
+    rows: NDArray[np.int64] | None  # the row of each message; None if all rows are messages
     rejected: Counter[str]
 
 
 def messages_of(columns: Sequence[pa.Array], attributes: Sequence[Attribute], count: int) -> Messages:
-    """Return the messages of so many rows; columns and attributes correspond."""
+    """Convert the columns of `count` rows to messages; attributes: one per column."""
     bad = np.zeros(count, bool)
     rejected: Counter[str] = Counter()
     values = []
     for column, attribute in zip(columns, attributes, strict=True):
-        value, wrong = _converted(column, attribute.kind)
+        value, wrong = _convert(column, attribute.kind)
         values.append(value)
         if wrong is not None:
             mask, reason = wrong
             rejected[f"{'.'.join(attribute.path)} is {reason}"] += int(np.count_nonzero(mask & ~bad))
             bad |= mask
-    # A batch without columns would not know how many rows it has.
+    # A batch without columns would have no number of rows.
     names = [*(attribute.name for attribute in attributes), ""]
     batch = pa.RecordBatch.from_arrays([*values, pa.nulls(count)], names)
     if not rejected:
@@ -55,8 +55,8 @@ def messages_of(columns: Sequence[pa.Array], attributes: Sequence[Attribute], co
     return Messages(batch.filter(pa.array(~bad)), np.flatnonzero(~bad), rejected)
 
 
-def _converted(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str] | None]:
-    """Return a column as values of the language, and which rows hold none, if there are such."""
+def _convert(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str] | None]:
+    """Convert a column to values of the language; return also the mask of invalid rows and the reason, if any."""
     if kind in ("date", "time"):
         return _time_texts(column, kind)
     if kind == "float":
@@ -83,7 +83,7 @@ def _time_texts(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str]
 
 
 def _marked(wrong: pa.Array, reason: str) -> tuple[Mask, str] | None:
-    """Return where a column is wrong; null is not."""
+    """Return the mask of wrong values and the reason, or None; null is not wrong."""
     return (np.asarray(wrong.fill_null(False)), reason) if pc.any(wrong).as_py() else None
 
 

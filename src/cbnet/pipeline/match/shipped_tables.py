@@ -1,8 +1,8 @@
-"""Shipped tables: how does a compiled table reach the executors, and how is it told from another?
+"""Compiled tables on the executors, identified by version.
 
-A table is known by its *version*, the hash of its file. The file is copied, or linked, under that name before it is
-used, so whoever compiles a new one in its place disturbs nobody. Spark gives the file to each host, where every Python
-worker maps it once: one copy in memory for all of a host, outside of Java's heap.
+The *version* of a table is the hash of its file. The file is linked or copied under that name before it is used, so a
+new table may replace the original at any time. Spark copies the file to each host, where every Python worker maps it:
+one copy in memory per host, outside of Java's heap.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.shipped_data import ship_file
 
 AnyTable = Table[Any] | str | Path
-_DIGITS = 16  # of a version: two of a billion versions are the same once in 40 such lives
-_MAPPED = 16  # tables that a worker keeps open
+_DIGITS = 16  # of a version: a billion versions collide with probability 1/40
+_MAX_OPEN = 16  # tables of a worker
 
 
 @dataclass(frozen=True)
@@ -38,41 +38,41 @@ class ShippedTable:
     """A table that every executor has."""
 
     version: str
-    path: str  # what all executors call it; or only its name, if Spark gives it to them
-    is_given: bool
-    with_filters: bool  # beside it lies a table of its single filters
-    size: int  # bytes of its file
+    path: str  # on all executors; only the name if Spark ships the file
+    is_shipped: bool
+    with_filters: bool  # with a table of its single filters beside it
+    size: int  # of its file, in bytes
 
     def open(self) -> OpenTable:
-        """Return the table, mapped; to be called where a task runs."""
-        return _opened(SparkFiles.get(self.path) if self.is_given else self.path, self._filters())
+        """Return the table, mapped; to be called in a task."""
+        return _open(SparkFiles.get(self.path) if self.is_shipped else self.path, self._filters())
 
     def _filters(self) -> str | None:
         if not self.with_filters:
             return None
         path = str(_by_filter(Path(self.path)))
-        return SparkFiles.get(path) if self.is_given else path
+        return SparkFiles.get(path) if self.is_shipped else path
 
 
 def ship_tables(spark: SparkSession, tables: AnyTable | Sequence[AnyTable], *, filters: bool) -> list[ShippedTable]:
-    """Give tables to all executors of a session; with `filters`, also what tells which of them match."""
+    """Send tables to all executors of a session; with `filters`, also tables of their single filters."""
     listed = [tables] if isinstance(tables, Table | str | Path) else [*tables]
     if not listed:
-        raise InputError("there is no table to match with", hint="give one, or several")
-    return [_ship(spark, keep_table(table, process_folder()), filters) for table in listed]
+        raise InputError("no table given", hint="give at least one table")
+    return [_ship(spark, store_table(table, process_folder()), filters) for table in listed]
 
 
-def keep_table(table: AnyTable, folder: Path) -> Path:
-    """Put a table into a folder, under the name of its version; check every byte of it."""
+def store_table(table: AnyTable, folder: Path) -> Path:
+    """Store a table in a folder under the name of its version; verify every byte."""
     if isinstance(table, Path) and table.parent == folder and table.name.startswith("cbnet-"):
-        return table  # it has been put there before
+        return table  # already stored
     draft = folder / f"draft-{os.getpid()}.cbt"
     draft.unlink(missing_ok=True)
     if isinstance(table, Table):
         table.save(draft)
     else:
         _copy(Path(table), draft)
-    kept = folder / f"cbnet-{version_of(draft)}.cbt"
+    kept = folder / f"cbnet-{table_version(draft)}.cbt"
     try:
         if kept.exists():
             return kept
@@ -85,37 +85,37 @@ def keep_table(table: AnyTable, folder: Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Link a file if the file system can, as `cbnet compile` writes a new file and never into one; else copy it."""
+    """Link a file if the file system can, as `cbnet compile` always writes a new file; else copy it."""
     if not source.is_file():
-        raise InputError("there is no such table", hint="make one with `cbnet compile`", file=str(source))
+        raise InputError("no such table", hint="compile one with `cbnet compile`", file=str(source))
     try:
         target.hardlink_to(source.resolve())
     except OSError:
         shutil.copyfile(source, target)
 
 
-def _verify(draft: Path, named: Path) -> None:
+def _verify(draft: Path, source: Path) -> None:
     try:
         CompiledTable.open(draft, verify=True)
     except InputError as error:
-        raise error.at(file=str(named)) from None
+        raise error.at(file=str(source)) from None
 
 
-def version_of(path: Path) -> str:
-    """Return the version of a table file: a part of the hash of its bytes, in hexadecimal digits."""
+def table_version(path: Path) -> str:
+    """Return the version of a table file: the first hexadecimal digits of the hash of its bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]
 
 
-def version_of_all(tables: Sequence[ShippedTable]) -> str:
-    """Return the version of several tables together; that of one is its own."""
+def joint_version(tables: Sequence[ShippedTable]) -> str:
+    """Return the joint version of several tables."""
     versions = [table.version for table in tables]
     return versions[0] if len(versions) == 1 else hashlib.sha256(" ".join(versions).encode()).hexdigest()[:_DIGITS]
 
 
 def _ship(spark: SparkSession, kept: Path, filters: bool) -> ShippedTable:
     files = [kept, *([_filter_table(kept)] if filters else [])]
-    is_local = bool(spark.sparkContext._jsc.sc().isLocal())  # then there are no other hosts
+    is_local = bool(spark.sparkContext._jsc.sc().isLocal())  # no other hosts
     if not is_local:
         for file in files:
             ship_file(spark, file)
@@ -128,22 +128,22 @@ def _by_filter(path: Path) -> Path:
 
 
 def _filter_table(kept: Path) -> Path:
-    """Compile a table in which every filter is an interface of its own; return its file."""
+    """Compile a table in which every filter is an interface; return its file."""
     path = _by_filter(kept)
     if not path.exists():
         compiled = CompiledTable.open(kept)
         if compiled.engine == "bloom":
             hint = "compile the table for the engine tags"
-            raise InputError("a Bloom table does not know which of its filters match", hint=hint)
+            raise InputError("a Bloom table cannot report matching filters", hint=hint)
         columns = compiled.columns
         count = len(columns)
-        apart = replace(columns, interfaces=range(count), targets=np.arange(count, dtype=np.uint32))
-        CompiledTable.build(apart, compiled.engine, reduce=False, labelled=False).save(path)
+        single_filters = replace(columns, interfaces=range(count), targets=np.arange(count, dtype=np.uint32))
+        CompiledTable.build(single_filters, compiled.engine, reduce=False, labelled=False).save(path)
     return path
 
 
 class OpenTable:
-    """A mapped table, with its interfaces as an Arrow array; and its single filters, if they are asked for."""
+    """A mapped table, its interfaces as an Arrow array and, optionally, its single filters."""
 
     def __init__(self, path: str, filters: str | None) -> None:
         self.compiled = CompiledTable.open(Path(path))
@@ -162,18 +162,18 @@ class OpenTable:
         return pa.array([str(label) for label in self.compiled.labels], pa.string())
 
     def interfaces(self, targets: Any) -> pa.Array:
-        """Return the interface of each target that the matcher found."""
-        places = targets if self.matcher is self.compiled else self.compiled.columns.targets[targets]
-        return self.labels.take(pa.array(places))
+        """Return the interface of each matched target."""
+        indexes = targets if self.matcher is self.compiled else self.compiled.columns.targets[targets]
+        return self.labels.take(pa.array(indexes))
 
     def filters(self, targets: Any) -> pa.Array:
-        """Return the text of each filter that the matcher found."""
-        places = targets.tolist()
-        for place in {*places} - self._texts.keys():
-            self._texts[place] = str(self.compiled.columns.filter(place))
-        return pa.array([self._texts[place] for place in places], pa.string())
+        """Return the text of each matched filter."""
+        indexes = targets.tolist()
+        for index in {*indexes} - self._texts.keys():
+            self._texts[index] = str(self.compiled.columns.filter(index))
+        return pa.array([self._texts[index] for index in indexes], pa.string())
 
 
-@lru_cache(maxsize=_MAPPED)
-def _opened(path: str, filters: str | None) -> OpenTable:
+@lru_cache(maxsize=_MAX_OPEN)
+def _open(path: str, filters: str | None) -> OpenTable:
     return OpenTable(path, filters)

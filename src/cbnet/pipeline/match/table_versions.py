@@ -1,9 +1,9 @@
-"""Pinned tables: which version of the table matches a micro-batch, now and whenever it is replayed?
+"""Table versions of micro-batches, fixed before a batch is matched and kept for its replay.
 
-    checkpoint/cbnet/tables/3f…9a.cbt     every version in use, as it was: table files do not change
-    checkpoint/cbnet/versions/7.json      the versions that match batch 7, written before it is matched
+    checkpoint/cbnet/tables/3f…9a.cbt     every version in use; these files do not change
+    checkpoint/cbnet/versions/7.json      the versions for batch 7, written before it is matched
 
-Who compiles a new table in place of the old changes what the next batch is matched with, and no other.
+A new table at the path of the old one is used from the next batch on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
-from cbnet.pipeline.match.shipped_tables import keep_table
+from cbnet.pipeline.match.shipped_tables import store_table
 from cbnet.pipeline.spark.filesystem import (
     delete,
     download,
@@ -28,13 +28,13 @@ from cbnet.pipeline.spark.filesystem import (
     write_text,
 )
 
-_KEPT = 100  # batches whose versions are kept; Spark keeps as many of its own records
+_KEPT_BATCHES = 100  # as many as Spark keeps
 
-_Seen = tuple[int, int, int]
+_FileState = tuple[int, int, int]
 
 
-class PinnedTables:
-    """The tables at some paths, and what matches which batch."""
+class TableVersions:
+    """The tables at some paths, and their version for each batch."""
 
     def __init__(
         self, spark: SparkSession, folder: str, paths: Sequence[str], remark: Callable[[str], None] = lambda _: None
@@ -43,38 +43,38 @@ class PinnedTables:
         self._folder = folder
         self._paths = [Path(path) for path in paths]
         self._remark = remark
-        self._known: dict[Path, tuple[_Seen | None, str]] = {}  # when it was last looked at, and its version then
+        self._known: dict[Path, tuple[_FileState | None, str]] = {}  # its state when last checked, and its version
 
     def of_batch(self, batch: int) -> list[Path]:
-        """Return the tables that match a batch, as files of this machine; the first to ask decides."""
+        """Return the local table files for a batch; the first call for a batch fixes their versions."""
         pin = f"{self._folder}/versions/{batch}.json"
-        said = read_text(self._spark, pin)
-        if said is None:
+        stored = read_text(self._spark, pin)
+        if stored is None:
             versions = [self._current(path) for path in self._paths]
             write_text(self._spark, pin, json.dumps({"batch": batch, "tables": versions}) + "\n")
-            self._forget_before(batch - _KEPT)
+            self._forget_before(batch - _KEPT_BATCHES)
         else:
-            versions = json.loads(said)["tables"]
+            versions = json.loads(stored)["tables"]
         return [self._local(version) for version in versions]
 
     def _current(self, path: Path) -> str:
-        """Return the version at a path now, and store it; the last one that was whole, if this one is not."""
+        """Store the table at a path and return its version; the version before it if the file is damaged."""
         before = self._known.get(path)
         try:
-            seen = _seen(path)
-            if before is not None and before[0] == seen:
+            state = _file_state(path)
+            if before is not None and before[0] == state:
                 return before[1]
-            version = _version(keep_table(path, process_folder()))
+            version = _version(store_table(path, process_folder()))
         except InputError as error:
             if before is None:
                 raise
-            self._remark(f"{error}; going on with the table before it")
+            self._remark(f"{error}; using the previous table")
             self._known[path] = (None, before[1])
             return before[1]
         stored = self._stored(version)
         if not exists(self._spark, stored):
             upload(self._spark, _local(version), stored)
-        self._known[path] = (seen, version)
+        self._known[path] = (state, version)
         return version
 
     def _local(self, version: str) -> Path:
@@ -87,7 +87,7 @@ class PinnedTables:
         return f"{self._folder}/tables/{version}.cbt"
 
     def _forget_before(self, first: int) -> None:
-        """Delete what no batch that could be replayed needs; there is something only where a version is gone."""
+        """Delete the versions of old batches, and the tables that no kept batch needs."""
         pins = {int(name.removesuffix(".json")): name for name in self._names("versions", ".json")}
         old = [name for batch, name in pins.items() if batch < first]
         for name in old:
@@ -107,12 +107,12 @@ class PinnedTables:
         return versions
 
 
-def _seen(path: Path) -> _Seen:
+def _file_state(path: Path) -> _FileState:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise unreadable(path, error) from None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _version(kept: Path) -> str:

@@ -1,4 +1,4 @@
-"""Tallies: what have the workers counted so far? Each partition counts once, however often it is computed."""
+"""Match counts collected from the workers; each partition counts once, however often it is computed."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from functools import partial
 from pyspark import Accumulator, AccumulatorParam, TaskContext
 from pyspark.sql import SparkSession
 
-from cbnet.pipeline.match.batch_matcher import Note, Tally
+from cbnet.pipeline.match.batch_matcher import AddCounts, MatchCounts
 
-_ByPart = dict[int, Tally]
+_ByPart = dict[int, MatchCounts]
 
 
 @dataclass(frozen=True)
-class Tallies:
-    """The tallies of one job: `note` is called by its workers, `total` by who started it."""
+class WorkerCounts:
+    """The counts of one job: workers call `add`, the driver calls `total`."""
 
-    _noted: Accumulator[_ByPart]
+    _counts: Accumulator[_ByPart]
 
     @classmethod
-    def new(cls, spark: SparkSession) -> Tallies:
-        """Begin to count."""
+    def new(cls, spark: SparkSession) -> WorkerCounts:
+        """Return counts of zero."""
         return cls(spark.sparkContext.accumulator({}, _Union()))
 
     @property
-    def note(self) -> Note:
-        """What the workers call."""
-        return partial(_note, self._noted)
+    def add(self) -> AddCounts:
+        """The function that workers call with their counts."""
+        return partial(_add, self._counts)
 
     def clear(self) -> None:
-        """Begin anew."""
-        self._noted.value = {}
+        """Reset the counts to zero."""
+        self._counts.value = {}
 
-    def total(self) -> Tally:
-        """Return all that has been counted."""
-        return sum(self._noted.value.values(), Tally())
+    def total(self) -> MatchCounts:
+        """Return the sum over all partitions."""
+        return sum(self._counts.value.values(), MatchCounts())
 
 
 class _Union(AccumulatorParam[_ByPart]):
@@ -46,6 +46,6 @@ class _Union(AccumulatorParam[_ByPart]):
         return one | other
 
 
-def _note(noted: Accumulator[_ByPart], tally: Tally) -> None:
+def _add(total: Accumulator[_ByPart], counts: MatchCounts) -> None:
     context = TaskContext.get()
-    noted.add({context.partitionId() if context else 0: tally})
+    total.add({context.partitionId() if context else 0: counts})

@@ -32,7 +32,7 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     assert (summary["records"], summary["matches"]) == (4, 4)
     assert summary["rejected"] == {"the row cannot be read": 1}
     assert summary["interfaces"] == 3
-    assert [*summary["steps"]] == ["ship the tables", "look at the messages", "match and write", "count by interface"]
+    assert [*summary["steps"]] == ["ship tables", "read the schema", "match and write", "count by interface"]
     rows = {(row.id, row.interface) for row in spark.read.parquet(f"{out}/matches").collect()}
     assert rows == {(1, "cheap"), (1, "zug"), (1, "new"), (4, "zug")}
     counts = {row.interface: row.matches for row in spark.read.parquet(f"{out}/counts").collect()}
@@ -62,20 +62,20 @@ def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
     assert done.code == 2, done.err
     first, second, third, *_ = done.out.splitlines()
     assert first == "4 records, 1 match, 1 rejected row; 1 interface reached"
-    assert second == "  rejected: 1 because the row cannot be read"
-    assert "records a second" in third
+    assert second == "  rejected: 1: the row cannot be read"
+    assert "records per second" in third
 
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--output", "{tmp}/out", "--format", "avro"], "there is no format 'avro'"),
-        (["--output", "{tmp}/out", "--schema", "price dubble"], "'price dubble' is no schema"),
+        (["--output", "{tmp}/out", "--format", "avro"], "unknown format 'avro'"),
+        (["--output", "{tmp}/out", "--schema", "price dubble"], "'price dubble' is not a schema"),
         (["--output", "{tmp}/out", "--option", "header"], "--option: 'header' is not KEY=VALUE"),
-        (["--output", "{tmp}/out", "--select", "nothing"], "there is no column 'nothing' to be a key"),
-        (["--output", "{tmp}/out", "--column", "prise"], "there is no column 'prise'; did you mean 'price'?"),
-        (["--output", "{tmp}"], "which is not of this command; name another"),
-        ([], "where to?"),
+        (["--output", "{tmp}/out", "--select", "nothing"], "no column 'nothing' for the key"),
+        (["--output", "{tmp}/out", "--column", "prise"], "no column 'prise'; did you mean 'price'?"),
+        (["--output", "{tmp}"], "the output folder contains"),
+        ([], "no output folder given"),
     ],
 )
 def test_mistakes_are_told_in_one_line(cbnet, files, tmp_path, arguments, error):

@@ -55,14 +55,14 @@ def collected(found):
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 @pytest.mark.parametrize("least", [0, 2])
-def test_authors_subscribe_to_topics_of_more_posts_than_asked(frame, partitions, least):
+def test_authors_subscribe_to_topics_of_more_posts_than_the_limit(frame, partitions, least):
     topics = Topics(frame(posts(), ABOUT, partitions), TAGS)
     expected = oracle([(user, about) for user, _, about in posts()], least)
     assert collected(subscriptions_to_topics(topics, None, least)) == expected
     assert expected[1].derived > 0
 
 
-def test_a_document_of_several_authors_is_a_post_of_each(frame):
+def test_document_of_several_authors_is_a_post_of_each(frame):
     about = {item: topics for _, item, topics in posts(30)}
     pairs = sorted({(f"u{seed % 5}", f"i{random.Random(seed).randrange(35)}") for seed in range(60)})
     written = [(user, about[item]) for user, item in pairs if item in about]  # some items have no document
@@ -77,7 +77,7 @@ def test_exactly_two_posts_are_not_more_than_two(frame):
     assert (counts.users_read, counts.read, counts.kept) == (2, 5, 3)
 
 
-def test_nothing_gives_nothing(frame):
+def test_empty_input_gives_no_descriptors(frame):
     rows, counts = collected(subscriptions_to_topics(Topics(frame([], ABOUT), []), None, 2))
     assert (rows, counts.read, counts.derived) == ([], 0, 0)
 
@@ -86,7 +86,7 @@ SEA, SKY = "Waves and fishes, waves and boats", "Clouds with birds; the clouds w
 MODEL = TopicModel(topics=2, tags=3, iterations=8, sample=1.0)
 
 
-def test_from_posts_to_subscriptions(frame):
+def test_posts_become_subscriptions(frame):
     """Two authors with three posts on a theme each, and one with two, which are not enough."""
     texts = [("ann", None, SEA)] * 3 + [("bob", None, SKY)] * 3 + [("cid", None, SEA)] * 2
     rows, counts = collected(blog_subscriptions(documents_of_posts(frame(texts, POSTS), Cleaning()), None, MODEL))
@@ -97,7 +97,7 @@ def test_from_posts_to_subscriptions(frame):
     assert (counts.read, counts.users_read, counts.kept, counts.users) == (8, 3, 6, 2)
 
 
-def test_from_word_counts_and_their_readers_to_subscriptions(frame):
+def test_word_counts_with_authors_become_subscriptions(frame):
     counts = [(str(n), ["boats", "boat", "fish", "wave"], [2, 1, 2, 4]) for n in range(3)]
     counts += [(str(n), ["bird", "cloud", "rain"], [2, 4, 3]) for n in range(3, 6)]
     pairs = [(user, str(n)) for n in range(3) for user in ("ann", "bob")] + [("bob", "3"), ("cid", "4")]

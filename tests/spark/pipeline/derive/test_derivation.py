@@ -20,14 +20,14 @@ def bookmarks(count=200, seed=1):
     yield from [("silent", "i", []), ("silent", "j", ["stop"]), ("Ünal", None, ["b", "a"])]
 
 
-def oracle(rows, cleaning, app, role, told):
+def oracle(rows, cleaning, app, role, names):
     """Derive in plain Python: one set a row, equal ones of a user once."""
     rows = [*rows]
     sets = [(user, tuple(sorted({clean_tag(tag, cleaning) for tag in tags} - {""}))) for user, _, tags in rows]
     kept = [(user, tags) for user, tags in sets if tags]
     found = sorted(set(kept) if cleaning.duplicates else kept)
     counts = DerivationCounts(
-        *told,
+        *names,
         read=len(rows),
         users_read=len({user for user, _, _ in rows}),
         tags_read=sum(len(tags) for _, _, tags in rows),
@@ -45,7 +45,7 @@ def collected(found):
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
-def test_bookmarks_become_subscriptions_however_they_lie(frame, partitions):
+def test_bookmarks_become_subscriptions_in_any_partitioning(frame, partitions):
     cleaning = Cleaning(stop=("stop",))
     expected = oracle(bookmarks(), cleaning, "web", "subscription", ("web", "bookmarks", "subscriptions"))
     found = web_subscriptions(frame(bookmarks(), TAGGED, partitions), cleaning)
@@ -55,23 +55,23 @@ def test_bookmarks_become_subscriptions_however_they_lie(frame, partitions):
 
 
 @pytest.mark.parametrize("cleaning", [NO_CLEANING, Cleaning(duplicates=False)], ids=["none", "duplicates kept"])
-def test_what_is_not_asked_for_is_not_cleaned(frame, cleaning):
+def test_disabled_cleaning_steps_are_skipped(frame, cleaning):
     expected = oracle(bookmarks(), cleaning, "video", "offer", ("video", "videos", "offers"))
     assert collected(video_offers(frame(bookmarks(), TAGGED), cleaning)) == expected
 
 
-def test_nothing_gives_nothing(frame):
+def test_empty_input_gives_no_descriptors(frame):
     rows, counts = collected(video_offers(frame([], TAGGED, 1)))
     assert (rows, counts) == ([], DerivationCounts("video", "videos", "offers", 0, 0, 0, 0, 0, 0, 0))
 
 
-def test_a_user_without_a_name_is_one_user(frame):
+def test_rows_without_a_user_belong_to_one_user(frame):
     rows, counts = collected(video_offers(frame([(None, "i", ["a"]), (None, "j", ["a"]), (None, "k", ["b"])], TAGGED)))
     assert rows == [("video", "offer", None, ("a",)), ("video", "offer", None, ("b",))]
     assert (counts.users, counts.derived) == (1, 2)
 
 
-def test_counts_before_an_action_are_an_error_not_an_endless_wait(frame, monkeypatch):
+def test_counts_before_an_action_raise_an_error(frame, monkeypatch):
     monkeypatch.setattr(derivation, "_MAX_WAIT", 0.1)
     with pytest.raises(CbnetError, match="after the descriptors have been computed"):
         video_offers(frame([], TAGGED)).counts()

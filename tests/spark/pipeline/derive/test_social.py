@@ -56,15 +56,15 @@ def collected(found):
     return sorted(rows), found.counts()
 
 
-def test_all_hashtags_of_a_link_describe_it_for_everybody_who_tweeted_it(frame):
-    said = [
+def test_all_hashtags_of_a_link_apply_to_all_its_authors(frame):
+    rows_in = [
         ("ann", "link", ["a", "b"]),
         ("bob", "link", ["c"]),
         ("cid", "other", ["a"]),
         ("dan", None, ["a"]),
         ("eve", "link", []),
     ]
-    rows, counts = collected(social_subscriptions(frame(said, TAGGED)))
+    rows, counts = collected(social_subscriptions(frame(rows_in, TAGGED)))
     assert [(user, tags) for _, _, user, tags in rows] == [
         ("ann", ("a", "b", "c")),
         ("bob", ("a", "b", "c")),
@@ -73,10 +73,10 @@ def test_all_hashtags_of_a_link_describe_it_for_everybody_who_tweeted_it(frame):
     assert (counts.read, counts.kept) == (5, 3)
 
 
-def test_followers_subscribe_to_what_describes_their_authors_links(frame):
-    said = [("ann", "link", ["a", "b"]), ("bob", "link", ["c"]), ("bob", "mine", ["d"])]
+def test_followers_subscribe_to_the_tags_of_their_authors_links(frame):
+    rows_in = [("ann", "link", ["a", "b"]), ("bob", "link", ["c"]), ("bob", "mine", ["d"])]
     follow = [("f", "ann"), ("f", "bob"), ("g", "bob"), ("h", "nobody")]
-    rows, counts = collected(social_subscriptions(frame(said, TAGGED), frame(follow, FOLLOWS)))
+    rows, counts = collected(social_subscriptions(frame(rows_in, TAGGED), frame(follow, FOLLOWS)))
     assert [(user, tags) for _, _, user, tags in rows] == [
         ("f", ("a", "b", "c")), ("f", ("d",)), ("g", ("a", "b", "c")), ("g", ("d",)),
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def test_followers_subscribe_to_what_describes_their_authors_links(frame):
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 @pytest.mark.parametrize("followed", [False, True])
-def test_tweets_become_subscriptions_however_they_lie(frame, partitions, followed):
+def test_tweets_become_subscriptions_in_any_partitioning(frame, partitions, followed):
     cleaning = Cleaning()
     who = [*follows()] if followed else None
     graph = frame(who, FOLLOWS, partitions) if followed else None
@@ -93,7 +93,7 @@ def test_tweets_become_subscriptions_however_they_lie(frame, partitions, followe
     assert collected(found) == oracle(tweets(), who, cleaning)
 
 
-@pytest.mark.parametrize(("said", "read"), [([], 0), ([("ann", "link", ["a"])], 1)])
-def test_without_followers_nothing_is_derived_and_all_is_counted(frame, said, read):
-    rows, counts = collected(social_subscriptions(frame(said, TAGGED), frame([], FOLLOWS)))
+@pytest.mark.parametrize(("rows_in", "read"), [([], 0), ([("ann", "link", ["a"])], 1)])
+def test_tweets_without_followers_are_counted_but_give_nothing(frame, rows_in, read):
+    rows, counts = collected(social_subscriptions(frame(rows_in, TAGGED), frame([], FOLLOWS)))
     assert (rows, counts.read, counts.kept, counts.derived) == ([], read, read, 0)

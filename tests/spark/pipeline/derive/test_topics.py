@@ -16,8 +16,8 @@ def documents(count=60):
     for number in range(count):
         words = THEMES[number % 3]
         counts = {word: rng.randint(5, 9) if place < 4 else rng.randint(0, 1) for place, word in enumerate(words)}
-        told = sorted(word for word, count in counts.items() if count)
-        yield f"u{number % 3}", str(number), told, [counts[word] for word in told]
+        words = sorted(word for word, count in counts.items() if count)
+        yield f"u{number % 3}", str(number), words, [counts[word] for word in words]
     yield "nobody", "empty", [], []
 
 
@@ -26,7 +26,7 @@ def found_in(topics):
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
-def test_topics_are_the_themes_however_the_documents_lie(frame, partitions):
+def test_topics_are_the_themes_in_any_partitioning(frame, partitions):
     topics = find_topics(frame(documents(), DOCUMENTS, partitions), MODEL)
     about = found_in(topics)
     assert about.pop("empty") == []
@@ -36,20 +36,20 @@ def test_topics_are_the_themes_however_the_documents_lie(frame, partitions):
     assert [topics.tags[number] for [number] in numbers] == [theme[:4] for theme in THEMES]
 
 
-def test_only_a_share_above_the_limit_is_relevant(frame):
+def test_only_topics_above_the_relevance_limit_are_assigned(frame):
     shares = find_topics(
         frame(documents(9), DOCUMENTS), TopicModel(topics=3, iterations=5, sample=1.0, relevance=0.999)
     )
     assert set(map(tuple, found_in(shares).values())) == {()}
 
 
-def test_the_vocabulary_is_the_words_of_most_documents(frame):
+def test_vocabulary_is_the_words_of_most_documents(frame):
     rows = [("u", str(n), [*"abc"[: n + 1]], [1] * (n + 1)) for n in range(3)] + [("u", "3", ["b"], [50])]
     topics = find_topics(frame(rows, DOCUMENTS), TopicModel(topics=2, vocabulary=2, tags=9, iterations=1, sample=1.0))
     assert topics.tags == [["a", "b"]] * 2
 
 
-def test_of_no_words_there_are_no_topics(frame):
+def test_documents_without_words_have_no_topics(frame):
     topics = find_topics(frame([("u", "i", [], [])], DOCUMENTS, 1), MODEL)
     assert (found_in(topics), topics.tags) == ({"i": []}, [])
 

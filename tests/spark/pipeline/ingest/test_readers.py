@@ -157,21 +157,21 @@ def test_files_of_one_source_have_one_header(spark, tmp_path):
         reading.check()
 
 
-def test_a_column_that_is_not_there_is_named_with_those_that_are(spark, tmp_path):
+def test_missing_column_is_named_with_the_existing_ones(spark, tmp_path):
     file = tmp_path / "f.tsv"
     file.write_text("who\turl\tlabels\n")
     with pytest.raises(InputError, match="no column 'tags'; it has who, url, labels"):
         read(spark, Source.of({**TAGGED, "path": str(file)}))
 
 
-def test_a_path_that_is_not_there_is_an_error_of_one_line(spark, tmp_path):
+def test_missing_path_is_a_one_line_error(spark, tmp_path):
     with pytest.raises(InputError, match=r"nothing\.tsv") as caught:
         read(spark, Source.of({**TAGGED, "path": str(tmp_path / "nothing.tsv")}))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", HEADER, f"{HEADER}\n\n \n"])
-def test_an_empty_trace_is_no_rows(spark, tmp_path, text):
+def test_empty_trace_has_no_rows(spark, tmp_path, text):
     file = tmp_path / "f.tsv"
     file.write_text(text)
     reading = read(spark, Source.of({**TAGGED, "path": str(file)}))
@@ -179,13 +179,13 @@ def test_an_empty_trace_is_no_rows(spark, tmp_path, text):
     assert reading.rejected().collect() == []
 
 
-def test_blocks_know_how_many_lines_stand_before_them():
+def test_lines_before_each_block_are_counted():
     sizes = {Block("b", 0): 5, Block("a", 70): 4, Block("a", 0): 3, Block("a", 9): 1}
     assert first_in_file(sizes) == {("a", 0): 0, ("a", 9): 3, ("a", 70): 4, ("b", 0): 0}
     assert first_in_all(sizes) == {("a", 0): 0, ("a", 9): 3, ("a", 70): 4, ("b", 0): 8}
 
 
-def test_a_file_is_named_as_people_write_it():
+def test_file_uri_becomes_a_plain_path():
     assert path_of("file:/data/a%20b.tsv") == "/data/a b.tsv"
     assert path_of("file:///data/a.tsv") == "/data/a.tsv"
     assert path_of("hdfs://host/a%20b") == "hdfs://host/a%20b"

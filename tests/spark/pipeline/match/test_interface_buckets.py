@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cbnet.pipeline.match.interface_buckets import bucket_of, interface_counts, read_interface, write_routed
+from cbnet.pipeline.match.interface_buckets import bucket_of, interface_counts, read_interface, write_matches
 
 BUCKETS = 4
 
@@ -16,11 +16,11 @@ def matches():
 @pytest.fixture(scope="module")
 def folder(spark, matches, tmp_path_factory):
     path = tmp_path_factory.mktemp("routed") / "matches"
-    write_routed(spark.createDataFrame(matches, "id int, interface string").repartition(5), str(path), buckets=BUCKETS)
+    write_matches(spark.createDataFrame(matches, "id int, interface string").repartition(5), str(path), buckets=BUCKETS)
     return path
 
 
-def test_every_bucket_is_one_file_and_holds_its_interfaces_in_their_order(spark, folder, matches):
+def test_each_bucket_is_one_file_sorted_by_interface(spark, folder, matches):
     files = [*folder.rglob("*.parquet")]
     assert len(files) == len({bucket_of(interface, BUCKETS) for _, interface in matches})
     for file in files:
@@ -29,11 +29,11 @@ def test_every_bucket_is_one_file_and_holds_its_interfaces_in_their_order(spark,
         assert {f"bucket={bucket_of(interface, BUCKETS)}" for interface in found} == {file.parent.name}
 
 
-def test_nothing_is_lost_or_doubled(spark, folder, matches):
+def test_no_match_is_lost_or_duplicated(spark, folder, matches):
     assert sorted((row.id, row.interface) for row in spark.read.parquet(str(folder)).collect()) == sorted(matches)
 
 
-def test_counts_are_those_of_each_interface(spark, folder, matches):
+def test_matches_are_counted_by_interface(spark, folder, matches):
     counts = {row.interface: row.matches for row in interface_counts(spark, str(folder)).collect()}
     assert counts == Counter(interface for _, interface in matches)
 
@@ -44,15 +44,15 @@ def test_one_interface_is_read_from_its_bucket(spark, folder):
     assert {Path(path).parent.name for path in own.inputFiles()} >= {f"bucket={bucket_of('interface-3', BUCKETS)}"}
 
 
-def test_interfaces_that_are_numbers_have_buckets_too(spark, tmp_path):
-    write_routed(spark.range(20).withColumnRenamed("id", "interface"), str(tmp_path / "m"), buckets=3)
+def test_integer_interfaces_have_buckets(spark, tmp_path):
+    write_matches(spark.range(20).withColumnRenamed("id", "interface"), str(tmp_path / "m"), buckets=3)
     rows = spark.read.parquet(str(tmp_path / "m")).collect()
     assert {(row.interface, row.bucket) for row in rows} == {(number, bucket_of(number, 3)) for number in range(20)}
 
 
-def test_without_buckets_there_is_no_shuffle_and_one_folder(spark, tmp_path):
+def test_zero_buckets_give_one_folder_without_a_shuffle(spark, tmp_path):
     frame = spark.range(20, numPartitions=2).withColumnRenamed("id", "interface")
-    write_routed(frame, str(tmp_path / "m"), buckets=0)
+    write_matches(frame, str(tmp_path / "m"), buckets=0)
     assert len([*(tmp_path / "m").glob("*.parquet")]) == 2
     own = read_interface(spark, str(tmp_path / "m"), 7)
     assert [row.interface for row in own.collect()] == [7]

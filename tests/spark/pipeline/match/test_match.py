@@ -11,9 +11,9 @@ from cbnet import Message, Table, parse, parse_filter
 from cbnet.errors import InputError
 from cbnet.matching import reference
 from cbnet.pipeline import match
-from cbnet.pipeline.match.batch_matcher import Plan, Tally, match_batches
+from cbnet.pipeline.match.batch_matcher import MatchCounts, MatchPlan, match_batches
 from cbnet.pipeline.match.message_columns import Attribute
-from cbnet.pipeline.match.shipped_tables import keep_table
+from cbnet.pipeline.match.shipped_tables import store_table
 
 SCHEMA = """id bigint, s string, flag boolean, b tinyint, h smallint, i int, l bigint, f float, d double,
     price decimal(8,2), big decimal(18,0), day date, at timestamp, wall timestamp_ntz, tags array<string>,
@@ -123,18 +123,18 @@ def found(frame, *names):
     return sorted(tuple(row[name] for name in names) for row in frame.collect())
 
 
-def test_every_type_matches_as_the_reference_does(frame_of_all, expected):
+def test_every_type_matches_as_in_the_reference(frame_of_all, expected):
     assert found(match(frame_of_all, Table.build(PREDICATES), key="id"), "id", "interface") == expected
 
 
-def test_every_predicate_of_the_test_matches_some_rows_and_not_all(expected, rows):
+def test_every_predicate_of_the_test_matches_some_but_not_all_rows(expected, rows):
     counts = {name: sum(interface == name for _, interface in expected) for name in PREDICATES}
     assert counts.pop("all") == len(rows)
     assert counts.pop("none") == 0
     assert all(0 < count < len(rows) for count in counts.values()), counts
 
 
-def test_tables_in_parts_match_as_one_does_even_if_they_share_interfaces(frame_of_all, expected, tmp_path):
+def test_split_tables_match_as_one_even_with_shared_interfaces(frame_of_all, expected, tmp_path):
     names = [*PREDICATES]
     paths = []
     for place, part in enumerate((names[:8], names[8:], names[5:12])):
@@ -144,26 +144,26 @@ def test_tables_in_parts_match_as_one_does_even_if_they_share_interfaces(frame_o
     assert found(apart, "id", "interface") == found(shared, "id", "interface") == expected
 
 
-def said(filter):
+def canonical(filter):
     """Return what a filter says, in whatever order."""
     return frozenset(map(str, filter.constraints)), filter.tags
 
 
-def test_with_filters_there_is_a_row_for_each_filter_that_matches(frame_of_all, rows):
+def test_filters_option_gives_a_row_for_each_matching_filter(frame_of_all, rows):
     matched = match(frame_of_all, Table.build(PREDICATES), key="id", filters=True)
     expected = {
-        (row[0], name, said(filter))
+        (row[0], name, canonical(filter))
         for row in rows
         for name, text in PREDICATES.items()
         for filter in parse(text).filters
         if filter.matches(message_of(row))
     }
     rows_found = found(matched, "id", "interface", "filter")
-    assert {(key, name, said(parse_filter(text))) for key, name, text in rows_found} == expected
+    assert {(key, name, canonical(parse_filter(text))) for key, name, text in rows_found} == expected
     assert len(rows_found) == len(expected)
 
 
-def test_keys_go_through_whatever_their_type(spark):
+def test_keys_of_every_type_are_copied(spark):
     schema = "at timestamp, b binary, m map<string,int>, inner struct<x:int>, list array<int>, none void, x int"
     row = (EPOCH, b"\0\xff", {"a": 1}, (5,), [1, None], None, 7)
     frame = spark.createDataFrame([row], schema)
@@ -182,7 +182,7 @@ def test_keys_go_through_whatever_their_type(spark):
     assert len(only.version) == 16
 
 
-def test_by_default_the_result_has_all_columns(spark):
+def test_result_has_all_columns_by_default(spark):
     frame = spark.createDataFrame([(1, "a"), (2, "b")], "x int, s string")
     matched = match(frame, Table.build({"one": "x = 1"}))
     assert [tuple(row) for row in matched.collect()] == [(1, "a", "one")]
@@ -195,7 +195,7 @@ def test_empty_frames_and_empty_partitions_match_nothing(spark):
     assert found(match(few, table), "x", "interface") == [(x, name) for x in range(3) for name in ("all", "x")]
 
 
-def test_rows_with_nan_go_nowhere_but_only_if_a_filter_asks_for_them(spark):
+def test_rows_with_nan_match_nothing_if_a_filter_uses_the_column(spark):
     frame = spark.createDataFrame([(1, float("nan")), (2, 0.5)], "id int, x double")
     assert found(match(frame, Table.build({"x": "x < 1", "all": "true"}), key="id"), "id", "interface") == [
         (2, "all"),
@@ -204,7 +204,7 @@ def test_rows_with_nan_go_nowhere_but_only_if_a_filter_asks_for_them(spark):
     assert len(match(frame, Table.build({"all": "true"}), key="id").collect()) == 2
 
 
-def test_a_stream_is_matched_like_a_batch(spark, tmp_path):
+def test_stream_is_matched_like_a_batch(spark, tmp_path):
     spark.range(20).repartition(3).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema("id bigint").parquet(str(tmp_path / "in"))
     matched = match(stream, Table.build({"few": "id < 5"}))
@@ -216,20 +216,20 @@ def test_a_stream_is_matched_like_a_batch(spark, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"key": "y"}, "there is no column 'y' to be a key"),
-        ({"key": ["x", "interface"]}, "the result has a column 'interface' of its own"),
-        ({"key": "x", "columns": ["z"]}, "there is no column 'z'"),
+        ({"key": "y"}, "no column 'y' for the key"),
+        ({"key": ["x", "interface"]}, "the key column 'interface' is a column of the result"),
+        ({"key": "x", "columns": ["z"]}, "no column 'z'"),
     ],
 )
-def test_what_is_not_there_is_refused_before_anything_runs(spark, arguments, problem):
+def test_missing_columns_are_refused_before_the_job_runs(spark, arguments, problem):
     frame = spark.createDataFrame([(1, 2)], "x int, interface int")
     with pytest.raises(InputError, match=problem):
         match(frame, Table.build({"a": "x = 1"}), **arguments)
 
 
-def test_tables_that_are_none_are_refused(spark, tmp_path):
+def test_invalid_tables_are_refused(spark, tmp_path):
     frame = spark.range(1)
-    with pytest.raises(InputError, match="there is no such table"):
+    with pytest.raises(InputError, match="no such table"):
         match(frame, tmp_path / "none.cbt")
     with pytest.raises(InputError, match="no table to match with"):
         match(frame, [])
@@ -238,20 +238,20 @@ def test_tables_that_are_none_are_refused(spark, tmp_path):
         match(frame, str(tmp_path / "text.cbt"))
 
 
-def test_a_table_is_kept_by_its_version(tmp_path):
+def test_table_is_stored_under_its_version(tmp_path):
     source, kept = tmp_path / "t.cbt", tmp_path / "kept"
     kept.mkdir()
     Table.build({"a": "x = 1"}).save(source)
-    first = keep_table(source, kept)
+    first = store_table(source, kept)
     Table.build({"a": "x = 2"}).save(source)  # a new file in place of the old
-    second = keep_table(source, kept)
+    second = store_table(source, kept)
     assert first != second
     assert Table.open(first).match({"x": 1}) == ["a"]
-    assert keep_table(source, kept) == second
+    assert store_table(source, kept) == second
     assert sorted(path.name for path in kept.iterdir()) == sorted([first.name, second.name])
 
 
-def test_a_table_that_changes_after_the_call_changes_nothing(spark, tmp_path):
+def test_table_replaced_after_the_call_has_no_effect(spark, tmp_path):
     path = tmp_path / "t.cbt"
     Table.build({"old": "id = 1"}).save(path)
     matched = match(spark.range(3), path)
@@ -271,20 +271,20 @@ class Local:
         return OpenTable(str(self.path), None)
 
 
-def test_a_worker_counts_what_it_does_and_bounds_its_batches(tmp_path):
+def test_worker_counts_matches_and_bounds_its_batches(tmp_path):
     interfaces = 3000
     Table.build({number: "true" if number % 2 else "x >= 0" for number in range(interfaces)}).save(tmp_path / "t.cbt")
     attribute = Attribute("x", ("x",), "double", "float")
-    plan = Plan((Local(tmp_path / "t.cbt"),), 1, (attribute,), False, ("id", "interface"), True, False, False)
+    plan = MatchPlan((Local(tmp_path / "t.cbt"),), 1, (attribute,), False, ("id", "interface"), True, False, False)
     values = [1.0, float("nan"), None] * 200
     batch = pa.RecordBatch.from_arrays([pa.array(range(600)), pa.array(values)], ["c0", "c1"])
     notes = []
     batches = [*match_batches([batch, batch.slice(0, 0)], plan, notes.append)]
     assert max(part.num_rows for part in batches) <= 256 * interfaces
     assert min(part.num_rows for part in batches[1:3]) <= 200_000
-    [tally] = notes
-    assert (tally.records, tally.matches) == (600, 200 * interfaces + 200 * interfaces // 2)
-    assert sum(part.num_rows for part in batches) == tally.matches
-    assert tally.rejected == {"x is NaN or infinite": 200}
-    assert tally.match_s > 0
-    assert Tally() + tally == tally
+    [counts] = notes
+    assert (counts.records, counts.matches) == (600, 200 * interfaces + 200 * interfaces // 2)
+    assert sum(part.num_rows for part in batches) == counts.matches
+    assert counts.rejected == {"x is NaN or infinite": 200}
+    assert counts.match_s > 0
+    assert MatchCounts() + counts == counts

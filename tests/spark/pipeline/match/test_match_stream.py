@@ -11,8 +11,8 @@ from cbnet import Table, connect
 from cbnet.errors import CbnetError, InputError
 from cbnet.network import ProcessNetwork, Settings
 from cbnet.pipeline.match import match_stream
-from cbnet.pipeline.match.match_stream import MatchStream, StreamJob, read_whole_batches
-from cbnet.pipeline.match.table_versions import PinnedTables
+from cbnet.pipeline.match.match_stream import MatchStream, StreamJob, read_complete_batches
+from cbnet.pipeline.match.table_versions import TableVersions
 
 SMALL, LARGE = "x < 5", "x >= 5"
 
@@ -61,10 +61,10 @@ def test_every_file_is_matched_once_over_several_runs(spark, folders):
     assert stream(spark, folders).run(once=True).records == 10
     found = Counter((file, x) for file, x, _ in rows(spark, folders))
     assert found == Counter({(file, x): 1 for file in range(3) for x in range(5)})
-    assert read_whole_batches(spark, str(folders / "out")).count() == 15
+    assert read_complete_batches(spark, str(folders / "out")).count() == 15
 
 
-def test_a_new_table_matches_the_batches_after_it_and_each_row_says_which(spark, folders):
+def test_new_table_matches_later_batches_and_rows_have_its_version(spark, folders):
     [old] = stream(spark, folders).run(once=True).versions
     save_table(folders, LARGE)
     write_file(folders, 1)
@@ -73,7 +73,7 @@ def test_a_new_table_matches_the_batches_after_it_and_each_row_says_which(spark,
     assert sorted(rows(spark, folders)) == sorted([(0, x, old) for x in range(5)] + [(1, x, new) for x in range(5, 10)])
 
 
-def test_the_table_may_change_between_the_batches_of_one_run(spark, folders):
+def test_table_may_change_between_batches_of_one_run(spark, folders):
     write_file(folders, 1)
     matching = stream(spark, folders)
     matching._report = lambda report: save_table(folders, LARGE) if report.batch == 0 else None
@@ -84,19 +84,19 @@ def test_the_table_may_change_between_the_batches_of_one_run(spark, folders):
 
 
 @pytest.mark.parametrize("dies", ["before it writes", "after it has written"])
-def test_a_replay_uses_the_version_that_the_batch_was_pinned_to(spark, folders, monkeypatch, dies):
+def test_replayed_batch_uses_its_first_table_version(spark, folders, monkeypatch, dies):
     """The stream dies in batch 0, and the table is exchanged before it is started again."""
-    write = match_stream.write_routed
+    write = match_stream.write_matches
 
     def failing(matches, folder, *, buckets):
         if dies == "after it has written":
             write(matches, folder, buckets=buckets)
         raise CbnetError("died")
 
-    monkeypatch.setattr(match_stream, "write_routed", failing)
+    monkeypatch.setattr(match_stream, "write_matches", failing)
     with pytest.raises(CbnetError, match="died"):
         stream(spark, folders).run(once=True)
-    monkeypatch.setattr(match_stream, "write_routed", write)
+    monkeypatch.setattr(match_stream, "write_matches", write)
     save_table(folders, LARGE)
     write_file(folders, 1)
     summary = stream(spark, folders).run(once=True)
@@ -104,9 +104,9 @@ def test_a_replay_uses_the_version_that_the_batch_was_pinned_to(spark, folders, 
     assert sorted(rows(spark, folders)) == sorted([(0, x, old) for x in range(5)] + [(1, x, new) for x in range(5, 10)])
 
 
-def test_a_table_that_is_not_whole_is_passed_over(spark, folders):
+def test_damaged_table_is_skipped(spark, folders):
     remarks = []
-    pinned = PinnedTables(spark, str(folders / "pins"), [str(folders / "table.cbt")], remarks.append)
+    pinned = TableVersions(spark, str(folders / "pins"), [str(folders / "table.cbt")], remarks.append)
     [first] = pinned.of_batch(0)
     whole = (folders / "table.cbt").read_bytes()
     (folders / "table.cbt").unlink()
@@ -114,17 +114,17 @@ def test_a_table_that_is_not_whole_is_passed_over(spark, folders):
     (folders / "table.cbt").write_bytes(whole[:1000])
     assert pinned.of_batch(2) == [first]
     assert len(remarks) == 2
-    assert all("going on with the table before it" in remark for remark in remarks)
+    assert all("using the previous table" in remark for remark in remarks)
     save_table(folders, LARGE)
     assert pinned.of_batch(3) != [first]
     assert pinned.of_batch(1) == [first]
     with pytest.raises(InputError, match="cannot read"):
-        PinnedTables(spark, str(folders / "none"), [str(folders / "no.cbt")]).of_batch(0)
+        TableVersions(spark, str(folders / "none"), [str(folders / "no.cbt")]).of_batch(0)
 
 
-def test_versions_that_no_batch_needs_any_more_are_deleted(spark, folders, monkeypatch):
+def test_unused_versions_are_deleted(spark, folders, monkeypatch):
     monkeypatch.setattr("cbnet.pipeline.match.table_versions._KEPT", 2)
-    pinned = PinnedTables(spark, str(folders / "pins"), [str(folders / "table.cbt")])
+    pinned = TableVersions(spark, str(folders / "pins"), [str(folders / "table.cbt")])
     for batch in range(6):
         save_table(folders, f"x < {batch}")
         pinned.of_batch(batch)
@@ -132,7 +132,7 @@ def test_versions_that_no_batch_needs_any_more_are_deleted(spark, folders, monke
     assert sorted(path.stem for path in (folders / "pins" / "versions").glob("[!.]*.json")) == ["3", "4", "5"]
 
 
-def test_two_streams_cannot_write_to_one_folder(spark, folders):
+def test_two_streams_cannot_share_an_output_folder(spark, folders):
     stream(spark, folders).run(once=True)
     other = MatchStream(spark, stream(spark, folders)._job, str(folders / "out"), checkpoint=str(folders / "other"))
     with pytest.raises(InputError, match="belongs to another stream"):
@@ -144,15 +144,15 @@ def test_two_streams_cannot_write_to_one_folder(spark, folders):
         third.run(once=True)
 
 
-def test_the_columns_are_those_that_the_stream_was_begun_with(spark, folders):
+def test_stream_keeps_the_schema_of_its_first_start(spark, folders):
     stream(spark, folders).run(once=True)
-    with pytest.raises(InputError, match="begun with other columns"):
+    with pytest.raises(InputError, match="started with another schema"):
         stream(spark, folders, schema="x double").run(once=True)
 
 
-def test_bad_lines_and_a_dry_run(spark, folders):
+def test_malformed_lines_are_counted_and_dry_run_maps_columns(spark, folders):
     (folders / "in" / "bad.json").write_text('{"file": 9, "x": 1}\n{"file": 9,\n')
-    mapping = {mapped.attribute.name: mapped.is_asked for mapped in stream(spark, folders).dry_run().columns}
+    mapping = {mapped.attribute.name: mapped.is_used for mapped in stream(spark, folders).dry_run().columns}
     assert mapping == {"file": False, "x": True}
     assert not (folders / "out").exists()
     summary = stream(spark, folders).run(once=True)
@@ -160,16 +160,16 @@ def test_bad_lines_and_a_dry_run(spark, folders):
     assert summary.records == 12
 
 
-def test_kafka_without_its_package_says_what_to_add(spark, folders):
+def test_error_without_the_kafka_package_names_it(spark, folders):
     job = StreamJob(messages="", format="kafka", tables=[str(folders / "table.cbt")], schema="x int")
     with pytest.raises(InputError, match=r"cannot read from Kafka.*spark\.jars\.packages"):
         MatchStream(spark, job, str(folders / "out")).run(once=True)
     job = StreamJob(messages="", format="kafka", tables=[str(folders / "table.cbt")])
-    with pytest.raises(InputError, match="do not say their columns"):
+    with pytest.raises(InputError, match="needs a schema"):
         MatchStream(spark, job, str(folders / "out")).run(once=True)
 
 
-def test_messages_of_a_live_network_are_matched_as_they_come(spark, folders):
+def test_messages_of_a_live_network_are_matched(spark, folders):
     """What is taken, lost and does not fit is told at the end; what the predicate does not ask for never comes."""
     with ProcessNetwork([Settings("a")], []) as network, ThreadPoolExecutor() as pool:
         router = str(network.addresses["a"])
@@ -199,7 +199,7 @@ def test_messages_of_a_live_network_are_matched_as_they_come(spark, folders):
 
 
 def whole_rows(spark, folder):
-    found = read_whole_batches(spark, str(folder / "out"))
+    found = read_complete_batches(spark, str(folder / "out"))
     return [(row.x, -1 if row.file is None else row.file) for row in found.collect()] if found else []
 
 

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from cbnet import connect
 from cbnet.errors import InputError
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.pipeline.match.router_source import Publishing, RouterReader, RouterSource, columns_of
+from cbnet.pipeline.match.router_source import RouterReader, RouterSource, RowPublisher, column_converters
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -27,7 +27,7 @@ def schema():
     return StructType.fromDDL(SCHEMA)
 
 
-def test_what_is_published_comes_as_rows_and_goes_back_as_messages(spark, router, tmp_path):
+def test_published_messages_become_rows_and_rows_messages(spark, router, tmp_path):
     """A stream takes messages, doubles their number, and publishes what comes of them."""
     spark.dataSource.register(RouterSource)
     source = spark.readStream.format("cbnet").schema(SCHEMA).option("router", router).option("predicate", "price < 5")
@@ -78,7 +78,7 @@ def test_losses_and_misfits_are_counted(router, schema):
         reader.stop()
 
 
-def test_a_batch_that_cannot_be_replayed_is_counted_as_lost(router, schema):
+def test_batch_that_cannot_be_replayed_is_counted_as_lost(router, schema):
     reader = RouterReader(schema, [router], "true", "cbnet")  # a new process: nothing is left of the old one
     before, after = {"taken": 10, "lost": 1, "misfits": 0}, {"taken": 15, "lost": 1, "misfits": 0}
     try:
@@ -89,7 +89,7 @@ def test_a_batch_that_cannot_be_replayed_is_counted_as_lost(router, schema):
         reader.stop()
 
 
-def test_a_batch_of_rows_is_published(spark, router):
+def test_batch_of_rows_is_published(spark, router):
     spark.dataSource.register(RouterSource)
     frame = spark.createDataFrame(
         [(1, (2.5,), ["a"]), (2, None, None)], "n int, inner struct<x:double>, t array<string>"
@@ -101,10 +101,10 @@ def test_a_batch_of_rows_is_published(spark, router):
     assert messages == [{"n": 1, "inner.x": 2.5, "#": ["a"]}, {"n": 2}]
 
 
-def test_columns_that_messages_cannot_fill_or_publish_are_refused():
-    with pytest.raises(InputError, match="no attribute of a message is of type date"):
-        columns_of(StructType.fromDDL("d date"))
-    with pytest.raises(InputError, match=r"decimal\(8,2\) is not published"):
-        Publishing(StructType.fromDDL("d decimal(8,2)"), [], "cbnet")
-    with pytest.raises(InputError, match="which router"):
+def test_columns_of_unsupported_types_are_refused():
+    with pytest.raises(InputError, match="date is not a type of attributes"):
+        column_converters(StructType.fromDDL("d date"))
+    with pytest.raises(InputError, match=r"decimal\(8,2\) cannot be published"):
+        RowPublisher(StructType.fromDDL("d decimal(8,2)"), [], "cbnet")
+    with pytest.raises(InputError, match="no router given"):
         RouterSource({})._routers()

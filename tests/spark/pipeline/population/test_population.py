@@ -32,7 +32,7 @@ def plain(models, first, applications, seed):
     return Counter(rows)
 
 
-def test_shares_are_those_of_the_paper():
+def test_shares_equal_those_of_the_paper():
     # [2014 §4.2.2]: half of the users; 181 of 2500 million; 10.9 % of 800 of 2500 million; 500 of 2500 million
     shares = {app.name: app.share for app in APPLICATIONS}
     assert shares == pytest.approx(
@@ -40,7 +40,7 @@ def test_shares_are_those_of_the_paper():
     )
 
 
-def test_clusters_are_elected_with_their_probability():
+def test_clusters_use_applications_with_their_probability():
     model = TagModel(TagSets.of([[1], [2]]), 0.0, 3)
     clusters = np.arange(100_000)
     for number, app in enumerate(APPLICATIONS):
@@ -49,14 +49,14 @@ def test_clusters_are_elected_with_their_probability():
         assert abs(len(places) - app.share * 100_000) < 5 * deviation
 
 
-def test_elections_are_independent():
+def test_uses_of_applications_are_independent():
     model = TagModel(TagSets.of([[1]]), 0.0, 3)
     apps = [Application(name, "subscription", 0.5, 1.0) for name in "ab"]
     one, other = ({*cluster_sets(np.arange(20_000), app, n, model, 0)[0].tolist()} for n, app in enumerate(apps))
     assert abs(len(one & other) - 5000) < 5 * (20_000 * 0.25 * 0.75) ** 0.5
 
 
-def test_an_elected_cluster_has_its_number_of_descriptors():
+def test_cluster_has_the_mean_number_of_descriptors():
     model = TagModel(TagSets.of([[1], [2], [3]]), 0.0, 4)
     places, sets = cluster_sets(np.arange(20_000), Application("web", "subscription", 0.5, 2.25), 0, model, 0)
     counts = np.bincount(places)
@@ -66,7 +66,7 @@ def test_an_elected_cluster_has_its_number_of_descriptors():
     assert drawn / drawn.sum() == pytest.approx([1 / 3] * 3, abs=0.01)
 
 
-def test_the_population_is_the_same_in_any_number_of_partitions(spark, models):
+def test_population_does_not_depend_on_partitions(spark, models):
     first = np.array([0, 30, 30, 95, 120])
     expected = plain(models, first, SMALL, 4)
     assert {row[0] for row in expected} == {0, 2, 3}
@@ -75,7 +75,7 @@ def test_the_population_is_the_same_in_any_number_of_partitions(spark, models):
         assert Counter((row.node, row.app, row.role, tuple(row.tags)) for row in rows) == expected
 
 
-def test_no_clusters_say_nothing(spark, models):
+def test_no_clusters_give_no_descriptors(spark, models):
     assert population(spark, models, np.array([0, 0, 0]), applications=SMALL).collect() == []
 
 
@@ -83,6 +83,6 @@ def test_no_clusters_say_nothing(spark, models):
     "app",
     [Application("mail", "offer", 0.1, 1), Application("web", "offer", 1.1, 1), Application("web", "offer", 0.1, 1, 0)],
 )
-def test_an_application_must_be_known_and_possible(spark, models, app):
+def test_unknown_or_impossible_application_is_refused(spark, models, app):
     with pytest.raises(InputError, match=app.name):
         population(spark, models, np.array([0, 1]), applications=[app])

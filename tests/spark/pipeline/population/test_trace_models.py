@@ -14,7 +14,7 @@ ROWS = [
 ]
 
 
-def test_a_model_holds_the_sets_of_its_application(frame):
+def test_model_has_the_sets_of_its_application(frame):
     for partitions in (1, 7):
         models = models_of_traces(frame(ROWS, SETS, partitions), ["web", "social"], 10)
         assert models["web"].sets.to_lists() == sorted(tags for app, _, tags in ROWS if app == "web" and tags)
@@ -22,7 +22,7 @@ def test_a_model_holds_the_sets_of_its_application(frame):
         assert [(model.first_new, model.stride) for model in models.values()] == [(10, 2), (11, 2)]
 
 
-def test_a_large_trace_is_thinned_evenly(frame):
+def test_large_trace_is_sampled_evenly(frame):
     found = [
         models_of_traces(frame(ROWS, SETS, partitions), ["web"], 10, max_sets=100)["web"].sets.to_lists()
         for partitions in (1, 7)
@@ -33,14 +33,14 @@ def test_a_large_trace_is_thinned_evenly(frame):
     assert len(counts) == 9
 
 
-def test_an_application_without_sets_is_refused(frame):
+def test_application_without_sets_is_refused(frame):
     with pytest.raises(InputError, match="application 'blog' has no tag sets"):
         models_of_traces(frame(ROWS, SETS), ["web", "blog"], 10)
 
 
-def test_without_traces_applications_have_no_tag_in_common():
+def test_synthetic_applications_share_no_tag():
     models = models_without_traces([*SHAPES])
-    said = [{*synthetic_rows(model, 0, np.arange(3000)).tags.tolist()} for model in models.values()]
-    for place, own in enumerate(said):
-        for other in said[:place]:
+    tags = [{*synthetic_rows(model, 0, np.arange(3000)).tags.tolist()} for model in models.values()]
+    for index, own in enumerate(tags):
+        for other in tags[:index]:
             assert not own & other

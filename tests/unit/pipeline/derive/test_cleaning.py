@@ -15,7 +15,7 @@ ONLY_CASE = Cleaning(unicode=False, stem=False)
 ONLY_UNICODE = Cleaning(case=False, stem=False)
 
 
-def test_each_step_is_a_switch():
+def test_each_step_can_be_switched_off():
     tag = "Ｒunning"  # a full-width R
     assert clean_tag(tag, Cleaning()) == "run"
     assert clean_tag(tag, NO_CLEANING) == tag
@@ -24,26 +24,26 @@ def test_each_step_is_a_switch():
     assert clean_tag("Running", ONLY_STEM) == "Run"
 
 
-def test_case_is_folded_not_only_lowered():
+def test_case_is_folded_and_not_only_lowered():
     assert clean_tag("STRASSE", ONLY_CASE) == clean_tag("Straße", ONLY_CASE) == "strasse"
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("café", "cafe\u0301"), ("ﬁlm", "film"), ("①", "1"), ("ｆｏｏ", "foo"), ("K", "K")]
 )
-def test_forms_of_one_text_are_one(one, other):
+def test_unicode_forms_of_one_text_are_equal(one, other):
     assert clean_tag(one, ONLY_UNICODE) == clean_tag(other, ONLY_UNICODE)
 
 
 @given(st.text(max_size=5))
-def test_cleaning_twice_folds_no_more(tag):
+def test_folding_is_idempotent(tag):
     folding = Cleaning(stem=False)
     once = clean_tag(tag, folding)
     assert clean_tag(once, folding) == once
     assert unicodedata.is_normalized("NFKC", once)
 
 
-def test_stems_are_those_of_snowball_word_by_word():
+def test_each_word_is_stemmed_by_snowball():
     stem = snowballstemmer.stemmer("english").stemWord
     for tag in ("connected", "connection", "generously", "ponies", "logan paul vlogs"):
         assert clean_tag(tag, Cleaning()) == " ".join(map(stem, tag.split()))
@@ -51,13 +51,13 @@ def test_stems_are_those_of_snowball_word_by_word():
     assert clean_tag("chevaux", Cleaning(language="french")) == snowballstemmer.stemmer("french").stemWord("chevaux")
 
 
-def test_an_unknown_language_is_refused_before_work_begins():
+def test_unknown_language_is_refused_before_the_job_runs():
     with pytest.raises(InputError, match=r"no stemmer for language 'klingon'.*english"):
         Cleaning(language="klingon").check()
     Cleaning(language="klingon", stem=False).check()
 
 
-def test_stop_tags_go_in_any_case_and_form_but_not_their_stems():
+def test_stop_tags_are_dropped_in_any_case_and_form_but_not_by_stem():
     cleaning = Cleaning(stop=("ToDo", "the"))
     assert [clean_tag(tag, cleaning) for tag in ("todo", "TODO", "ｔhe", "todos", "them")] == [
         "",
@@ -68,7 +68,7 @@ def test_stop_tags_go_in_any_case_and_form_but_not_their_stems():
     ]
 
 
-def test_blanks_around_and_between_are_one_kind():
+def test_white_space_is_normalised():
     assert clean_tag("  New\u00a0 York\t", NO_CLEANING) == "New York"
     assert clean_tag(" ", Cleaning()) == ""
 
@@ -84,7 +84,7 @@ def test_lists_become_sorted_sets_of_clean_tags(lists):
     assert found.to_pylist() == [sorted({clean_tag(tag, cleaning) for tag in tags} - {""}) for tags in lists]
 
 
-def test_a_batch_tells_how_many_tags_were_given():
+def test_batch_has_the_number_of_raw_tags():
     batch = pa.RecordBatch.from_pydict({"user": ["u", "v"], "item": [None, "i"], "tags": [["a", "A", "b"], []]})
     [cleaned] = clean_batches([batch], Cleaning())
     assert cleaned.to_pylist() == [
@@ -94,5 +94,5 @@ def test_a_batch_tells_how_many_tags_were_given():
     assert cleaned.schema.field("raw_tags").type == pa.int32()
 
 
-def test_a_section_of_a_configuration_fills_it():
+def test_configuration_section_defines_the_cleaning():
     assert msgspec.convert({"stem": False, "stop": ["a"]}, Cleaning) == Cleaning(stem=False, stop=("a",))

@@ -2,11 +2,11 @@ from cbnet.pipeline.derive.derivation_counts import PAPER, DerivationCounts, sid
 from cbnet.pipeline.schemas import APPS
 
 
-def test_the_paper_tells_of_every_application():
+def test_paper_counts_cover_every_application():
     assert sorted(PAPER) == sorted(APPS)
 
 
-def test_the_papers_ratios_are_those_of_its_text():
+def test_paper_ratios_equal_those_of_its_text():
     # 123,248,896 of 132 million are 93 %, and 134 for each of 922,651 users; 59,185 of 100,649 blogs are 59 %.
     web, blog = dict(PAPER["web"].rows()), dict(PAPER["blog"].rows())
     assert round(web["  for each of the bookmarks"], 2) == 0.93
@@ -15,7 +15,7 @@ def test_the_papers_ratios_are_those_of_its_text():
     assert round(blog["  share of the posts"], 3) == 0.055
 
 
-def test_two_yields_stand_side_by_side():
+def test_counts_are_printed_side_by_side():
     ours = DerivationCounts(
         "video", "videos", "offers", read=4, users_read=2, tags_read=10, kept=3, derived=3, users=2, tags=6
     )
@@ -35,7 +35,7 @@ def test_two_yields_stand_side_by_side():
     ]
 
 
-def test_of_nothing_there_are_no_ratios():
+def test_zero_counts_have_no_ratios():
     nothing = DerivationCounts(
         "video", "videos", "offers", read=0, users_read=0, tags_read=0, kept=0, derived=0, users=0, tags=0
     )

@@ -9,7 +9,7 @@ from cbnet.pipeline.derive.documents import clean_counts, count_words, words_of
 from cbnet.pipeline.schemas import DOCUMENTS, arrow_schema
 
 
-def test_words_are_letters_at_least_two():
+def test_words_have_at_least_two_letters():
     assert words_of("It's 7 o'clock: köln_is 3D, été!") == ["It", "clock", "köln", "is", "été"]
     assert words_of("") == []
 

@@ -11,7 +11,7 @@ def messages(kind, column):
     return found.batch.column(0).to_pylist(), None if found.rows is None else found.rows.tolist(), found.rejected
 
 
-def test_times_are_texts_in_their_order_of_which_each_beginning_is_a_bound():
+def test_times_are_texts_in_order_and_every_prefix_is_a_bound():
     times = [
         datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2024, 5, 1), None,
         datetime(2024, 5, 1, 0, 0, 0, 1), datetime(9999, 12, 31, 23, 59, 59, 999999),
@@ -33,7 +33,7 @@ def test_dates_are_texts():
     assert messages("date", pa.array([date(2024, 5, 1), None, date(1, 1, 1)]))[0] == ["2024-05-01", None, "0001-01-01"]
 
 
-def test_years_that_have_no_four_digits_are_rejected():
+def test_years_without_four_digits_are_rejected():
     dates = pa.array([-719163, -719162, 2932896, 2932897], pa.int32()).cast(pa.date32())  # 1 BC, 1, 9999, 10000
     texts, rows, rejected = messages("date", dates)
     assert (texts, rows, dict(rejected)) == (
@@ -45,13 +45,13 @@ def test_years_that_have_no_four_digits_are_rejected():
     assert messages("time", times)[1] == [1]
 
 
-def test_rows_with_nan_or_infinity_are_rejected_and_null_is_not():
+def test_nan_and_infinity_are_rejected_and_null_is_not():
     column = pa.array([1.0, float("nan"), None, float("inf"), float("-inf"), 2.0])
     assert messages("float", column) == ([1.0, None, 2.0], [0, 2, 5], {"x is NaN or infinite": 3})
     assert messages("float", pa.array([1.0, None])) == ([1.0, None], None, {})
 
 
-def test_a_row_is_rejected_once_for_the_first_reason():
+def test_row_is_rejected_once_with_the_first_reason():
     columns = [pa.array([float("nan"), 1.0]), pa.array([float("nan"), float("nan")])]
     attributes = [Attribute(name, (name,), "", "float") for name in "xy"]
     found = messages_of(columns, attributes, 2)

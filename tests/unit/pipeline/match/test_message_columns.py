@@ -11,7 +11,7 @@ def kinds(ddl, columns=None):
     return {(found.name, ".".join(found.path)): found.kind for found in attributes_of(StructType.fromDDL(ddl), columns)}
 
 
-def test_every_type_of_values_has_its_kind():
+def test_every_type_has_its_kind():
     ddl = """a string, b boolean, c tinyint, d smallint, e int, f bigint, g float, h double, i date, j timestamp,
         k timestamp_ntz, l decimal(18,0), m decimal(38,6), n array<string>, o void, p varchar(3), q char(3)"""
     found = kinds(ddl)
@@ -20,7 +20,7 @@ def test_every_type_of_values_has_its_kind():
     assert [*found.values()] == expected.split()
 
 
-def test_fields_of_structs_are_attributes_of_their_path():
+def test_struct_fields_are_attributes_named_by_path():
     found = kinds("a struct<b:struct<c:int,`d.e`:string>,tags:array<string>>, `f.g` int")
     assert found == {
         ("a.b.c", "a.b.c"): "int",
@@ -44,21 +44,21 @@ def test_fields_of_structs_are_attributes_of_their_path():
         ("`#` string", "#", "array of strings"),
     ],
 )
-def test_what_is_no_value_is_refused_by_its_name(ddl, name, remedy):
-    with pytest.raises(InputError, match="is not a type of values") as raised:
+def test_unsupported_type_is_refused_with_the_column_name(ddl, name, remedy):
+    with pytest.raises(InputError, match="is not a type of attributes") as raised:
         attributes_of(StructType.fromDDL(f"x int, {ddl}"))
     assert f"column {name!r}" in raised.value.problem
     assert remedy in raised.value.hint
 
 
-def test_all_that_is_refused_is_said_together():
+def test_all_refused_columns_are_reported_together():
     with pytest.raises(InputError) as raised:
         attributes_of(StructType.fromDDL("b binary, x int, m map<string,int>"))
     assert "'b'" in raised.value.problem
     assert "'m'" in raised.value.problem
 
 
-def test_named_columns_alone_are_attributes():
+def test_only_selected_columns_are_attributes():
     ddl = "b binary, x int, s struct<y:int,m:map<string,int>>, `s.y` string"
     assert kinds(ddl, ["x"]) == {("x", "x"): "int"}
     assert kinds("b binary, s struct<y:int,m:map<string,int>>", ["s.y"]) == {("s.y", "s.y"): "int"}
@@ -70,6 +70,6 @@ def test_named_columns_alone_are_attributes():
         kinds("x int", ["x.y"])
 
 
-def test_one_attribute_said_by_two_columns_is_refused():
-    with pytest.raises(InputError, match=r"two columns say the attribute 'a.b'"):
+def test_two_columns_with_one_attribute_are_refused():
+    with pytest.raises(InputError, match=r"two columns have the attribute 'a.b'"):
         kinds("`a.b` int, a struct<b:int>")

@@ -3,7 +3,7 @@ import numpy as np
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
 
 
-def test_words_are_those_of_the_published_vectors():
+def test_words_equal_the_published_test_vectors():
     # The known answers of Philox4x32-10, published with the Random123 library: counter, key -> words.
     def one(seed, stream, row, slot):
         return [int(word) for word in words(seed, stream, [row], [slot])[:, 0]]
@@ -16,14 +16,14 @@ def test_words_are_those_of_the_published_vectors():
     assert found == [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
 
 
-def test_words_of_a_row_do_not_depend_on_its_neighbours():
+def test_words_of_a_row_do_not_depend_on_other_rows():
     rows = np.arange(40_000)  # more than are made at once
     together = words(7, 3, rows, rows % 5)
     for row in (0, 1, 16_383, 16_384, 39_999):
         assert (words(7, 3, [row], [row % 5])[:, 0] == together[:, row]).all()
 
 
-def test_other_seeds_streams_rows_and_slots_have_other_words():
+def test_different_seeds_streams_rows_and_slots_give_different_words():
     found = {
         tuple(words(seed, stream, [row], [slot])[:, 0].tolist())
         for seed in (0, 1, 1 << 32)
@@ -34,7 +34,7 @@ def test_other_seeds_streams_rows_and_slots_have_other_words():
     assert len(found) == 36
 
 
-def test_units_are_spread_evenly():
+def test_units_are_uniform():
     high, low, _, _ = words(0, 0, np.arange(100_000))
     for unit in (units(high), wide_units(high, low)):
         assert unit.min() >= 0

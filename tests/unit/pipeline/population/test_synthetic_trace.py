@@ -6,7 +6,7 @@ from cbnet.pipeline.population.synthetic_trace import SHAPES, synthetic_trace
 
 
 @pytest.mark.parametrize("app", SHAPES)
-def test_a_trace_is_the_same_for_the_same_seed(app):
+def test_trace_depends_on_the_seed_only(app):
     one, same, other = synthetic_trace(app, 500, 3), synthetic_trace(app, 500, 3), synthetic_trace(app, 500, 4)
     assert one.to_lists() == same.to_lists() != other.to_lists()
 
@@ -33,11 +33,11 @@ def test_blogs_have_few_topics_of_ten_tags():
     assert len({tuple(tags) for tags in sets.to_lists()}) <= 400
 
 
-def test_the_vocabulary_grows_slower_than_the_trace():
+def test_vocabulary_grows_slower_than_the_trace():
     small, large = (len(np.unique(synthetic_trace("web", count).tags)) for count in (2000, 8000))
     assert small < large < 4 * small
 
 
-def test_an_unknown_application_is_refused():
+def test_unknown_application_is_refused():
     with pytest.raises(InputError, match="unknown application 'mail'"):
         synthetic_trace("mail", 10)

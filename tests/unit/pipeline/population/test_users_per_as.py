@@ -27,7 +27,7 @@ def test_columns_may_have_other_names(graph, tmp_path):
     assert users_from_file(graph, path, name="who", users="n").tolist() == [3, 4, 0, 0]
 
 
-def test_all_bad_numbers_are_told_with_their_lines(graph, tmp_path):
+def test_all_invalid_numbers_are_reported_with_their_lines(graph, tmp_path):
     path = tmp_path / "users.csv"
     path.write_text("asn,users\n10,1\n20,many\n30,-4\n40,nan\n10,\n")
     with pytest.raises(FileError) as error:
@@ -44,14 +44,14 @@ def test_all_bad_numbers_are_told_with_their_lines(graph, tmp_path):
         ("asn,users\n10,0\n", "no node of the graph has users"),
     ],
 )
-def test_a_file_that_says_nothing_is_refused(graph, tmp_path, text, problem):
+def test_file_without_users_of_the_graph_is_refused(graph, tmp_path, text, problem):
     path = tmp_path / "users.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=problem):
         users_from_file(graph, path)
 
 
-def test_a_missing_or_damaged_file_is_refused(graph, tmp_path):
+def test_missing_or_damaged_file_is_refused(graph, tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         users_from_file(graph, tmp_path / "none.csv")
     path = tmp_path / "users.csv.gz"
@@ -62,7 +62,7 @@ def test_a_missing_or_damaged_file_is_refused(graph, tmp_path):
             users_from_file(graph, path)
 
 
-def test_without_a_file_the_classes_have_their_shares():
+def test_classes_have_their_shares_without_a_file():
     graph = topology("aslike:800", seed=1)
     weights, classes = users_by_class(graph), as_classes(graph)
     assert {kind for kind in AsClass if (classes == kind).any()} == {*AsClass}
@@ -73,11 +73,11 @@ def test_without_a_file_the_classes_have_their_shares():
     assert ratio == pytest.approx(np.full(len(stubs), ratio[0]))
 
 
-def test_without_relations_users_go_by_degree(graph):
+def test_users_are_proportional_to_degree_without_relations(graph):
     assert users_by_class(graph).tolist() == [1, 2, 2, 1]
 
 
-def test_clusters_are_dealt_by_share_and_in_order():
+def test_clusters_are_assigned_by_share_and_in_order():
     weights = np.array([5.0, 0.0, 3.0, 2.0, 0.4])
     first = first_clusters(weights, 1000)
     assert first[0] == 0
@@ -88,6 +88,6 @@ def test_clusters_are_dealt_by_share_and_in_order():
 
 
 @pytest.mark.parametrize(("weights", "clusters"), [([0, 0], 5), ([1, -1], 5), ([1, 1], -1)])
-def test_users_and_clusters_must_be_numbers_of_things(weights, clusters):
+def test_negative_or_zero_users_and_clusters_are_refused(weights, clusters):
     with pytest.raises(InputError):
         first_clusters(np.array(weights, dtype=float), clusters)

@@ -21,18 +21,18 @@ def column(lists):
 
 
 @given(LISTS)
-def test_lists_are_their_elements_and_lengths(lists):
+def test_lists_equal_their_elements_and_lengths(lists):
     lengths = lengths_of(column(lists))
     assert lengths.tolist() == [len(each) for each in lists]
     assert from_lengths(column(lists).flatten(), lengths).to_pylist() == lists
     assert rows_of(lengths).tolist() == [row for row, each in enumerate(lists) for _ in each]
 
 
-def test_a_null_has_no_elements():
+def test_null_has_no_elements():
     assert lengths_of(column([["a"], None, []])).tolist() == [1, 0, 0]
 
 
-def test_a_slice_has_its_own_lists():
+def test_slice_has_only_its_lists():
     middle = column([["a"], ["b", "c"], ["d"]]).slice(1, 1)
     assert lengths_of(middle).tolist() == [2]
     assert filter_elements(middle, np.array([False, True])).to_pylist() == [["c"]]
@@ -56,7 +56,7 @@ def test_sorted_sets_are_sorted_sets(lists):
 
 
 @given(st.lists(st.lists(st.tuples(st.one_of(st.none(), TEXTS), st.integers(0, 9)), max_size=5), max_size=8))
-def test_counted_sets_add_the_weights_of_equal_elements(lists):
+def test_weights_of_equal_elements_are_added(lists):
     elements = pa.array([word for each in lists for word, _ in each], pa.string())
     weights = np.array([weight for each in lists for _, weight in each], dtype=np.int64)
     rows = np.array([row for row, each in enumerate(lists) for _ in each], dtype=np.int64)

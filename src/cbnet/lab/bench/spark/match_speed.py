@@ -24,7 +24,7 @@ from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match.match import match_shipped
 from cbnet.pipeline.match.shipped_tables import ship_tables
-from cbnet.pipeline.match.worker_counts import Tallies
+from cbnet.pipeline.match.worker_counts import WorkerCounts
 
 KEY = "id"
 _BATCH = 10_000  # rows, as Spark gives them to Python
@@ -79,22 +79,22 @@ def write_records(kinds: list[pa.Table], count: int, folder: Path, seed: int = 0
 def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
     """Match all records on Spark, and throw the matches away."""
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
-    tallies = Tallies.new(spark)
+    counts = WorkerCounts.new(spark)
     matched = match_shipped(
         spark.read.parquet(str(records)),
         ship_tables(spark, table, filters=False),
         key=KEY,
         columns=_columns(records),
-        note=tallies.note,
+        add_counts=counts.add,
     )
     before, start = process_tree_time(java), perf_counter()
     matched.write.format("noop").mode("overwrite").save()
     seconds, used = perf_counter() - start, process_tree_time(java) - before
-    return _pass(tallies, seconds, used)
+    return _pass(counts, seconds, used)
 
 
-def _pass(tallies: Tallies, seconds: float, used: ProcessTreeTime) -> Pass:
-    tally = tallies.total()
+def _pass(counts: WorkerCounts, seconds: float, used: ProcessTreeTime) -> Pass:
+    tally = counts.total()
     return Pass(tally.records, tally.matches, seconds, used.own, used.descendants, tally.encode_s, tally.match_s)
 
 
