@@ -18,8 +18,8 @@ from cbnet._kernels.message_encoding import Batch, Symbols, fill_slots
 from cbnet.errors import InputError, TableFileError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
+from cbnet.matching.engines.descriptors import check_tags_only
 from cbnet.matching.engines.registry import Report, engine
-from cbnet.matching.engines.tag_sets import check_tags_only
 from cbnet.matching.storage.arrow_messages import encode_batch, record_batches
 from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
@@ -126,12 +126,12 @@ class CompiledTable:
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
         try:
-            found = self.index.match_members(_members(message), self.labels)
+            interfaces = self.index.match_members(_members(message), self.labels)
         except UnicodeEncodeError:  # half of a surrogate pair
-            found = None
-        if found is None:  # some value is not of a plain type: check the message, and raise if it is wrong
-            found = self.index.match_members(Message.of(message).to_dict(), self.labels)
-        return cast("list[str | int]", found)
+            interfaces = None
+        if interfaces is None:  # some value is not of a plain type: check the message, and raise if it is wrong
+            interfaces = self.index.match_members(Message.of(message).to_dict(), self.labels)
+        return cast("list[str | int]", interfaces)
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
         """Return messages encoded for the kernel."""
@@ -160,10 +160,10 @@ class CompiledTable:
         rows, targets, first = [np.empty(0, np.int64)], [np.empty(0, np.uint32)], 0
         for batch in record_batches(messages):
             encoded, kept = encode_batch(batch, self.symbols, first)
-            offsets, found, _ = self.match_batch(encoded, threads)
+            offsets, batch_targets, _ = self.match_batch(encoded, threads)
             del kept
             rows.append(np.repeat(np.arange(first, first + len(encoded)), np.diff(offsets)))
-            targets.append(found)
+            targets.append(batch_targets)
             first += len(encoded)
         interfaces = self._interface_array().take(pa.array(np.concatenate(targets)))
         return pa.RecordBatch.from_arrays([pa.array(np.concatenate(rows)), interfaces], ["row", "interface"])

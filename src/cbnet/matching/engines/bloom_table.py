@@ -1,9 +1,8 @@
-"""The Bloom table of [2014 §3.2.3]: a descriptor is 400 bits, and is in a message if its bits are.
+"""The Bloom table of [2014 §3.2.3]: a descriptor is 400 bits, and matches a message that has all its bits set.
 
-It never misses a descriptor. It may take one for another: a tag that the message lacks is not noticed
-if all its bits are set by other tags. `false_positive` says how likely that is. The bits are drawn in
-`_kernels/tag_bloom.pyx`. The descriptors themselves are kept aside (`aside_…`), to be read back; the
-paper's router would not have them.
+There are no false negatives. A false positive occurs if all bits of a missing tag are set by other tags;
+`false_positive` returns its probability. The bits are drawn in `_kernels/tag_bloom.pyx`. The descriptors
+themselves are kept aside (`aside_…`), to be read back; the paper's router would not have them.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ import numpy as np
 
 from cbnet._kernels import tag_bloom
 from cbnet.language.values import RESERVED_NAME
-from cbnet.matching.engines import tag_sets as descriptors
+from cbnet.matching.engines import descriptors
 from cbnet.matching.engines import tag_unions as unions
-from cbnet.matching.engines.tag_sets import NO_CONSTANTS, TableTagSets, distinct_tag_sets
+from cbnet.matching.engines.descriptors import NO_CONSTANTS, TableDescriptors, distinct_descriptors
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
 BITS = 400
 _WORDS = 6
-_MOST_HASHES = 64
+_MAX_HASHES = 64
 # With more tags in a message, no number of hashes keeps a false positive below one in 10^9, the
 # paper's claim: with 9 and 31 hashes it is 7.7e-10, with 10 and 28 hashes 6.1e-9.
-_USUAL_TAGS = 9
+_DEFAULT_TAGS = 9
 
 
 def build(
@@ -38,41 +37,42 @@ def build(
     report: Callable[[str], None] = lambda _: None,
     sample: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Array]:
-    """Return the arrays of a Bloom table over filters that have tags only; `sample` are messages such as will come."""
+    """Return the arrays of a Bloom table over filters that have tags only; `sample` are typical messages."""
     report("finding equal descriptors")
-    found = distinct_tag_sets(columns)
+    distinct = distinct_descriptors(columns)
     report("filling a Bloom filter for each descriptor")
     hashes = best_hashes(len(set(members.get(RESERVED_NAME, ()))) for members in sample)
-    words, tails = np.empty(_WORDS * len(found), np.uint64), np.empty(len(found), np.uint16)
+    words, tails = np.empty(_WORDS * len(distinct), np.uint64), np.empty(len(distinct), np.uint16)
     texts = columns.symbols
-    tag_bloom.fill_filters(texts.data, texts.offsets, found.tags, found.offsets, hashes, words, tails)
-    leading = np.empty(len(found), np.uint16)
+    tag_bloom.fill_filters(texts.data, texts.offsets, distinct.tags, distinct.offsets, hashes, words, tails)
+    leading = np.empty(len(distinct), np.uint16)
     tag_bloom.leading_bits(words, tails, leading)
     order = np.argsort(leading, kind="stable")
-    places = np.zeros(BITS + 1, np.uint32)
-    np.cumsum(np.bincount(leading, minlength=BITS), out=places[1:])
+    offsets = np.zeros(BITS + 1, np.uint32)
+    np.cumsum(np.bincount(leading, minlength=BITS), out=offsets[1:])
     return {
         "bloom_words": words.reshape(_WORDS, -1)[:, order].ravel(), "bloom_tails": tails[order],
-        "bloom_owners": found.owners[order], "bloom_leading": places, "bloom_hashes": np.array([hashes], np.uint32),
-        **found.groups, **unions.without_tags(found.always), **NO_CONSTANTS,
-        "aside_tags": found.tags, "aside_offsets": found.offsets.astype(np.uint32), "aside_owners": found.owners,
+        "bloom_owners": distinct.owners[order], "bloom_leading": offsets, "bloom_hashes": np.array([hashes], np.uint32),
+        **distinct.groups, **unions.without_tags(distinct.always), **NO_CONSTANTS,
+        "aside_tags": distinct.tags, "aside_offsets": distinct.offsets.astype(np.uint32),
+        "aside_owners": distinct.owners,
     }  # fmt: skip
 
 
 def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
-    """Return targets, offsets and words of the filters that a table holds: the inverse of `build`."""
+    """Return targets, offsets and words of the filters of a table: the inverse of `build`."""
     groups = {name: arrays[name] for name in ("group_offsets", "group_targets")}
     offsets = arrays["aside_offsets"].astype(np.int64)
-    found = TableTagSets(arrays["aside_tags"], offsets, arrays["aside_owners"], groups, unions.always(arrays))
-    return descriptors.filters_of(found)
+    distinct = TableDescriptors(arrays["aside_tags"], offsets, arrays["aside_owners"], groups, unions.always(arrays))
+    return descriptors.filters_of(distinct)
 
 
 def best_hashes(tags: Iterable[int]) -> int:
     """Return the number of hashes with the fewest false positives, for messages of these numbers of tags."""
     sizes = Counter(count for count in tags if count)
     if not sizes:
-        sizes[_USUAL_TAGS] = 1
-    return min(range(1, _MOST_HASHES + 1), key=lambda hashes: _expected(hashes, sizes))
+        sizes[_DEFAULT_TAGS] = 1
+    return min(range(1, _MAX_HASHES + 1), key=lambda hashes: _expected(hashes, sizes))
 
 
 def _expected(hashes: int, sizes: Mapping[int, int]) -> float:
@@ -80,15 +80,15 @@ def _expected(hashes: int, sizes: Mapping[int, int]) -> float:
 
 
 def share_filled(draws: int) -> float:
-    """Return the share of the bits that so many draws set, on average."""
+    """Return the expected share of bits set by a number of draws."""
     return -math.expm1(draws * math.log1p(-1 / BITS))
 
 
 def false_positive(hashes: int, tags: int, missing: int = 1) -> float:
-    """Return how likely a descriptor is taken to be in a message of so many tags that lacks so many of its own.
+    """Return the probability that a message of `tags` tags seems to have `missing` further tags.
 
-    Exact for hashes that are independent: the bits of the missing tags are `missing` · `hashes` draws,
-    each of which must hit one of the bits that `tags` · `hashes` draws have set.
+    Exact for independent hashes: the bits of the missing tags are `missing` · `hashes` draws, each of which
+    must hit one of the bits set by `tags` · `hashes` draws.
     """
     chances = _occupancy(hashes * tags)
     return float(chances @ (np.arange(BITS + 1) / BITS) ** (hashes * missing))
@@ -96,11 +96,11 @@ def false_positive(hashes: int, tags: int, missing: int = 1) -> float:
 
 @cache
 def _occupancy(draws: int) -> Array:
-    """Return how likely so many draws set 0, 1, … all of the bits: float64[BITS + 1]."""
+    """Return the probabilities that a number of draws sets 0, 1, … all bits: float64[BITS + 1]."""
     chances = np.zeros(BITS + 1)
     chances[0] = 1.0
     share = np.arange(BITS + 1) / BITS
-    for _ in range(draws):  # a draw hits a bit that is set already, or sets one more
+    for _ in range(draws):  # a draw hits a set bit, or sets one more
         stays, grows = chances * share, chances * (1 - share)
         chances = stays
         chances[1:] += grows[:-1]

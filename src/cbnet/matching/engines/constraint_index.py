@@ -1,4 +1,4 @@
-"""The constraint index: by which way does a value lead to the constraints that it passes? [2002 §4.1]
+"""The constraint index: from a value to the constraints that it satisfies [2002 §4.1].
 
 All distinct constraints are numbered in the order of their keys:
 
@@ -7,12 +7,12 @@ All distinct constraints are numbered in the order of their keys:
     │ region  │ symbol       │ operand            │ turn │
     └─────────┴──────────────┴────────────────────┴──────┘
 
-region: what is searched alike. So the constraints of one name and region are neighbours, sorted by
-their constants, and those that `<` or `>` selects are a range, with one range of postings.
-turn: the order among operators of one region that have the same constant.
+region: constraints that are searched together. The constraints of one name and region are adjacent,
+sorted by constant, and those that `<` or `>` selects are a range, with one range of postings.
+turn: the order of operators of one region with the same constant.
 
-From a name *branches* lead on, one per type and operator: each to such a range, or to a trie of
-strings, which the chains of its `<` and `>` follow.
+A name has *branches*, one per type and operator: each refers to such a range, or to a trie of strings,
+which the chains of its `<` and `>` follow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BRANCH = np.dtype([("kind", "<u2"), ("tests", "<u2"), ("first", "<u4"), ("end", 
 
 
 class BranchKind(IntEnum):
-    """How a branch is searched. The numbers are part of the table file and of the kernel."""
+    """Search method of a branch. The numbers are part of the table file and of the kernel."""
 
     BOOL_EQ = 0
     NUMBER_EQ = 1
@@ -51,8 +51,8 @@ class BranchKind(IntEnum):
     UNEQUAL = 12
 
 
-# test -> the kind of branch where it is found, and its turn there. In a chain "c" itself enters between
-# the two constraints of the constant "c", and what lies between two constants enters between these.
+# test -> the kind of its branch, and its turn there. In a chain the value "c" is looked up between the two
+# constraints of the constant "c", and a value between two constants is looked up between these.
 _KINDS = {
     Test.EXISTS: (BranchKind.EXISTS, 0), Test.TAG: (BranchKind.TAG, 0), Test.BOOL_EQ: (BranchKind.BOOL_EQ, 0),
     Test.NUMBER_EQ: (BranchKind.NUMBER_EQ, 0), Test.NUMBER_NE: (BranchKind.NUMBER_NE, 0),
@@ -83,26 +83,26 @@ class Constraints:
 
     @property
     def operands(self) -> Array:
-        """The place of the constant of each: uint32[n]."""
+        """The rank of the constant of each: uint32[n]."""
         return _bits(self.keys, OPERAND_SHIFT, NAME_SHIFT).astype(np.uint32)
 
     @property
     def tries(self) -> Array:
-        """Which trie of its name each belongs to, for strings: int64[n]."""
+        """The trie of its name that each belongs to, for strings: int64[n]."""
         apart = np.where(self.tests >= Test.STRING_EQ, self.tests, 0)
         return np.zeros_like(apart, np.int64) if self.is_united else apart.astype(np.int64)
 
     def find(self, regions: Array, symbols: Array, operands: Array) -> Array:
-        """Return the first constraint not before each of some places: uint32."""
-        wanted = regions.astype(np.uint64) << np.uint64(REGION_SHIFT)
-        wanted |= symbols.astype(np.uint64) << np.uint64(NAME_SHIFT)
-        wanted |= operands.astype(np.uint64) << np.uint64(OPERAND_SHIFT)
-        return np.searchsorted(self.keys, wanted).astype(np.uint32)
+        """Return the first constraint not before each of some keys: uint32."""
+        keys = regions.astype(np.uint64) << np.uint64(REGION_SHIFT)
+        keys |= symbols.astype(np.uint64) << np.uint64(NAME_SHIFT)
+        keys |= operands.astype(np.uint64) << np.uint64(OPERAND_SHIFT)
+        return np.searchsorted(self.keys, keys).astype(np.uint32)
 
 
 @dataclass(frozen=True)
 class ConstraintBranches:
-    """ConstraintBranches, and from which name (and, for strings, by which of its tries) each leads on."""
+    """Branches, with the name of each and, for strings, its trie."""
 
     symbols: Array  # int64[n]
     tries: Array  # int64[n]
@@ -135,7 +135,7 @@ def tests_of(words: Array) -> Array:
 
 
 def ranges(constraints: Constraints) -> ConstraintBranches:
-    """Return a branch for every name and region, save those that are reached by a trie."""
+    """Return a branch for every name and region, except those reached by a trie."""
     names = constraints.keys >> np.uint64(NAME_SHIFT)
     firsts = np.flatnonzero(np.diff(names, prepend=~names[:1]))
     rows = np.zeros(len(firsts), BRANCH)
@@ -147,12 +147,12 @@ def ranges(constraints: Constraints) -> ConstraintBranches:
     return ConstraintBranches(constraints.symbols[firsts], constraints.tries[firsts], rows[kept])
 
 
-def index_arrays(constraints: Constraints, symbols: int, *found: ConstraintBranches) -> dict[str, Array]:
-    """Return the branches of each symbol, and the constants that the first kinds of branches search."""
-    names = np.concatenate([branches.symbols for branches in found])
-    tries = np.concatenate([branches.tries for branches in found])
-    rows = np.concatenate([branches.rows for branches in found])
-    order = np.lexsort((rows["kind"], tries, names))  # a trie comes before the chains that it leads to
+def index_arrays(constraints: Constraints, symbols: int, *parts: ConstraintBranches) -> dict[str, Array]:
+    """Return the branches of each symbol, and the constants searched by the first kinds of branches."""
+    names = np.concatenate([branches.symbols for branches in parts])
+    tries = np.concatenate([branches.tries for branches in parts])
+    rows = np.concatenate([branches.rows for branches in parts])
+    order = np.lexsort((rows["kind"], tries, names))  # a trie precedes the chains that it refers to
     searched = np.searchsorted(constraints.keys, np.uint64(BranchKind.EXISTS << REGION_SHIFT))
     return {
         "symbol_branches": np.searchsorted(names[order], np.arange(symbols + 1)).astype(np.uint32),
@@ -168,16 +168,16 @@ def words_of(symbols: Array, tests: Array, operands: Array | int) -> Array:
 
 
 def branch_symbols(arrays: Mapping[str, Array]) -> Array:
-    """Return the symbol that each branch leads on from: int64[branches]."""
+    """Return the symbol of each branch: int64[branches]."""
     counts: Array = np.diff(arrays["symbol_branches"].astype(np.int64))
     return np.repeat(np.arange(len(counts)), counts)
 
 
 def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
-    """Write the words of all constraints but those of strings: uint64[constraints]."""
+    """Write the words of all constraints except those of strings: uint64[constraints]."""
     chosen = arrays["branches"]["kind"] < BranchKind.TRIE
     branches = arrays["branches"][chosen]
     lengths = branches["end"].astype(np.int64) - branches["first"]
-    places = np.repeat(branches["first"] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    words[places] = np.repeat(words_of(branch_symbols(arrays)[chosen], _TEST[branches["kind"]], 0), lengths)
+    rows = np.repeat(branches["first"] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    words[rows] = np.repeat(words_of(branch_symbols(arrays)[chosen], _TEST[branches["kind"]], 0), lengths)
     words[: len(arrays["operands"])] |= arrays["operands"]

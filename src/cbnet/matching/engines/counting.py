@@ -3,16 +3,16 @@
     message ─► name ─► type, operator ─► value ──► constraints ─► filters ─► interfaces
                symbols  branches          operands, tries    postings   counters
 
-Left: an index of all distinct constraints finds those that the message passes (`constraint_index`,
-`string_trie`). Right: each of them counts for the filters that it stands in, and a filter of which
-all are counted matches. Interfaces that are matched, or excluded by the selectivity table
-(`determinants`), are passed over. The arrays are drawn in `_kernels/counting_view.pxd`.
+Left: an index of all distinct constraints finds those that the message satisfies (`constraint_index`,
+`string_index`). Right: each of them counts for the filters that contain it, and a filter matches when all
+its constraints are counted. Interfaces that are matched, or excluded by the selectivity table
+(`selectivity_table`), are skipped. The arrays are drawn in `_kernels/counting_view.pxd`.
 
 Identical filters are not shared: there is a counter per filter and interface, as in the papers.
-Departures: names are found in a hash table instead of a trie; indexes and chains are sorted arrays, so
-that what `<` selects is one range instead of a list; the tail of a string has no nodes; a tag can be a
-determinant; counters run down, from the size of the filter to 0; and `!=`, `<=`, `>=`, `exists`, tags
-and floats are added.
+Departures: names are looked up in a hash table instead of a trie; indexes and chains are sorted arrays, so
+that `<` selects a range instead of a list; the tail of a string has no nodes; a tag can be a determinant;
+counters run down, from the size of the filter to 0; and `!=`, `<=`, `>=`, `exists`, tags and floats are
+added.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet._kernels import word_rows as rows
+from cbnet._kernels import word_rows
 from cbnet.errors import LimitError
-from cbnet.matching.engines import constraint_index
-from cbnet.matching.engines import selectivity_table as determinants
-from cbnet.matching.engines import string_index as string_trie
+from cbnet.matching.engines import constraint_index, selectivity_table, string_index
 from cbnet.matching.engines.constraint_index import Constraints, index_arrays, keys_of, ranges, tests_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
-LARGE = 255  # a filter of this size or more has the rest of its size in a list apart
+LARGE = 255  # a filter of this size or more has the rest of its size in a separate list
 
 
 def build(
@@ -40,35 +38,35 @@ def build(
 ) -> dict[str, Array]:
     """Return the arrays of a counting index over some filters.
 
-    one_string_index: strings of a name stand in one trie, whatever the operator; else each operator
-    has a trie of its own, for comparison [2002 §4.2].
+    one_string_index: one trie per name for all operators on strings; else one per operator, for
+    comparison [2002 §4.2].
     """
     if len(columns.words) >= 2**32:
         raise LimitError("constraints in one table", len(columns.words), 2**32 - 1, hint="split the table")
     report("sorting the constraints")
     filters = _filters(columns)
     constraints, postings = _postings(columns, filters, one_string_index)
-    report("growing the tries of the strings")
-    tries, trie_arrays = string_trie.build(constraints, columns.strings)
+    report("building the tries of the strings")
+    tries, trie_arrays = string_index.build(constraints, columns.strings)
     index = index_arrays(constraints, len(columns.symbols), ranges(constraints), tries)
     report("finding the determinants of each interface")
     numbers = {"number_high": columns.numbers.high, "number_low": columns.numbers.low}
     sizes = _sizes(columns, filters)
-    return {**index, **trie_arrays, **numbers, **postings, **sizes, **determinants.build(columns)}
+    return {**index, **trie_arrays, **numbers, **postings, **sizes, **selectivity_table.build(columns)}
 
 
 def _filters(columns: Columns) -> Array:
     """Return the rows of the filters that are counted, in the order of their interfaces.
 
-    So the filters of an interface are neighbours in the postings, and it is mostly asked of the same
-    interface as before whether it is matched.
+    So the filters of an interface are adjacent in the postings, and the check whether an interface is
+    matched mostly repeats the one before.
     """
     counted = np.flatnonzero(np.diff(columns.offsets))
     return counted[np.argsort(columns.targets[counted], kind="stable")]
 
 
 def _postings(columns: Columns, filters: Array, is_united: bool) -> tuple[Constraints, dict[str, Array]]:
-    """Return the distinct constraints, and the filters that each stands in."""
+    """Return the distinct constraints, and the filters that contain each."""
     number = np.empty(len(columns), np.uint32)
     number[filters] = np.arange(len(filters), dtype=np.uint32)
     number_of_word = np.repeat(number, np.diff(columns.offsets))
@@ -98,16 +96,16 @@ def _sizes(columns: Columns, filters: Array) -> dict[str, Array]:
 
 
 def filters_of(arrays: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """Return targets, offsets and words of the filters that an index holds: the inverse of `build`."""
+    """Return targets, offsets and words of the filters of an index: the inverse of `build`."""
     postings, always = arrays["posting_filters"], arrays["always"]
     words = np.zeros(len(arrays["posting_offsets"]) - 1, np.uint64)
     constraint_index.fill_words(arrays, words)
-    string_trie.fill_words(arrays, words)
+    string_index.fill_words(arrays, words)
     counts: Array = np.diff(arrays["posting_offsets"].astype(np.int64))
     words = np.repeat(words, counts)[np.argsort(postings, kind="stable")]
     lengths = np.bincount(postings, minlength=len(arrays["sizes"]) + len(always))
     targets = np.append(np.zeros(len(arrays["sizes"]), np.uint32), always)
     targets[postings] = arrays["posting_targets"]
     offsets = np.append(0, np.cumsum(lengths))
-    rows.sort_rows(words, offsets)
+    word_rows.sort_rows(words, offsets)
     return targets, offsets, words

@@ -1,8 +1,8 @@
 """The pivot engine: a filter is filed under the constraint that holds least often.
 
-When a message passes that constraint, its pivot, the rest of the filter is checked in place: first
-a mask of the names that it needs, which refuses most candidates, then its other words. So the work
-is close to the size of the answer. The arrays are drawn in `_kernels/pivot_view.pxd`.
+When a message satisfies that constraint, its pivot, the rest of the filter is checked at once: first a
+mask of the names that it needs, which rejects most candidates, then its other words. So the work is
+close to the size of the answer. The arrays are drawn in `_kernels/pivot_view.pxd`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from cbnet._kernels import constant_pool as pools
-from cbnet._kernels import pivot_build
-from cbnet._kernels import word_rows as rows
+from cbnet._kernels import pivot_build, word_rows
 from cbnet.errors import LimitError
 from cbnet.matching.engines.pivot_cost import likelihoods
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
@@ -29,9 +28,9 @@ SLOT = np.dtype([("key", "<u8"), ("singles", "<u4"), ("entries", "<u4")])
 FREE = np.uint64(2**64 - 1)
 GROUP = np.uint32(2**31)
 LISTS = 7  # per name, in the order of the kernel
-_MAX_LOAD = 0.7  # of the slots, those in use
+_MAX_LOAD = 0.7  # of the hash table of slots
 
-# test -> its list, or -1 for a bucket; and what turns an operand into a bound: 2 · operand + this
+# test -> its list, or -1 for a bucket; and its bound, less 2 · operand
 _LIST = np.array([0, -1, -1, -1, 3, 1, 1, 2, 2, -1, 6, 4, 4, 5, 5, -1, -1, -1])
 _BOUND = np.array([0, 0, 0, 0, 1, 0, 1, 2, 1, 0, 1, 0, 1, 2, 1, 0, 0, 0])
 _FALLING = np.array([False, True, False, False, True, False, False])  # lists whose bounds fall
@@ -42,7 +41,7 @@ def build(
     report: Callable[[str], None] = lambda _: None,
     sample: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Array]:
-    """Return the arrays of a pivot index over some filters; `sample` are messages such as will come."""
+    """Return the arrays of a pivot index over some filters; `sample` are typical messages."""
     if len(columns.words) >= 2**32:
         raise LimitError("constraints in one table", len(columns.words), 2**32 - 1, hint="split the table")
     report("estimating how selective each constraint is")
@@ -79,7 +78,7 @@ def _shared(columns: Columns) -> tuple[Array, Array, dict[str, Array]]:
 
 
 def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[str, Array]:
-    """Return the postings: what is always delivered, singles, and entries with their tests."""
+    """Return the postings: targets of empty filters, singles, and entries with their tests."""
     words, offsets = columns.words, columns.offsets
     lengths = lengths_of(offsets)
     single_rows = np.flatnonzero(lengths == 1)
@@ -95,8 +94,8 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
     for name, listed in (("bucket", False), ("listed", True)):
         singles = np.flatnonzero((_LIST[_test(single_words)] >= 0) == listed)
         chosen = np.flatnonzero((_LIST[_test(entry_words)] >= 0) == listed)
-        place = _in_lists if listed else _in_buckets
-        single_order, entry_order, places = place(
+        file = _in_lists if listed else _in_buckets
+        single_order, entry_order, offsets_of = file(
             columns, single_words[singles], entry_words[chosen], lengths[rows[chosen]]
         )
         chosen = chosen[entry_order]
@@ -112,7 +111,7 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
             arrays["words"],
             used,
         )
-        arrays |= {f"{name}_targets": single_targets[singles[single_order]], f"{name}_entries": entries, **places}
+        arrays |= {f"{name}_targets": single_targets[singles[single_order]], f"{name}_entries": entries, **offsets_of}
     return arrays | _used_tests(columns, single_words, entry_words)
 
 
@@ -154,7 +153,7 @@ def _in_buckets(_: Columns, singles: Array, entries: Array, lengths: Array) -> t
 
 
 def _in_lists(columns: Columns, singles: Array, entries: Array, _: Array) -> tuple[Array, Array, dict[str, Array]]:
-    """Return the order of the postings by list and bound, and where the lists begin."""
+    """Return the order of the postings by list and bound, and the offsets of the lists."""
     arrays: dict[str, Array] = {}
     orders = []
     for name, words in (("single", singles), ("entry", entries)):
@@ -169,15 +168,15 @@ def _in_lists(columns: Columns, singles: Array, entries: Array, _: Array) -> tup
     return orders[0], orders[1], arrays
 
 
-def _offsets(places: Array, count: int) -> Array:
-    """Return where each of `count` runs begins, given the run of every posting: uint32[count + 1]."""
+def _offsets(runs: Array, count: int) -> Array:
+    """Return the offsets of `count` runs from the run of every posting: uint32[count + 1]."""
     offsets = np.zeros(count + 1, np.uint32)
-    np.cumsum(np.bincount(places, minlength=count), out=offsets[1:])
+    np.cumsum(np.bincount(runs, minlength=count), out=offsets[1:])
     return offsets
 
 
 def _used_tests(columns: Columns, *pivots: Array) -> dict[str, Array]:
-    """Return for each symbol which tests its constraints, and its pivots, have: uint32[symbols]."""
+    """Return the tests of each symbol's constraints, and of its pivots, as bits: uint32[symbols]."""
 
     def used(words: Array) -> Array:
         bits = np.zeros(len(columns.symbols), np.uint32)
@@ -189,7 +188,7 @@ def _used_tests(columns: Columns, *pivots: Array) -> dict[str, Array]:
 
 
 def _constants(columns: Columns) -> dict[str, Array]:
-    """Return the numbers, the strings, and the pools of strings that are looked for inside others."""
+    """Return the numbers, the strings, and the pools of prefixes, suffixes and substrings."""
     strings = columns.strings
     nothing = np.empty(0, np.uint32)
     keys = np.empty(len(strings), np.uint64)
@@ -216,9 +215,9 @@ def _pool(strings: Texts, name: str, ids: Array, *, is_reversed: bool) -> dict[s
 
 
 def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
-    """Return targets, offsets and words of the filters that an index holds: the inverse of `build`.
+    """Return targets, offsets and words of the filters of an index, and the posting of each.
 
-    Last, the number of the posting that each comes from, as the kernel's `find` gives it.
+    The inverse of `build`. Postings are numbered as by the kernel's `find`.
     """
     always = arrays["always"]
     pieces = []
@@ -233,7 +232,7 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
     pieces.append((always, np.zeros(len(always), np.int64), np.empty(0, np.uint64), before + np.arange(len(always))))
     targets, lengths, words, numbers = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    rows.sort_rows(words, offsets)
+    word_rows.sort_rows(words, offsets)
     return targets, offsets, words, numbers
 
 
@@ -244,7 +243,7 @@ def _bucket_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
 
 def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
     """Return the pivots of the postings in lists, from their list and bound."""
-    found = []
+    words = []
     for lists, bounds in (("list_singles", "single_bounds"), ("list_entries", "entry_bounds")):
         offsets, bound = arrays[lists], arrays[bounds].astype(np.int64)
         number = np.repeat(np.arange(len(offsets) - 1), lengths_of(offsets))
@@ -263,8 +262,8 @@ def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
         )
         operand = (bound - _BOUND[test]) // 2
         symbol = (number // LISTS).astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
-        found.append(symbol | test.astype(np.uint64) << np.uint64(TEST_SHIFT) | operand.astype(np.uint64))
-    return found[0], found[1]
+        words.append(symbol | test.astype(np.uint64) << np.uint64(TEST_SHIFT) | operand.astype(np.uint64))
+    return words[0], words[1]
 
 
 def _entry_filters(

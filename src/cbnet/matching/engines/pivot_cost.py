@@ -1,9 +1,8 @@
-"""Selectivity: how likely does a constraint hold?
+"""Estimates of how often a constraint holds, to choose the pivot of a filter.
 
-Estimated from the table itself: messages are taken to be about what the filters are about, so a
-name, type or value that many constraints mention is one that many messages have. A sample of real
-messages corrects how often each name occurs. Only the order of the estimates matters; a wrong one
-costs time, never an answer.
+Estimated from the table itself: names, types and values that many constraints use are assumed to occur
+in many messages. A sample of real messages corrects the frequency of each name. Only the order of the
+estimates matters; a wrong one costs time and never changes a result.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ _KIND = np.array([0, 0, 1, *[2] * 6, *[3] * 9], np.uint64)
 def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> Array:
     """Return for every constraint an estimate of how often it holds: float32[constraints].
 
-    `sample` holds messages in their JSON form, such as will come.
+    sample: typical messages, in their JSON form.
     """
     words = columns.words
     symbol = words >> np.uint64(SYMBOL_SHIFT)
     test = (words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
     kind_key = symbol << np.uint64(2) | _KIND[test]
     value_key = kind_key << np.uint64(32) | words & np.uint64(0xFFFFFFFF)
-    distinct, place, counts = np.unique(value_key, return_inverse=True, return_counts=True)
+    distinct, index, counts = np.unique(value_key, return_inverse=True, return_counts=True)
     before = np.cumsum(counts) - counts
     kinds = distinct >> np.uint64(32)
     first = np.searchsorted(kinds, kinds, "left")
     end = np.searchsorted(kinds, kinds, "right")
-    of_kind = (before[end - 1] + counts[end - 1] - before[first])[place]
-    same, below = counts[place], (before - before[first])[place]
+    of_kind = (before[end - 1] + counts[end - 1] - before[first])[index]
+    same, below = counts[index], (before - before[first])[index]
     likely = _chance(columns, test, words, same / of_kind, below / of_kind) * of_kind / max(1, len(words))
     if sample:
         likely = likely * _correction(columns, symbol.astype(np.int64), sample)
@@ -49,30 +48,30 @@ def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> A
 
 
 def _correction(columns: Columns, symbol: Array, sample: Sequence[Mapping[str, Any]]) -> Array:
-    """Return for each constraint how much oftener its name occurs in the sample than in the table."""
+    """Return for each constraint the frequency of its name in the sample over that in the table."""
     seen: Counter[tuple[str, bool]] = Counter()
     for members in sample:
         seen.update((name, False) for name in members if name != RESERVED_NAME)
         seen.update((tag, True) for tag in set(members.get(RESERVED_NAME, ())))
-    symbols = [(columns.symbols[place], place >= columns.names) for place in range(len(columns.symbols))]
+    symbols = [(columns.symbols[symbol], symbol >= columns.names) for symbol in range(len(columns.symbols))]
     in_sample = np.array([seen[text] + 0.5 for text in symbols]) / len(sample)
     in_table = np.bincount(symbol, minlength=len(symbols)) / max(1, len(symbol))
     return (in_sample / np.maximum(in_table, 1e-12))[symbol]
 
 
 def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Array) -> Array:
-    """Return how often a value of the right type passes, given the shares that are equal and below."""
+    """Return how often a value of the right type passes, from the shares of values equal and below."""
     lengths = lengths_of(columns.strings.offsets)
     is_pattern = test >= Test.PREFIX
     length = np.zeros(len(words))
     length[is_pattern] = lengths[(words[is_pattern] & np.uint64(0xFFFFFFFF)).astype(np.int64)]
-    by_accident = np.minimum(1.0, 4.0 ** -np.minimum(length, 30))  # text has about two bits a byte
+    by_chance = np.minimum(1.0, 4.0 ** -np.minimum(length, 30))  # text has about two bits per byte
     order = np.where(test >= Test.STRING_EQ, test - (Test.STRING_EQ - Test.NUMBER_EQ), test)
     choices = [
         (test <= Test.TAG, np.ones(len(words))),
         (test == Test.BOOL_EQ, equal),
-        (test == Test.SUBSTRING, np.minimum(1.0, equal + 8 * by_accident)),
-        (is_pattern, np.minimum(1.0, equal + by_accident)),
+        (test == Test.SUBSTRING, np.minimum(1.0, equal + 8 * by_chance)),
+        (is_pattern, np.minimum(1.0, equal + by_chance)),
         (order == Test.NUMBER_EQ, equal),
         (order == Test.NUMBER_NE, 1 - equal),
         (order <= Test.NUMBER_LE, below + equal * (order == Test.NUMBER_LE)),

@@ -1,4 +1,4 @@
-"""Engines: which ways are there to compile and match a table?
+"""The engines that compile and match tables, by name.
 
 For all filters:
 pivot      each filter filed under its most selective constraint; the default
@@ -6,7 +6,7 @@ counting   the papers' algorithm, for comparison
 
 For filters that have tags only:
 tags       each descriptor filed under its rarest tags; exact
-bloom      a Bloom filter per descriptor [2014 §3.2.3]: it never misses an interface, and may add some
+bloom      a Bloom filter per descriptor [2014 §3.2.3]: no false negatives, few false positives
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Matcher(Protocol):
         """Return the labels of one message's targets; None if the message is not plain and valid."""
 
     def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
-        """Return offsets, targets and postings touched of some messages."""
+        """Return offsets and targets of some messages, and the number of postings visited."""
 
 
 class CountingMatcher:
-    """The counting kernel, in the form of all matchers."""
+    """The counting kernel, adapted to the Matcher protocol."""
 
     def __init__(self, symbols: Symbols, arrays: dict[str, Array], targets: int) -> None:
         self.index = CountingIndex(symbols, arrays, targets)
@@ -58,14 +58,14 @@ class CountingMatcher:
         return None if count < 0 else labelled(out, count, labels)
 
     def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
-        """Return offsets, targets and postings touched of some messages."""
+        """Return offsets and targets of some messages, and the number of postings visited."""
         offsets, targets, work = self.index.match_batch(batch, first, end)
         return offsets, targets, work["postings"]
 
 
 @dataclass(frozen=True)
 class Engine:
-    """How tables are built, matched with, and read back."""
+    """The functions that build, match and read back tables."""
 
     build: Callable[[Columns, Report, Sample], dict[str, Array]]
     matcher: Callable[[Symbols, dict[str, Array], int], Any]
@@ -81,7 +81,7 @@ _ENGINES = {
     "tags": Engine(tags.build, TagIndex, tags.filters_of, tags_only=True),
     "bloom": Engine(bloom.build, BloomIndex, bloom.filters_of, tags_only=True),
 }
-ENGINES = tuple(name for name, engine in _ENGINES.items() if not engine.tags_only)  # that take all filters
+ENGINES = tuple(name for name, engine in _ENGINES.items() if not engine.tags_only)  # for all filters
 TAG_ENGINES = tuple(name for name, engine in _ENGINES.items() if engine.tags_only)
 
 

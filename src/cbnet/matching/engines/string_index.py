@@ -1,28 +1,27 @@
 """The string index: one ternary search trie for all operators on the strings of a name [2002 §4.2].
 
-The constants "an", "to", "ton" and "tonight"; ┆ leads to what continues a node, ─ to what stands
-beside it: `low` to smaller and `high` to larger bytes. • has an entry, because a constant ends there.
+The constants "an", "to", "ton" and "tonight"; ┆ leads to the continuation of a node, ─ to its
+siblings: `low` to smaller and `high` to larger bytes. • has an entry, because a constant ends there.
 
         root
          ┆
          t ─low─ a             nodes    │ root │ t │ o• │ n• │ i• │ a• │
          ┆       ┆             entries  │ an │ to │ ton │ tonight │
          o•      (n)
-         ┆                     Nodes stand in preorder: what continues one begins at the next. Entries
-         n•                    are numbered in the order of the strings. The root stands for no byte;
+         ┆                     Nodes are in preorder: the continuation of a node is the next one. Entries
+         n•                    are numbered in the order of the strings. The root has no byte;
          ┆                     its entry is that of the empty string.
          i•
          (ght)                 Where only one string is left, its tail (in brackets) has no nodes: the
                                text of its entry is compared instead.
 
-An entry has the constraints of its constant. Those met on the way (prefix, substring) or where the
-value ends (=, suffix) are its points, from `points` on; `up`, `down` and `unequal` link it to the
+An entry has the constraints of its constant. Those met during the descent (prefix, substring) or where
+the value ends (=, suffix) are its points, from `points` on; `up`, `down` and `unequal` link it to the
 chains of `<` and `<=`, of `>` and `>=`, and of `!=`: to the first constraint there whose constant is
-not before its own. A value that is not among the constants enters the chains from the nearest
-constant above it, which is found by going back to the last larger byte that was passed; the nearest
-below is the entry before that.
+not before its own. A value that is not among the constants enters the chains at the nearest constant
+above it, found by going back to the last larger byte passed; the nearest below is the entry before that.
 
-Invariant: `low`, `high` and the next node stand behind the node, so every walk ends.
+Invariant: `low`, `high` and the next node follow the node, so every walk ends.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet._kernels import counting_strings as trie_kernel
+from cbnet._kernels import counting_strings
 from cbnet.errors import LimitError
 from cbnet.matching.engines.constraint_index import (
     BRANCH,
@@ -57,7 +56,7 @@ ENTRY = np.dtype(
 )
 _LINKS = {"points": BranchKind.TRIE, "up": BranchKind.UP, "down": BranchKind.DOWN, "unequal": BranchKind.UNEQUAL}
 
-# Which bit of ENTRY.tests and BRANCH.tests stands for a test; those of one link in the order of their turns.
+# The bits of tests in ENTRY.tests and BRANCH.tests; tests of one link are in the order of their turns.
 _BITS = (
     Test.STRING_EQ, Test.PREFIX, Test.SUFFIX, Test.SUBSTRING,
     Test.STRING_LT, Test.STRING_LE, Test.STRING_GE, Test.STRING_GT, Test.STRING_NE,
@@ -67,7 +66,7 @@ _MAX_NODES = 2**32 - 1
 
 
 def build(constraints: Constraints, strings: Texts) -> tuple[ConstraintBranches, dict[str, Array]]:
-    """Return the branches that lead to tries, and the arrays that they lead to."""
+    """Return the branches that refer to tries, and the arrays of the tries."""
     chosen = np.flatnonzero(constraints.tests >= Test.STRING_EQ)
     keys = constraints.symbols[chosen] << 5 | constraints.tries[chosen]
     keys = keys << 32 | constraints.operands[chosen]
@@ -89,12 +88,12 @@ def build(constraints: Constraints, strings: Texts) -> tuple[ConstraintBranches,
 
 def _nodes(strings: Texts, operands: Array, firsts: Array) -> tuple[Array, Array]:
     """Return the nodes of all tries, and their roots."""
-    said = (strings.data, strings.offsets, operands, firsts)
-    count = trie_kernel.count_nodes(*said)
+    texts = (strings.data, strings.offsets, operands, firsts)
+    count = counting_strings.count_nodes(*texts)
     if count > _MAX_NODES:
         raise LimitError("nodes in the tries of one table", count, _MAX_NODES, hint="split the table")
     nodes, roots = np.empty(count, NODE), np.empty(len(firsts) - 1, np.uint32)
-    trie_kernel.fill_nodes(*said, nodes, roots)
+    counting_strings.fill_nodes(*texts, nodes, roots)
     return nodes, roots
 
 
@@ -118,9 +117,9 @@ def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
     is_trie = arrays["branches"]["kind"] == BranchKind.TRIE
     sizes = arrays["branches"]["end"][is_trie].astype(np.int64) - arrays["branches"]["first"][is_trie]
     symbols = np.repeat(branch_symbols(arrays)[is_trie], sizes)
-    places = {link: entries[link].astype(np.int64) for link in _LINKS}
+    numbers = {link: entries[link].astype(np.int64) for link in _LINKS}
     for test in _BITS:
         (link,) = (link for link, kind in _LINKS.items() if kind == KIND[test])
         has = entries["tests"] & _BIT[test] != 0
-        words[places[link][has]] = words_of(symbols[has], np.full(has.sum(), test), entries["string"][has])
-        places[link] += has
+        words[numbers[link][has]] = words_of(symbols[has], np.full(has.sum(), test), entries["string"][has])
+        numbers[link] += has

@@ -1,8 +1,8 @@
 """The exact tag table: a descriptor is filed under its rarest tag, and there by its second rarest.
 
 A message has few tags. Each leads to the descriptors of which it is the rarest; those whose second
-rarest tag the message lacks are passed over, and the others are checked to the end. What the commonest
-tags alone lead to, thousands of interfaces, is brought together at build: see `_kernels/tag_unions.pxd`.
+rarest tag the message lacks are skipped, and the others are checked to the end. The interfaces of the
+commonest tags, thousands of them, are united at build: see `_kernels/tag_unions.pxd`.
 The arrays are drawn in `_kernels/tag_sets.pxd`.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbnet._kernels import tag_sets
-from cbnet.matching.engines import tag_sets as descriptors
+from cbnet.matching.engines import descriptors
 from cbnet.matching.engines import tag_unions as unions
-from cbnet.matching.engines.tag_sets import NO_CONSTANTS, TableTagSets, distinct_tag_sets
+from cbnet.matching.engines.descriptors import NO_CONSTANTS, TableDescriptors, distinct_descriptors
 from cbnet.matching.storage.columns import lengths_of
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def build(
 ) -> dict[str, Array]:
     """Return the arrays of an exact tag table over filters that have tags only."""
     report("finding equal descriptors")
-    found = distinct_tag_sets(columns)
+    distinct = distinct_descriptors(columns)
     report("filing every descriptor under its rarest tag")
-    sets = set_arrays(found.tags, found.offsets, np.arange(len(found)), found.owners, len(columns.symbols))
+    sets = set_arrays(distinct.tags, distinct.offsets, np.arange(len(distinct)), distinct.owners, len(columns.symbols))
     report("uniting the interfaces of common tags")
-    return {**sets, **found.groups, **unions.build(found, len(columns)), **NO_CONSTANTS}
+    return {**sets, **distinct.groups, **unions.build(distinct, len(columns)), **NO_CONSTANTS}
 
 
 def set_arrays(tags: Array, offsets: Array, rows: Array, owners: Array, count: int) -> dict[str, Array]:
@@ -64,7 +64,7 @@ def set_arrays(tags: Array, offsets: Array, rows: Array, owners: Array, count: i
 
 
 def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
-    """Return targets, offsets and words of the filters that a table holds: the inverse of `build`."""
+    """Return targets, offsets and words of the filters of a table: the inverse of `build`."""
     singles = np.flatnonzero(arrays["set_singles"] != _NO_OWNER)
     lengths = np.append(np.ones(len(singles), np.int64), lengths_of(arrays["set_rests"]) + 2)
     offsets = np.append(0, np.cumsum(lengths))
@@ -79,4 +79,4 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
     tags[is_other] = arrays["set_others"]
     owners = np.append(arrays["set_singles"][singles], arrays["set_owners"])
     groups = {name: arrays[name] for name in ("group_offsets", "group_targets")}
-    return descriptors.filters_of(TableTagSets(tags, offsets, owners, groups, unions.always(arrays)))
+    return descriptors.filters_of(TableDescriptors(tags, offsets, owners, groups, unions.always(arrays)))

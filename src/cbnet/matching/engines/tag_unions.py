@@ -1,7 +1,8 @@
-"""Unions: which interfaces do the commonest tags alone lead to?
+"""Unions: the interfaces of all descriptors that consist of the commonest tags only.
 
-For each mask of the h commonest tags, the interfaces of all descriptors within it. h is as large as it
-can be while all lists together, with what pads them, are no longer than there are filters, or short.
+For each mask of the h commonest tags, the interfaces of all descriptors within it. h is the largest
+number with which all lists together, padding included, are no longer than the number of filters, or
+short.
 The arrays are drawn in `_kernels/tag_unions.pxd`.
 """
 
@@ -11,24 +12,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet.matching.engines.tag_sets import TableTagSets, targets_of
+from cbnet.matching.engines.descriptors import TableDescriptors, targets_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
 
-_MOST_TAGS = 8
+_MAX_TAGS = 8
 _SHORT = 512
-_PAD = np.full(16, 2**31 - 1, np.uint32)  # above all targets, behind each list
+_PAD = np.full(16, 2**31 - 1, np.uint32)  # above all targets, after each list
 
 
-def build(found: TableTagSets, room: int) -> dict[str, Array]:
-    """Return the lists of unions, in all no longer than `room`, or short; that of no tag is always there."""
+def build(distinct: TableDescriptors, room: int) -> dict[str, Array]:
+    """Return the lists of unions, together no longer than `room`, or short; the list of no tag always exists."""
     room = max(room, _SHORT)
-    rarest = found.tags[found.offsets[:-1]]
-    common = [(_mask(found, row), targets_of(found, row)) for row in np.flatnonzero(rarest < _MOST_TAGS).tolist()]
-    lists = [found.always]
-    for tags in range(1, _MOST_TAGS + 1):
-        larger = _lists(found.always, [(mask, targets) for mask, targets in common if mask < 1 << tags], tags, room)
+    rarest = distinct.tags[distinct.offsets[:-1]]
+    common = [(_mask(distinct, row), targets_of(distinct, row)) for row in np.flatnonzero(rarest < _MAX_TAGS).tolist()]
+    lists = [distinct.always]
+    for tags in range(1, _MAX_TAGS + 1):
+        larger = _lists(distinct.always, [(mask, targets) for mask, targets in common if mask < 1 << tags], tags, room)
         if larger is None:
             break
         lists = larger
@@ -36,7 +37,7 @@ def build(found: TableTagSets, room: int) -> dict[str, Array]:
 
 
 def without_tags(always: Array) -> dict[str, Array]:
-    """Return the arrays where only the interfaces of empty filters are united."""
+    """Return the arrays of a table that unites only the interfaces of empty filters."""
     return _packed([always])
 
 
@@ -52,13 +53,13 @@ def _packed(lists: list[Array]) -> dict[str, Array]:
     return {"union_offsets": offsets.astype(np.uint32), "union_targets": np.concatenate(padded).astype(np.uint32)}
 
 
-def _mask(found: TableTagSets, row: int) -> int:
-    tags = found.tags[found.offsets[row] : found.offsets[row + 1]]
+def _mask(distinct: TableDescriptors, row: int) -> int:
+    tags = distinct.tags[distinct.offsets[row] : distinct.offsets[row + 1]]
     return sum(1 << tag for tag in tags.tolist())
 
 
 def _lists(always: Array, common: list[tuple[int, Array]], tags: int, room: int) -> list[Array] | None:
-    """Return the list of every mask of the first tags; None if all are longer than `room`, padded."""
+    """Return the list of every mask of the first tags; None if together, padded, they are longer than `room`."""
     lists = []
     for mask in range(1 << tags):
         within = [targets for own, targets in common if own & ~mask == 0]

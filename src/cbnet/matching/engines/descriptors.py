@@ -1,7 +1,7 @@
-"""TableTagSets: which distinct sets of tags does a table hold, and for which interfaces?
+"""The distinct descriptors of a table and their interfaces, the input of both tag engines.
 
-What the two kinds of tag tables have in common. A descriptor stands once, however many interfaces
-have it; its *owner* is the one interface, or a group of them. See `_kernels/tag_owners.pxd`.
+A descriptor is stored once, however many interfaces have it; its *owner* is the one interface, or a
+group of them. See `_kernels/tag_owners.pxd`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet._kernels import pivot_build
-from cbnet._kernels import word_rows as rows
+from cbnet._kernels import pivot_build, word_rows
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import lengths_of
@@ -21,18 +20,18 @@ if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
 GROUP = np.uint32(2**31)
-_MOST = 2**32 - 1  # tags of all descriptors
-_MOST_TARGETS = 2**31 - 1
+_MAX_TAGS = 2**32 - 1  # of all descriptors together
+_MAX_TARGETS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class TableTagSets:
-    """The distinct sets of a table, none empty, and what is delivered to whom."""
+class TableDescriptors:
+    """The distinct descriptors of a table, none empty, and their owners."""
 
     tags: Array  # uint32[…], in each set the rarest first: the commonest tag of the table is 0
     offsets: Array  # int64[sets + 1]
     owners: Array  # uint32[sets]
-    groups: dict[str, Array]  # what the owners from GROUP on stand for
+    groups: dict[str, Array]  # the interfaces of owners from GROUP on
     always: Array  # uint32[…], the interfaces of empty filters, sorted
 
     def __len__(self) -> int:
@@ -46,22 +45,22 @@ NO_CONSTANTS: dict[str, Array] = {
 
 
 def check_tags_only(columns: Columns) -> None:
-    """Refuse filters that have a constraint, naming the first."""
+    """Raise InputError if a filter has a constraint, naming the first such filter."""
     constraints = np.flatnonzero(columns.words >> np.uint64(SYMBOL_SHIFT) < np.uint64(columns.names))
     if len(constraints):
-        place = int(np.searchsorted(columns.offsets, constraints[0], side="right")) - 1
-        interface = columns.interfaces[int(columns.targets[place])]
+        row = int(np.searchsorted(columns.offsets, constraints[0], side="right")) - 1
+        interface = columns.interfaces[int(columns.targets[row])]
         raise InputError(
-            f"interface {interface!r}: the filter `{columns.filter(place)}` has a constraint, not only tags",
+            f"interface {interface!r}: the filter `{columns.filter(row)}` has a constraint, not only tags",
             hint="use the engine pivot",
         )
 
 
-def distinct_tag_sets(columns: Columns) -> TableTagSets:
+def distinct_descriptors(columns: Columns) -> TableDescriptors:
     """Return the distinct descriptors of filters that have tags only."""
     for what, count, limit in (
-        ("tags in all descriptors of one table", len(columns.words), _MOST),
-        ("interfaces in one table", len(columns.interfaces), _MOST_TARGETS),
+        ("tags in all descriptors of one table", len(columns.words), _MAX_TAGS),
+        ("interfaces in one table", len(columns.interfaces), _MAX_TARGETS),
     ):
         if count > limit:
             raise LimitError(what, count, limit, hint="split the table")
@@ -77,14 +76,14 @@ def distinct_tag_sets(columns: Columns) -> TableTagSets:
     np.cumsum(sizes[is_group], out=group_offsets[1:])
     groups = {"group_offsets": group_offsets, "group_targets": targets[np.repeat(is_group, sizes)]}
     tags, offsets = _rarest_first(columns, order[first])
-    return TableTagSets(tags, offsets, owners, groups, np.unique(columns.targets[lengths == 0]))
+    return TableDescriptors(tags, offsets, owners, groups, np.unique(columns.targets[lengths == 0]))
 
 
-def _equal_neighbours(columns: Columns, places: Array) -> tuple[Array, Array]:
-    """Return filters in an order in which equal ones are neighbours, each once for a target, and which repeat."""
+def _equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
+    """Return filters in an order in which equal ones are adjacent, each once per target, and which repeat."""
     hashes = np.empty(len(columns), np.uint64)
     pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    order = places[np.lexsort((columns.targets[places], hashes[places]))]
+    order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
     repeated = np.zeros(len(order), np.uint8)
     pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
     targets = columns.targets[order]
@@ -93,24 +92,24 @@ def _equal_neighbours(columns: Columns, places: Array) -> tuple[Array, Array]:
     return order[is_kept], repeated[is_kept]
 
 
-def _rarest_first(columns: Columns, places: Array) -> tuple[Array, Array]:
-    """Return the tags of some filters, each filter reversed: its words are sorted, the commonest tag first."""
-    lengths = lengths_of(columns.offsets)[places]
+def _rarest_first(columns: Columns, rows: Array) -> tuple[Array, Array]:
+    """Return the tags of some filters, the rarest first: the words of a filter are sorted, commonest tag first."""
+    lengths = lengths_of(columns.offsets)[rows]
     offsets = np.append(0, np.cumsum(lengths))
-    at = np.repeat(columns.offsets[1:][places] - 1 + offsets[:-1], lengths) - np.arange(offsets[-1])
+    at = np.repeat(columns.offsets[1:][rows] - 1 + offsets[:-1], lengths) - np.arange(offsets[-1])
     return (columns.words[at] >> np.uint64(SYMBOL_SHIFT)).astype(np.uint32), offsets
 
 
-def targets_of(descriptors: TableTagSets, place: int) -> Array:
+def targets_of(descriptors: TableDescriptors, index: int) -> Array:
     """Return the interfaces of a descriptor: uint32, sorted."""
-    owner = descriptors.owners[place]
+    owner = descriptors.owners[index]
     if owner < GROUP:
-        return descriptors.owners[place : place + 1]
+        return descriptors.owners[index : index + 1]
     first, end = descriptors.groups["group_offsets"][owner - GROUP :][:2]
     return descriptors.groups["group_targets"][first:end]
 
 
-def filters_of(descriptors: TableTagSets) -> tuple[Array, Array, Array]:
+def filters_of(descriptors: TableDescriptors) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters, one for each interface of a descriptor."""
     owners, always = descriptors.owners, descriptors.always
     is_group = owners >= GROUP
@@ -127,5 +126,5 @@ def filters_of(descriptors: TableTagSets) -> tuple[Array, Array, Array]:
     at = np.repeat(descriptors.offsets[:-1][which] - offsets[:-1], lengths) + np.arange(offsets[-1])
     words = descriptors.tags[at].astype(np.uint64) << np.uint64(SYMBOL_SHIFT) | np.uint64(Test.TAG << TEST_SHIFT)
     offsets = np.append(offsets, np.full(len(always), offsets[-1]))
-    rows.sort_rows(words, offsets)
+    word_rows.sort_rows(words, offsets)
     return np.append(targets, always), offsets, words
