@@ -82,7 +82,7 @@ def _lookups() -> Iterator[Row]:
 
 
 def _answers(parameters: ExamplesParameters2001, context: ExperimentContext) -> Iterator[Row]:
-    """Yield how many answers of each way to random messages differ from the reference."""
+    """Yield how many answers of each method to random messages differ from the reference."""
     for number in range(parameters.tables):
         context.progress(number, parameters.tables, "random tables")
         mix = Forwarding2001(

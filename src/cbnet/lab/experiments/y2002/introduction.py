@@ -105,17 +105,17 @@ def _matched(rows: list[Row]) -> Finding:
 
 
 def _faster(rows: list[Row]) -> Finding:
-    found = {
+    points = {
         common: (median(group), median(group, "matched") / _INTERFACES)
         for (common,), group in grouped(where(rows, method=COUNTING.name), "common").items()
     }
     pivot = {common: median(group) for (common,), group in grouped(where(rows, method=PIVOT.name), "common").items()}
     ours = ", ".join(
         f"{duration(us)} (pivot {duration(pivot[common])}) where {share:.0%} match"
-        for common, (us, share) in found.items()
+        for common, (us, share) in points.items()
     )
-    by_share = [us for us, _ in sorted(found.values(), key=lambda point: -point[1])]
-    if len({round(share, 2) for _, share in found.values()}) < 2:
+    by_share = [us for us, _ in sorted(points.values(), key=lambda point: -point[1])]
+    if len({round(share, 2) for _, share in points.values()}) < 2:
         return Finding(
             18, ours, "open", "the same number of interfaces matches, however few names are in common", missing="scale"
         )

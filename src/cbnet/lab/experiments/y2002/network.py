@@ -59,8 +59,8 @@ def _run(parameters: RouterNetworkParameters, context: ExperimentContext) -> dic
     rows: list[Row] = []
     for done, (kind, level, own) in enumerate(tables):
         context.progress(done, len(tables), f"{kind}, level {level}")
-        found = TimedComparison(own, _METHODS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
-        rows += [{"kind": kind, "level": level, **row} for row in found]
+        timings = TimedComparison(own, _METHODS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
+        rows += [{"kind": kind, "level": level, **row} for row in timings]
     return {"hops": as_table(hops), "times": as_table(rows)}
 
 

@@ -1,6 +1,6 @@
-"""Claims on the disjunction advantage: does what [2006 §4] says of α hold in our tables?
+"""Claims about the disjunction advantage α [2006 §4], checked against our tables.
 
-A run that is too small to tell leaves a claim open: it neither holds nor differs.
+A run that is too small to decide leaves a claim open.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ Curves: TypeAlias = Mapping[tuple[str, str], Points]  # by scenario and rule
 
 _HALF = 0.5
 _CLOSE = 0.01  # Monte Carlo to the closed form
-_RELIABLY = 100  # predicates, below which no scenario is reliably at 0.5 [§4.2]
-_CLOSED = 1000  # predicates, by which a spread that is wide at 10s to 100s can have closed
-_ENOUGH = 20  # sets, below which the 5th and 95th percentile are the smallest and the largest
-_SEVEN_THOUSAND = (5000, 9000)  # what we take for it
+_RELIABLY = 100  # predicates; with fewer, no scenario is reliably at 0.5 [§4.2]
+_CLOSED = 1000  # predicates; by then a spread that is wide at 10s to 100s can have closed
+_ENOUGH = 20  # sets; with fewer, the 5th and 95th percentile are the minimum and maximum
+_SEVEN_THOUSAND = (5000, 9000)  # accepted for the paper's 7000
 _NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pairwise", "full": "full"}
 
 
 @dataclass(frozen=True)
 class AdvantageComparison:
-    """What the paper says, in our words, and what we find; several may belong to one claim of `claims.toml`."""
+    """A statement of the paper, in our words, and our result; a claim of `claims.toml` may have several."""
 
     number: int
     claim: str
     paper: str
     ours: str
-    holds: bool | None  # None: this run cannot tell
+    holds: bool | None  # None: this run cannot decide
 
 
 def general_comparisons(table: pa.Table) -> Iterator[AdvantageComparison]:
-    """Yield what the general model says about the statements of [§4.1]."""
+    """Yield the comparisons of the general model with [§4.1]."""
     curves = _curves(table)
     universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
     yield _closed_form(curves, universes)
@@ -50,7 +50,7 @@ def general_comparisons(table: pa.Table) -> Iterator[AdvantageComparison]:
 
 
 def specific_comparisons(table: pa.Table) -> Iterator[AdvantageComparison]:
-    """Yield what the specific model says about the statements of [§4.2], as far as its scenarios were run."""
+    """Yield the comparisons of the specific model with [§4.2], for the scenarios that were run."""
     curves = _curves(table)
     reduced = str(reduce("(x > 10 and y = 100) or (y > 0)", "pairwise"))
     yield AdvantageComparison(63, "(x > 10 and y = 100) or (y > 0) reduces", "y > 0", reduced, reduced == "y > 0")
@@ -67,26 +67,26 @@ def specific_comparisons(table: pa.Table) -> Iterator[AdvantageComparison]:
 def findings_of(
     comparisons: Iterable[AdvantageComparison], reasons: Mapping[int, str], numbers: Collection[int] = ()
 ) -> list[Finding]:
-    """Return a finding for each claim: it holds if all that belongs to it does, and differs if some does.
+    """Return a finding for each claim: it holds if all its comparisons hold, and differs if some do.
 
-    Of `numbers` also those that nothing belongs to: they are open.
+    numbers: claims to include even without a comparison; they are open.
     """
-    found: dict[int, list[AdvantageComparison]] = {number: [] for number in numbers}
+    groups: dict[int, list[AdvantageComparison]] = {number: [] for number in numbers}
     for comparison in comparisons:
-        found.setdefault(comparison.number, []).append(comparison)
-    return [_finding(number, group, reasons.get(number, "")) for number, group in sorted(found.items())]
+        groups.setdefault(comparison.number, []).append(comparison)
+    return [_finding(number, group, reasons.get(number, "")) for number, group in sorted(groups.items())]
 
 
 def _finding(number: int, group: Sequence[AdvantageComparison], reason: str) -> Finding:
     ours = "; ".join(f"{each.claim}: {each.ours}" if len(group) > 1 else each.ours for each in group)
-    told = {each.holds for each in group}
-    if told == {True}:
+    results = {each.holds for each in group}
+    if results == {True}:
         return Finding(number, ours, "holds")
-    if not told - {None}:
-        return Finding(number, ours or "none", "open", "the run has too few sets or predicates to tell")
-    if None in told and False not in told:
-        return Finding(number, ours, "open", "the run has too few sets or predicates to tell all of it")
-    return Finding(number, ours, "differs" if True in told else "fails", reason or "the numbers are others")
+    if not results - {None}:
+        return Finding(number, ours or "none", "open", "too few sets or predicates", missing="scale")
+    if None in results and False not in results:
+        return Finding(number, ours, "open", "too few sets or predicates for a part of it", missing="scale")
+    return Finding(number, ours, "differs" if True in results else "fails", reason or "different numbers")
 
 
 def _curves(table: pa.Table) -> Curves:
@@ -116,7 +116,7 @@ def _zipf_is_lower(curves: Curves, universes: list[int]) -> AdvantageComparison:
         for universe in universes
         for reading in READINGS
         for count, points in curves[f"zipf-{universe}", reading].items()
-        if count > 1 or reading == "draws"  # k distinct messages alone have α = 1 always
+        if count > 1 or reading == "draws"  # k distinct messages alone always have α = 1
     ]
     ours = f"at {sum(lower)} of {len(lower)} points"
     return AdvantageComparison(
@@ -145,17 +145,17 @@ def _falls(curves: Curves) -> AdvantageComparison:
 
 
 def _spread_closes(curves: Curves) -> AdvantageComparison:
-    told, closes = [], []
+    texts, closes = [], []
     for (scenario, rule), points in curves.items():
         if rule == RULES[0]:
             spreads = {count: row["p95"] - row["p5"] for count, row in points.items()}
             widest, last = max(spreads, key=spreads.__getitem__), max(spreads)
             closes.append(spreads[last] < spreads[widest] / 2)
-            told.append(f"{scenario} {spreads[widest]:.2f} at {widest:,}, {spreads[last]:.2f} at {last:,}")
-    ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(told)}"
-    tells = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
+            texts.append(f"{scenario} {spreads[widest]:.2f} at {widest:,}, {spreads[last]:.2f} at {last:,}")
+    ours = f"in {sum(closes)} of {len(closes)} scenarios; {'; '.join(texts)}"
+    is_decided = _sets(curves) >= _ENOUGH and all(max(points) >= _CLOSED for points in curves.values())
     claim = "5th to 95th percentile: wide, then half of it or less"
-    return AdvantageComparison(64, claim, "wide at 10s to 100s", ours, all(closes) if tells else None)
+    return AdvantageComparison(64, claim, "wide at 10s to 100s", ours, all(closes) if is_decided else None)
 
 
 def _zipf_reduces_better(curves: Curves) -> AdvantageComparison:
@@ -183,8 +183,8 @@ def _none_is_reliable(curves: Curves) -> AdvantageComparison:
 def _worst(points: Points, rule: str) -> AdvantageComparison:
     below = {name: _first_below(points, name) for name in ("p50", "p95")}
     ours = "; ".join(
-        f"{said} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
-        for name, said in (("p50", "median"), ("p95", "95th percentile"))
+        f"{label} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
+        for name, label in (("p50", "median"), ("p95", "95th percentile"))
     )
     first, least, most = below["p50"], *_SEVEN_THOUSAND
     holds = None if first is None and max(points) < most else first is not None and least <= first <= most
@@ -192,7 +192,7 @@ def _worst(points: Points, rule: str) -> AdvantageComparison:
 
 
 def _first_below(points: Points, name: str) -> float | None:
-    """Return the number of predicates where a percentile goes below 0.5, on a straight line between two."""
+    """Return the number of predicates where a percentile falls below 0.5, by linear interpolation."""
     last = None
     for count, row in sorted(points.items()):
         if row[name] < _HALF:
@@ -205,7 +205,7 @@ def _first_below(points: Points, name: str) -> float | None:
 
 
 def _sets(curves: Curves) -> int:
-    """Return how many sets there are of each scenario."""
+    """Return the smallest number of sets of a scenario."""
     return min(int(row["sets"]) for points in curves.values() for row in points.values())
 
 

@@ -1,4 +1,4 @@
-"""[2006 §3.2]: how many sources can a router tell apart, and what does iPS save by that?"""
+"""Classes of sources that routers cannot distinguish, and what iPS saves by them [2006 §3.2]."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from cbnet.routing import Network, scheme
 from cbnet.routing.schemes.source_classes import classes_at
 from cbnet.topology import Graph, topology
 
-_MANY = 0.5  # of the sources: at most so many classes
+_FROM_FILE = "--topology"
+_MANY = 0.5  # of the sources; more classes than that are many
 
 
 @dataclass(frozen=True)
 class SourceClassesParameters:
-    """Networks by name, sources and routers that are drawn; networks whose state is counted."""
+    """Networks by name, sources and routers to sample, and networks whose state is counted."""
 
     networks: tuple[str, ...]
     sources: int = 300
@@ -31,32 +32,32 @@ class SourceClassesParameters:
 def _run(parameters: SourceClassesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     cases = [(name, name) for name in parameters.networks]
     if context.topology is not None:
-        cases.append(("given", str(context.topology)))
+        cases.append((_FROM_FILE, str(context.topology)))
     classes: list[Row] = []
-    for done, (name, said) in enumerate(cases):
-        context.progress(done, len(cases) + 1, said)
-        classes += _classes(name, topology(said, context.seed, largest=True), parameters, context.seed)
+    for done, (name, source) in enumerate(cases):
+        context.progress(done, len(cases) + 1, source)
+        classes += _classes(name, topology(source, context.seed, largest=True), parameters, context.seed)
     context.progress(len(cases), len(cases) + 1, "state of iPS and PSF")
     states = [_state(name, context.seed) for name in parameters.counted]
     return {"classes": as_table(classes), "states": as_table(states)}
 
 
 def _classes(name: str, graph: Graph, parameters: SourceClassesParameters, seed: int) -> list[Row]:
-    """Return the classes of sources at routers of several neighbours, both drawn at random."""
+    """Return the classes of random sources at random routers with several neighbours."""
     rng = np.random.default_rng(seed)
     inner = np.flatnonzero(graph.degrees > 1)
     routers = rng.permutation(inner)[: parameters.routers].tolist()
     sources = rng.permutation(len(graph))[: parameters.sources].tolist()
-    found = classes_at(graph, routers, sources)
+    classes = classes_at(graph, routers, sources)
     return [
         {"network": name, "nodes": len(graph), "sources": len(sources), "degree": int(graph.degrees[u])}
-        | {"classes": len(found[u])}
+        | {"classes": len(classes[u])}
         for u in routers
     ]
 
 
 def _state(name: str, seed: int) -> Row:
-    """Return the state of both schemes where all send and receive."""
+    """Return the state of both schemes if all nodes send and receive."""
     graph = topology(name, seed, largest=True)
     network = Network(graph, {u: f"k = {u}" for u in range(len(graph))})
     bits = {kind: scheme(kind)(network).state().bits(len(graph)) for kind in ("psf", "ips")}
@@ -64,7 +65,7 @@ def _state(name: str, seed: int) -> Row:
 
 
 def _findings(tables: Tables, _: SourceClassesParameters) -> list[Finding]:
-    told, few, crowded = [], [], []
+    texts, few, crowded = [], [], []
     for (network,), rows in grouped(tables["classes"].to_pylist(), "network").items():
         share = float(np.median([row["classes"] / row["sources"] for row in rows]))
         few.append(share <= _MANY)
@@ -72,39 +73,37 @@ def _findings(tables: Tables, _: SourceClassesParameters) -> list[Finding]:
         best = max(rows, key=lambda row: int(row["degree"]))["classes"]
         if best > _MANY * rows[0]["sources"]:
             crowded.append(network)
-        told.append(f"{network} {middle} (at the best connected {best}) of {rows[0]['sources']} sources")
+        texts.append(f"{network} {middle} (at the best connected router {best}) of {rows[0]['sources']} sources")
     states = ", ".join(
         f"{row['ips'] / row['psf']:.0%} of PSF's ({row['network']})" for row in tables["states"].to_pylist()
     )
-    ours = f"classes at the median router: {'; '.join(told)}; state of iPS: {states}"
+    ours = f"classes at the median router: {'; '.join(texts)}; state of iPS: {states}"
     if all(few) and not crowded:
         return [Finding(49, ours, "holds")]
     if all(few):
-        reason = (
-            "at most routers; but the best connected, which hold most, tell more than half of the sources apart in "
-        )
+        reason = "at most routers; but the best connected ones, with most state, distinguish more than half of them: "
         return [Finding(49, ours, "differs", reason + ", ".join(crowded))]
-    reason = f"in {len(few) - sum(few)} of {len(few)} networks a router has more classes than half of the sources"
+    reason = f"in {len(few) - sum(few)} of {len(few)} networks the median router distinguishes more than half of them"
     return [Finding(49, ours, "differs" if any(few) else "fails", reason)]
 
 
 def _charts(tables: Tables, _: SourceClassesParameters) -> list[Chart]:
-    told = []
+    boxes = []
     for (network,), rows in grouped(tables["classes"].to_pylist(), "network").items():
         shares = np.percentile([100 * row["classes"] / row["sources"] for row in rows], [5, 25, 50, 75, 95]).tolist()
-        told.append({"network": network, **dict(zip(("p5", "p25", "p50", "p75", "p95"), shares, strict=True))})
+        boxes.append({"network": network, **dict(zip(("p5", "p25", "p50", "p75", "p95"), shares, strict=True))})
     return [
         Chart(
-            "classes", "Classes of sources at a router", as_table(told), "network", "p50", kind="boxes",
+            "classes", "Classes of sources at a router", as_table(boxes), "network", "p50", kind="boxes",
             x_title="network", y_title="classes, % of the sources", bands=(("p5", "p95"), ("p25", "p75")),
-            description="Classes of sources that a router tells apart, in per cent of the sources, by network.",
+            description="Classes of sources that a router distinguishes, in per cent of the sources, by network.",
         )
     ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     name="2006-classes",
-    title="How many sources a router can tell apart",
+    title="Sources that a router can distinguish",
     paper="2006",
     section="§3.2",
     claims=(49,),
@@ -123,5 +122,5 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=("The paper gives no number: we take half as many classes as sources, or fewer, for “important”.",),
+    choices=("The paper has no number: here, “many” means at most half as many classes as sources.",),
 )

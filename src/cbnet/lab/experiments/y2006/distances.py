@@ -1,4 +1,4 @@
-"""[2006 §3.1]: how far apart are the nodes of a power-law network as it grows?"""
+"""Mean distance in growing power-law networks [2006 §3.1]."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tabl
 from cbnet.lab.report.chart import Chart
 from cbnet.topology import average_distance, topology
 
-_GIVEN = "given"
-_STEADY = 0.25  # by how much d / ln ln n may change over the sizes
+_FROM_FILE = "--topology"
+_STEADY = 0.25  # allowed change of d / ln ln n over the sizes
 
 
 @dataclass(frozen=True)
 class DistancesParameters:
-    """Nodes of the networks of each kind, and sources from which distances are taken."""
+    """Nodes of the networks of each kind, and sources of the distances."""
 
     powerlaw: tuple[int, ...]
     aslike: tuple[int, ...]
@@ -31,53 +31,51 @@ def _run(parameters: DistancesParameters, context: ExperimentContext) -> dict[st
     kinds = {"powerlaw": parameters.powerlaw, "aslike": parameters.aslike}
     cases = [(kind, f"{kind}:{nodes}") for kind, sizes in kinds.items() for nodes in sizes]
     if context.topology is not None:
-        cases.append((_GIVEN, str(context.topology)))
+        cases.append((_FROM_FILE, str(context.topology)))
     rows: list[Row] = []
-    for done, (kind, said) in enumerate(cases):
-        context.progress(done, len(cases), said)
-        graph = topology(said, context.seed, largest=True)
+    for done, (kind, source) in enumerate(cases):
+        context.progress(done, len(cases), source)
+        graph = topology(source, context.seed, largest=True)
         distance = average_distance(graph, sources=parameters.sources, seed=context.seed)
         rows.append({"kind": kind, "nodes": len(graph), "edges": graph.edge_count, "distance": distance})
     return {"distances": as_table(rows)}
 
 
 def _growth(rows: list[Row], of: str) -> float:
-    """Return by how much the distance over log n, or over log log n, changes from the smallest to the largest."""
+    """Return the change of distance / log n, or / log log n, from the smallest to the largest network."""
     over = [row["distance"] / (log(log(row["nodes"])) if of == "log log" else log(row["nodes"])) for row in rows]
     return float(over[-1] / over[0] - 1)
 
 
 def _findings(tables: Tables, _: DistancesParameters) -> list[Finding]:
-    told, steady = [], []
+    texts, steady = [], []
     for (kind,), rows in grouped(tables["distances"].to_pylist(), "kind").items():
         first, last = rows[0], rows[-1]
         if len(rows) < 2:
-            told.append(f"{kind}: {last['distance']:.2f} with {last['nodes']:,} nodes")
+            texts.append(f"{kind}: {last['distance']:.2f} with {last['nodes']:,} nodes")
             continue
         growth = _growth(rows, "log log")
-        told.append(
+        texts.append(
             f"{kind}: {first['distance']:.2f} with {first['nodes']:,} nodes, {last['distance']:.2f} with "
             f"{last['nodes']:,}; d / ln ln n changes by {growth:+.0%}, d / ln n by {_growth(rows, 'log'):+.0%}"
         )
         steady.append(growth <= _STEADY)
-    ours = "; ".join(told)
+    ours = "; ".join(texts)
     if not steady:
-        return [Finding(45, ours, "open", "there are no networks of several sizes")]
+        return [Finding(45, ours, "open", "no kind of network has several sizes", missing="scale")]
     if all(steady):
         return [Finding(45, ours, "holds")]
-    reason = (
-        "tiny, but it grows faster than log log n in one kind of network: that law is for exponents between 2 and 3"
-    )
+    reason = "tiny, but it grows faster than log log n in one kind of network: the law applies to exponents from 2 to 3"
     return [Finding(45, ours, "differs", reason)]
 
 
 def _charts(tables: Tables, _: DistancesParameters) -> list[Chart]:
     rows = tables["distances"].to_pylist()
-    first, shown = rows[0], [{name: row[name] for name in ("kind", "nodes", "distance")} for row in rows]
+    first, points = rows[0], [{name: row[name] for name in ("kind", "nodes", "distance")} for row in rows]
     sizes = np.unique([row["nodes"] for row in rows]).tolist()
     law = [
         {
-            "kind": "ln ln n, through the first",
+            "kind": "ln ln n, through the first point",
             "nodes": n,
             "distance": first["distance"] * log(log(n)) / log(log(first["nodes"])),
         }
@@ -85,9 +83,9 @@ def _charts(tables: Tables, _: DistancesParameters) -> list[Chart]:
     ]
     return [
         Chart(
-            "distances", "Mean distance over the number of nodes", as_table([*shown, *law]), "nodes", "distance",
+            "distances", "Mean distance by number of nodes", as_table([*points, *law]), "nodes", "distance",
             series="kind", x_log=True, x_title="nodes", y_title="hops",
-            description="Mean distance over the number of nodes, generated and given.",
+            description="Mean distance by number of nodes, in generated networks and in that of --topology.",
         )
     ]  # fmt: skip
 
@@ -108,5 +106,5 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=("The paper cites the law for power-law graphs in general; ours are generated in two ways.",),
+    choices=("The paper cites the law for power-law graphs in general; ours come from two generators.",),
 )

@@ -1,4 +1,4 @@
-"""[2006 §2, §3, §4.2]: what comes of its worked examples? Each on a network that fits the text."""
+"""Worked examples of [2006 §2, §3, §4.2], on networks that fit the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.small_networks import RING, TWELVE, TWELVE_TIED, NamedNetwork
-from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Disjunction2006, predicates
 from cbnet.language import Message, disjunction_advantage, parse, reduce, size
 from cbnet.matching import Table, reference
@@ -27,12 +26,12 @@ from cbnet.routing.sizing.advantage import Predicates
 
 _HIGHWAY = 'alert = "congestion" and severity > 2 or alert = "accident"'
 _REDUCIBLE = "(x > 10 and y = 100) or (y > 0)"
-_LIMIT = 1000  # packets
+_MAX_PACKETS = 1000
 
 
 @dataclass(frozen=True)
 class ExamplesParameters2006:
-    """Sets of random predicates for α ≤ 1, and how many each has."""
+    """Sets of random predicates for α ≤ 1, and predicates per set."""
 
     sets: int = 20
     predicates: int = 100
@@ -40,14 +39,14 @@ class ExamplesParameters2006:
 
 def _run(parameters: ExamplesParameters2006, context: ExperimentContext) -> dict[str, pa.Table]:
     parts = (
-        _predicates(), _advantage(parameters, context), _trees(), _classes(), _interfaces(), _circles(), _not_ideal(),
+        _predicates(), _advantage(parameters, context), _trees(), _classes(), _interfaces(), _loops(), _not_ideal(),
         _partition(), _twice(),
     )  # fmt: skip
     return {"examples": as_table([row for part in parts for row in part])}
 
 
-def _row(claim: int, what: str, found: object, expected: object) -> Row:
-    return {"claim": claim, "what": what, "found": str(found), "expected": str(expected)}
+def _row(claim: int, what: str, actual: object, expected: object) -> Row:
+    return {"claim": claim, "what": what, "actual": str(actual), "expected": str(expected)}
 
 
 def _predicates() -> Iterator[Row]:
@@ -72,85 +71,81 @@ def _advantage(parameters: ExamplesParameters2006, context: ExperimentContext) -
 
 
 def _trees() -> Iterator[Row]:
-    drawn = NamedNetwork(TWELVE)
-    tree = drawn.network.tree(drawn.id(1))
+    named = NamedNetwork(TWELVE)
+    tree = named.network.tree(named.id(1))
     for child, expected in ((7, "4, 7, 8, 11, 12"), (9, "")):
-        w = drawn.id(child)
-        below = tree.descendants(w).tolist() if tree.parents[w] == drawn.id(6) else []
-        yield _row(42, f"behind (6, {child})", drawn.names(below), expected)
+        w = named.id(child)
+        below = tree.descendants(w).tolist() if tree.parents[w] == named.id(6) else []
+        yield _row(42, f"behind (6, {child})", named.names(below), expected)
 
 
 def _classes() -> Iterator[Row]:
-    drawn = NamedNetwork(TWELVE)
+    named = NamedNetwork(TWELVE)
     below = (2, 3, 4, 7, 8, 11, 12)
-    found = classes_at(drawn.graph, [drawn.id(u) for u in (6, *below)], range(len(drawn.graph)))
-    own = next(each for each in found[drawn.id(6)] if drawn.id(1) in each)
-    yield _row(48, "the class of 1 at 6", drawn.names(own), "1, 5, 9")
-    together = {drawn.id(v) for v in (1, 5, 6, 9)}
-    where = [u for u in (drawn.id(u) for u in below) if any(together <= set(each) for each in found[u])]
-    yield _row(48, "1, 5, 6 and 9 are one class at", drawn.names(where), ", ".join(map(str, below)))
-    yield _row(48, "R_6 for the class of 1", int(Rewriting(drawn.network).rewrites(drawn.id(1), drawn.id(6))), 1)
+    classes = classes_at(named.graph, [named.id(u) for u in (6, *below)], range(len(named.graph)))
+    own = next(each for each in classes[named.id(6)] if named.id(1) in each)
+    yield _row(48, "the class of 1 at 6", named.names(own), "1, 5, 9")
+    together = {named.id(v) for v in (1, 5, 6, 9)}
+    where = [u for u in (named.id(u) for u in below) if any(together <= set(each) for each in classes[u])]
+    yield _row(48, "1, 5, 6 and 9 are one class at", named.names(where), ", ".join(map(str, below)))
+    yield _row(48, "R_6 for the class of 1", int(Rewriting(named.network).rewrites(named.id(1), named.id(6))), 1)
 
 
 def _interfaces() -> Iterator[Row]:
-    drawn = NamedNetwork(TWELVE)
-    router = PifRouter(drawn.network, drawn.id(6))
-    yield _row(50, "F*_6(9)", drawn.names(router.table.receivers[drawn.id(9)]), "5, 9, 10")
+    named = NamedNetwork(TWELVE)
+    router = PifRouter(named.network, named.id(6))
+    yield _row(50, "F*_6(9)", named.names(router.table.receivers[named.id(9)]), "5, 9, 10")
     union: set[int] = set()
-    for v in range(len(drawn.graph)):
-        tree = drawn.network.tree(v)
-        if tree.parents[drawn.id(9)] == drawn.id(6):
-            union |= set(tree.descendants(drawn.id(9)).tolist())
-    yield _row(50, "the union over all sources", drawn.names(union), "5, 9, 10")
+    for v in range(len(named.graph)):
+        tree = named.network.tree(v)
+        if tree.parents[named.id(9)] == named.id(6):
+            union |= set(tree.descendants(named.id(9)).tolist())
+    yield _row(50, "the union over all sources", named.names(union), "5, 9, 10")
 
 
-def _circles() -> Iterator[Row]:
-    drawn = NamedNetwork(TWELVE)
-    message = drawn.message(7, 10)
-    alone = deliver(FStar(drawn.network), drawn.id(6), message, limit=_LIMIT)
-    yield _row(51, f"by F* alone, more than {_LIMIT:,} packets", alone.is_cut, True)
-    within = deliver(Pif(drawn.network), drawn.id(6), message, limit=_LIMIT)
-    yield _row(51, "by PIF, more than one packet for each node", len(within.packets) > len(drawn.graph), False)
+def _loops() -> Iterator[Row]:
+    named = NamedNetwork(TWELVE)
+    message = named.message(7, 10)
+    alone = deliver(FStar(named.network), named.id(6), message, limit=_MAX_PACKETS)
+    yield _row(51, f"by F* alone, more than {_MAX_PACKETS:,} packets", alone.is_cut, True)
+    within = deliver(Pif(named.network), named.id(6), message, limit=_MAX_PACKETS)
+    yield _row(51, "by PIF, more than one packet per node", len(within.packets) > len(named.graph), False)
 
 
 def _not_ideal() -> Iterator[Row]:
-    drawn = NamedNetwork(RING)
-    delivery = deliver(Pif(drawn.network), drawn.id(1), drawn.message(2, 4))
-    yield _row(53, "spurious", drawn.names(spurious_nodes(drawn.network, delivery)), "3")
+    named = NamedNetwork(RING)
+    delivery = deliver(Pif(named.network), named.id(1), named.message(2, 4))
+    yield _row(53, "spurious", named.names(spurious_nodes(named.network, delivery)), "3")
 
 
 def _partition() -> Iterator[Row]:
-    drawn = NamedNetwork(TWELVE)
-    router = Drp(drawn.network).router(drawn.id(6))
+    named = NamedNetwork(TWELVE)
+    router = Drp(named.network).router(named.id(6))
     assert isinstance(router, DrpRouter)
-    groups = router.groups(tuple(drawn.id(x) for x in (2, 3, 4, 8)))
-    told = "; ".join(f"{{{drawn.names(members)}}} → {drawn.names([hop])}" for hop, members in groups.items())
-    yield _row(55, "groups at 6", told, "{2, 3} → 2; {4, 8} → 7")
+    groups = router.groups(tuple(named.id(x) for x in (2, 3, 4, 8)))
+    text = "; ".join(f"{{{named.names(members)}}} → {named.names([hop])}" for hop, members in groups.items())
+    yield _row(55, "groups at 6", text, "{2, 3} → 2; {4, 8} → 7")
 
 
 def _twice() -> Iterator[Row]:
-    drawn = NamedNetwork(TWELVE_TIED)
-    five = drawn.id(5)
-    hops = {(five, drawn.id(8)): drawn.id(9), (five, drawn.id(11)): drawn.id(1)}
-    by_hand = Drp(drawn.network, ReplacedHops(ShortestPaths(drawn.network), hops))
-    delivery = deliver(by_hand, five, drawn.message(7, 8, 11))
-    seen = sum(packet.receiver == drawn.id(7) for packet in delivery.packets)
-    yield _row(57, "7 sees at least two packets", seen >= 2, True)
-    yield _row(57, "packets to 7", seen, 2)
+    named = NamedNetwork(TWELVE_TIED)
+    five = named.id(5)
+    hops = {(five, named.id(8)): named.id(9), (five, named.id(11)): named.id(1)}
+    drp = Drp(named.network, ReplacedHops(ShortestPaths(named.network), hops))
+    delivery = deliver(drp, five, named.message(7, 8, 11))
+    packets = sum(packet.receiver == named.id(7) for packet in delivery.packets)
+    yield _row(57, "7 sees at least two packets", packets >= 2, True)
+    yield _row(57, "packets to 7", packets, 2)
 
 
 def _findings(tables: Tables, _: ExamplesParameters2006) -> list[Finding]:
     findings = []
     for (claim,), rows in sorted(grouped(tables["examples"].to_pylist(), "claim").items()):
-        wrong = [row["what"] for row in rows if row["found"] != row["expected"]]
-        ours = "; ".join(f"{row['what']}: {row['found'] or 'none'}" for row in rows)
-        reason = f"not as the paper says: {', '.join(wrong)}" if wrong else ""
+        wrong = [row["what"] for row in rows if row["actual"] != row["expected"]]
+        ours = "; ".join(f"{row['what']}: {row['actual'] or 'none'}" for row in rows)
+        reason = f"differs from the paper: {', '.join(wrong)}" if wrong else ""
         findings.append(Finding(claim, ours, "fails" if wrong else "holds", reason))
     return findings
-
-
-def _charts(_: Tables, __: ExamplesParameters2006) -> list[Chart]:
-    return []
 
 
 EXPERIMENT = Experiment(
@@ -166,9 +161,8 @@ EXPERIMENT = Experiment(
     },
     run=_run,
     findings=_findings,
-    charts=_charts,
     choices=(
-        "The drawings are not in the text: our networks of 12 and of 4 agree with all that the text says about them.",
-        "For the counter-example to DRP the edge from 1 to 6 is shorter, which makes a tie, and two next hops are set.",
+        "The figures are not in the text: our networks of 12 and of 4 agree with everything it states about them.",
+        "In the counter-example to DRP the edge from 1 to 6 is shorter, which creates a tie; two next hops are set.",
     ),
 )

@@ -1,4 +1,4 @@
-"""[2006 Figure 5]: how does the disjunction advantage fall where predicates are just sets of messages?"""
+"""Figure 5 of [2006]: the disjunction advantage of predicates that are sets of messages."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from cbnet.lab.report.chart import Chart
 from cbnet.routing.sizing.advantage import expected
 
 _ZOOM = 0.1  # of nk / |M|, the range of the second graph
-_READ = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
+_READING_LABELS = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
 _REASONS = {
-    61: "the curve of one message in a hundred for each predicate is not always lower",
-    62: "it fits k draws, of which some repeat; k distinct messages shrink by less: none repeats in a predicate",
+    61: "the curve of one message in a hundred per predicate is not always lower",
+    62: "it holds for k draws, of which some repeat; k distinct messages shrink less: none repeats in a predicate",
 }
 
 
 @dataclass(frozen=True)
 class Figure5Parameters2006:
-    """Messages of the universes, and sets of predicates."""
+    """Messages per universe, and sets of predicates."""
 
     universes: tuple[int, ...]
     sets: int
@@ -48,13 +48,13 @@ def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
     for row in tables["advantages"].to_pylist():
         distribution, universe = row["scenario"].split("-")
         series = f"{distribution}, 10^{len(universe) - 1} messages"
-        told = {"of": _READ[row["rule"]], "distribution": distribution, "series": series}
-        rows.append({**told, "ratio": row["predicates"] / SHARE, "alpha": row["p50"]})
+        labels = {"of": _READING_LABELS[row["rule"]], "distribution": distribution, "series": series}
+        rows.append({**labels, "ratio": row["predicates"] / SHARE, "alpha": row["p50"]})
     universe = max(parameters.universes)
     closed = [
-        {"of": said, "distribution": "uniform", "series": "closed form", "ratio": count / SHARE}
+        {"of": label, "distribution": "uniform", "series": "closed form", "ratio": count / SHARE}
         | {"alpha": expected(count, universe // SHARE, universe)}
-        for said in _READ.values()
+        for label in _READING_LABELS.values()
         for count in GENERAL_COUNTS
     ]
     zipf = [row for row in rows if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM]
@@ -62,12 +62,12 @@ def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
         Chart(
             "figure-5", "Figure 5: α in the general model", pa.Table.from_pylist([*rows, *closed]), "ratio", "alpha",
             series="series", facet="of", x_title="nk / |M|", y_title="α",
-            description="α over nk / |M| for uniform and Zipf, by universe, with the closed form:",
+            description="α by nk / |M| for uniform and Zipf, by universe, with the closed form:",
         ),
         Chart(
             "figure-5-zipf", "Figure 5, right: Zipf up to 0.1", pa.Table.from_pylist(zipf), "ratio", "alpha",
             series="series", facet="of", x_title="nk / |M|", y_title="α",
-            description="α over nk / |M| up to 0.1 for Zipf:",
+            description="α by nk / |M| up to 0.1 for Zipf:",
         ),
     ]  # fmt: skip
 
@@ -88,6 +88,6 @@ EXPERIMENT = Experiment(
     charts=_charts,
     choices=(
         "k is a hundredth of the universe, as in the paper's example; n grows.",
-        "“Size k” is read in two ways: k distinct messages, or k draws of which some may repeat.",
+        "“Size k” has two readings: k distinct messages, or k draws of which some may repeat.",
     ),
 )

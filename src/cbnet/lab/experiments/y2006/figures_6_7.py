@@ -1,6 +1,6 @@
-"""[2006 Figures 6 and 7]: how does the disjunction advantage of predicates of the language fall, by names?
+"""Figures 6 and 7 of [2006]: the disjunction advantage of predicates of the language.
 
-Both figures show one Monte Carlo simulation: Figure 6 with names by Zipf, Figure 7 with uniform names.
+Both figures show one Monte Carlo simulation: Figure 6 with Zipf-distributed names, Figure 7 with uniform names.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from cbnet.lab.workload import SCENARIOS
 
 _CLAIMS = (64, 65, 66, 67)
 _REASONS = {
-    64: "a spread has not halved at the largest number of predicates; the paper gives no number for it",
+    64: "a spread has not halved at the largest number of predicates; the paper has no number for it",
     65: "the medians cross, or are equal, at some numbers of predicates",
     66: "a scenario is at one half already",
-    67: "by the paper's pairwise rules it fits; our full rules find more redundant, so fewer predicates are enough",
+    67: "it holds by the paper's pairwise rules; our full rules find more redundancy, so fewer predicates are enough",
 }
 
 
@@ -56,13 +56,13 @@ def _charts(tables: Tables, _: Figures6And7Parameters) -> list[Chart]:
     ]
     return [
         Chart(
-            f"figure-{figure}", f"Figure {figure}: α, {told}",
-            pa.Table.from_pylist([row for row in rows if row["scenario"].startswith(said)]), "predicates", "p50",
+            f"figure-{figure}", f"Figure {figure}: α, {label}",
+            pa.Table.from_pylist([row for row in rows if row["scenario"].startswith(prefix)]), "predicates", "p50",
             facet="of", x_log=True, x_title="predicates", y_title="α", bands=(("min", "max"), ("p5", "p95")),
             references=(("one half", 0.5),),
-            description="Median, 5th and 95th percentile, smallest and largest α over the number of predicates:",
+            description="Median, 5th and 95th percentile, minimum and maximum of α by number of predicates:",
         )
-        for figure, said, told in ((6, "zipf", "names by Zipf"), (7, "uniform", "uniform names"))
+        for figure, prefix, label in ((6, "zipf", "Zipf-distributed names"), (7, "uniform", "uniform names"))
     ]  # fmt: skip
 
 
@@ -82,8 +82,8 @@ EXPERIMENT = Experiment(
     charts=_charts,
     choices=(
         f"The scenarios are {', '.join(SCENARIOS)}: the distribution of the names, and how many there are.",
-        "Zipf's exponent is 1; a name may occur twice in a conjunction, for else its rule for those has nothing to do.",
-        "Strings are drawn by their frequency: from a corpus of news if one is given, else from 200 words of our own.",
-        "The paper reduces by pairs of constraints and conjunctions; our rules prove more, and both are shown.",
+        "Zipf's exponent is 1; a name may occur twice in a conjunction, as the paper has a rule for that case.",
+        "Strings are drawn by frequency: from the news corpus in --traces, or else from 200 built-in words.",
+        "The paper reduces pairs of constraints and conjunctions; our full rules prove more, and both are shown.",
     ),
 )

@@ -1,4 +1,4 @@
-"""[2006 §3]: are the schemes correct, and ideal? Every delivery on random networks, against the definitions."""
+"""Correct and ideal schemes [2006 §3]: every delivery on random networks, checked against the definitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, NamedNetwork, random_graph, random_network
-from cbnet.lab.report.chart import Chart
 from cbnet.routing import Network, deliver, judge, scheme
 from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.header_rewriting import Rewriting
@@ -22,13 +21,13 @@ from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.ideal import is_ideal
 from cbnet.topology import Graph, Tree, bridges
 
-_CONSTANT = 2.5  # the edges of a tree count twice, and identifiers come on top
+_CONSTANT = 2.5  # the edges of a tree count twice, plus identifiers
 _SCHEMES = ("psf", "ips", "pif", "drp")
 
 
 @dataclass(frozen=True)
 class LawsParameters:
-    """Random networks of each kind, and their nodes; nodes of the trees."""
+    """Random networks of each kind, their nodes, extra edges and messages, and nodes of the trees."""
 
     networks: int = 12
     nodes: int = 7
@@ -40,40 +39,40 @@ class LawsParameters:
 def _run(parameters: LawsParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     rng = np.random.default_rng(context.seed)
     deliveries: list[Row] = []
-    apart: list[Row] = []
+    bridge_rows: list[Row] = []
     trees: list[Row] = []
     for number in range(parameters.networks):
         context.progress(number, parameters.networks, "random networks")
         for unique in (True, False):
             graph = random_graph(rng, parameters.nodes, parameters.extra, unique=unique)
-            chosen = [MESSAGES[place] for place in rng.permutation(len(MESSAGES))[: parameters.messages]]
+            chosen = [MESSAGES[number] for number in rng.permutation(len(MESSAGES))[: parameters.messages]]
             deliveries += _deliveries(random_network(rng, graph), chosen, {"network": number, "unique": unique})
-            few = random_graph(rng, 2 * parameters.nodes, 2, unique=unique)  # few edges more: many bridges
-            apart += [{"network": number, "unique": unique, **row} for row in _bridges(few)]
+            few = random_graph(rng, 2 * parameters.nodes, 2, unique=unique)  # few extra edges: many bridges
+            bridge_rows += [{"network": number, "unique": unique, **row} for row in _bridges(few)]
         trees.append({"network": number, **_on_tree(random_graph(rng, parameters.tree_nodes, 0, unique=True))})
     examples = [
         {"example": "ties", **_ideal_of(NamedNetwork(TIES), "v", ("b", "x", "y"))},
         *({"example": "triangle", **row} for row in _triangle()),
     ]
     return {
-        "deliveries": as_table(deliveries), "bridges": as_table(apart), "trees": as_table(trees),
+        "deliveries": as_table(deliveries), "bridges": as_table(bridge_rows), "trees": as_table(trees),
         "examples": as_table(examples),
     }  # fmt: skip
 
 
-def _deliveries(network: Network, messages: Iterable[object], about: Row) -> Iterator[Row]:
+def _deliveries(network: Network, messages: Iterable[object], labels: Row) -> Iterator[Row]:
     """Yield a row for each scheme, source and message."""
     schemes = {name: scheme(name)(network) for name in _SCHEMES}
     for source in range(len(network)):
         for message in messages:
-            found = {name: deliver(each, source, message) for name, each in schemes.items()}  # type: ignore[arg-type]
-            for name, delivery in found.items():
+            results = {name: deliver(each, source, message) for name, each in schemes.items()}  # type: ignore[arg-type]
+            for name, delivery in results.items():
                 verdict = judge(network, delivery)
                 yield {
-                    **about, "scheme": name, "correct": verdict.is_correct,
+                    **labels, "scheme": name, "correct": verdict.is_correct,
                     "minimal": verdict.is_latency_minimal, "ideal": is_ideal(network, delivery),
                     "packets": verdict.packets, "spurious": verdict.spurious,
-                    "holds_psf": found["psf"].edges <= delivery.edges,
+                    "contains_psf": results["psf"].edges <= delivery.edges,
                 }  # fmt: skip
 
 
@@ -83,18 +82,18 @@ def _below(tree: Tree, u: int) -> dict[int, frozenset[int]]:
 
 
 def _bridges(graph: Graph) -> Iterator[Row]:
-    """Yield for each bridge and direction how many routers tell sources beyond it apart."""
+    """Yield, for each bridge and direction, the routers that distinguish sources beyond it."""
     network = Network(graph, {})
     trees = [network.tree(v) for v in range(len(graph))]
     for a, b in bridges(graph):
-        beyond = set(trees[a].descendants(b).tolist())  # the only way from a to there is the bridge
+        beyond = set(trees[a].descendants(b).tolist())  # reachable from a only over the bridge
         for sources, routers in ((set(range(len(graph))) - beyond, beyond), (beyond, set(range(len(graph))) - beyond)):
-            told = sum(any(_below(trees[v], u) != _below(trees[min(sources)], u) for v in sources) for u in routers)
-            yield {"sources": len(sources), "routers": len(routers), "told_apart": told}
+            count = sum(any(_below(trees[v], u) != _below(trees[min(sources)], u) for v in sources) for u in routers)
+            yield {"sources": len(sources), "routers": len(routers), "distinguishing": count}
 
 
 def _on_tree(graph: Graph) -> Row:
-    """Return what iPS needs on a tree where all send and receive."""
+    """Return the classes and state of iPS on a tree where all nodes send and receive."""
     network = Network(graph, {u: f"k = {u}" for u in range(len(graph))})
     classes = classes_at(graph, range(len(graph)), range(len(graph)))
     rewriting = Rewriting(network)
@@ -114,25 +113,25 @@ def _on_tree(graph: Graph) -> Row:
     }
 
 
-def _ideal_of(drawn: NamedNetwork, source: str, wanted: tuple[str, ...]) -> Row:
-    delivery = deliver(scheme("psf")(drawn.network), drawn.id(source), drawn.message(*wanted))
-    verdict = judge(drawn.network, delivery)
+def _ideal_of(named: NamedNetwork, source: str, receivers: tuple[str, ...]) -> Row:
+    delivery = deliver(scheme("psf")(named.network), named.id(source), named.message(*receivers))
+    verdict = judge(named.network, delivery)
     return {"correct": verdict.is_correct, "minimal": verdict.is_latency_minimal} | {
-        "ideal": is_ideal(drawn.network, delivery), "scheme": "psf",
+        "ideal": is_ideal(named.network, delivery), "scheme": "psf",
     }  # fmt: skip
 
 
 def _triangle() -> Iterator[Row]:
     """Yield DRP's deliveries on a triangle with a tie, for all sources and all sets of receivers."""
-    drawn = NamedNetwork(TRIANGLE)
-    fewest_hops = ReplacedHops(ShortestPaths(drawn.network), {(drawn.id(3), drawn.id(1)): drawn.id(1)})
-    drp = Drp(drawn.network, fewest_hops)
+    named = NamedNetwork(TRIANGLE)
+    fewest_hops = ReplacedHops(ShortestPaths(named.network), {(named.id(3), named.id(1)): named.id(1)})
+    drp = Drp(named.network, fewest_hops)
     for source in "123":
-        for wanted in ("1", "2", "3", "12", "13", "23", "123"):
-            delivery = deliver(drp, drawn.id(source), drawn.message(*wanted))
-            verdict = judge(drawn.network, delivery)
+        for receivers in ("1", "2", "3", "12", "13", "23", "123"):
+            delivery = deliver(drp, named.id(source), named.message(*receivers))
+            verdict = judge(named.network, delivery)
             yield {"correct": verdict.is_correct, "minimal": verdict.is_latency_minimal} | {
-                "ideal": is_ideal(drawn.network, delivery), "scheme": "drp",
+                "ideal": is_ideal(named.network, delivery), "scheme": "drp",
             }  # fmt: skip
 
 
@@ -148,9 +147,9 @@ def _findings(tables: Tables, _: LawsParameters) -> list[Finding]:
     ]
 
 
-def _share(rows: list[Row], name: str, **chosen: object) -> str:
-    own = where(rows, **chosen)
-    return f"{sum(bool(row[name]) for row in own):,} of {len(own):,}"
+def _share(rows: list[Row], name: str, **values: object) -> str:
+    selected = where(rows, **values)
+    return f"{sum(bool(row[name]) for row in selected):,} of {len(selected):,}"
 
 
 def _psf(rows: list[Row], ties: list[Row]) -> Finding:
@@ -158,23 +157,23 @@ def _psf(rows: list[Row], ties: list[Row]) -> Finding:
         f"correct: {_share(rows, 'correct')} deliveries; ideal: {_share(rows, 'ideal', unique=True)} where shortest "
         f"paths are unique, {_share(rows, 'ideal', unique=False)} with ties"
     )
-    right = all(row["correct"] and row["minimal"] for row in rows)
-    if not (right and all(row["ideal"] for row in where(rows, unique=True))):
-        return Finding(43, ours, "fails", "a delivery is not correct, or not ideal though its paths are unique")
+    is_minimal = all(row["correct"] and row["minimal"] for row in rows)
+    if not (is_minimal and all(row["ideal"] for row in where(rows, unique=True))):
+        return Finding(43, ours, "fails", "a delivery is not correct, or not ideal although its paths are unique")
     if all(row["ideal"] for row in (*rows, *ties)):
         return Finding(43, ours, "holds")
     reason = (
-        "with ties PSF is latency-minimal but may need more packets than others that are: its tree is chosen before "
-        "the receivers are known: v beside a and b, both beside x and y, and b, x and y want the message"
+        "with ties PSF is latency-minimal but may need more packets than necessary, as its tree is chosen before the "
+        "receivers are known: if v is next to a and b, both are next to x and y, and b, x and y are the receivers"
     )
     return Finding(43, ours, "differs", reason)
 
 
 def _at_bridges(rows: list[Row]) -> Finding:
-    told = sum(row["told_apart"] for row in rows)
+    count = sum(row["distinguishing"] for row in rows)
     routers = sum(row["routers"] for row in rows)
-    ours = f"{len(rows):,} sides of bridges: sources are told apart at {told} of {routers:,} routers"
-    return Finding(46, ours, "fails" if told else "holds", "some routers tell them apart" if told else "")
+    ours = f"{len(rows):,} sides of bridges: {count} of {routers:,} routers distinguish sources"
+    return Finding(46, ours, "fails" if count else "holds", "some routers distinguish them" if count else "")
 
 
 def _ips(rows: list[Row]) -> Finding:
@@ -182,26 +181,26 @@ def _ips(rows: list[Row]) -> Finding:
     flags, kept = (sum(row[name] for row in rows) for name in ("flags", "not_rewritten"))
     shares = [row["counted"] / row["formula"] for row in rows]
     ours = (
-        f"{len(rows)} trees: a class for each neighbour and one for the node's own messages; {kept} headers kept, "
+        f"{len(rows)} trees: one class per neighbour and one for the node's own messages; {kept} headers kept, "
         f"{flags} bits of R; {min(shares):.2f} to {max(shares):.2f} of the formula"
     )
     if extra != {0} or kept or flags:
         return Finding(47, ours, "fails", "there are other classes, or headers that are not rewritten")
     reason = (
-        "one class more at each node than the paper says: that of its own messages; and the table of a class holds "
-        "the predicates of all other neighbours, so that each stands there up to twice as often, within the paper's O()"
+        "one class more per node than in the paper, that of its own messages; and the table of a class holds the "
+        "predicates of all other neighbours, so each is stored up to twice as often, within the paper's O()"
     )
     return Finding(47, ours, "differs" if max(shares) <= _CONSTANT else "fails", reason)
 
 
 def _pif(rows: list[Row]) -> Finding:
     ours = (
-        f"correct: {_share(rows, 'correct')} deliveries; all links of PSF: {_share(rows, 'holds_psf')}; "
-        f"{sum(row['spurious'] for row in rows):,} of {sum(row['packets'] for row in rows):,} packets in vain"
+        f"correct: {_share(rows, 'correct')} deliveries; all links of PSF: {_share(rows, 'contains_psf')}; "
+        f"{sum(row['spurious'] for row in rows):,} of {sum(row['packets'] for row in rows):,} packets spurious"
     )
-    if all(row["correct"] and row["holds_psf"] for row in rows):
+    if all(row["correct"] and row["contains_psf"] for row in rows):
         return Finding(52, ours, "holds")
-    return Finding(52, ours, "fails", "a delivery is not correct, or lacks a link of PSF's")
+    return Finding(52, ours, "fails", "a delivery is not correct, or lacks a link of PSF")
 
 
 def _drp(rows: list[Row], triangle: list[Row]) -> Finding:
@@ -211,20 +210,16 @@ def _drp(rows: list[Row], triangle: list[Row]) -> Finding:
         "with a tie"
     )
     if not (all(row["correct"] for row in rows) and all(row["ideal"] for row in where(rows, unique=True))):
-        return Finding(56, ours, "fails", "a delivery is not correct, or not ideal though its paths are unique")
+        return Finding(56, ours, "fails", "a delivery is not correct, or not ideal although its paths are unique")
     if all(row["ideal"] for row in triangle):
         reason = "“if” holds; “only if” does not: the triangle has a tie, and with fewest hops all are ideal"
         return Finding(56, ours, "differs", reason)
     return Finding(56, ours, "holds")
 
 
-def _charts(_: Tables, __: LawsParameters) -> list[Chart]:
-    return []
-
-
 EXPERIMENT = Experiment(
     name="2006-laws",
-    title="Correct and ideal? The schemes on random networks",
+    title="Correctness and ideality of the schemes on random networks",
     paper="2006",
     section="§3",
     claims=(43, 46, 47, 52, 56),
@@ -235,10 +230,9 @@ EXPERIMENT = Experiment(
     },
     run=_run,
     findings=_findings,
-    charts=_charts,
     choices=(
-        "Among equally long ways the parent with the smallest number is taken, everywhere.",
-        "Ideal: latency-minimal, with the fewest packets of all that are; found by an exact search for a Steiner tree.",
-        "The paper does not define R_u: 1 where no processor below could tell the difference.",
+        "Among equally long paths the parent with the smallest number is always taken.",
+        "Ideal: latency-minimal, with the fewest packets; found by an exact search for a Steiner tree.",
+        "R_u is not defined in the paper: here it is 1 where no processor below could notice the difference.",
     ),
 )

@@ -1,4 +1,4 @@
-"""[2006 §3]: how much state does each scheme need, counted and by the paper's formulas, as networks grow?"""
+"""State of each scheme in growing networks, counted and by the formulas of [2006 §3]."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from cbnet.routing.schemes.unicast import OneTree, ShortestPaths
 from cbnet.topology import Graph, topology
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
-_CALLED = {"psf": "PSF", "ips": "iPS", "pif": "PIF", "drp": "DRP"}
-_GROWS = 0.15  # by which power a share of the formula may grow with the network
-_PRODUCT = 0.75  # a power of the senders above which state is taken to grow with senders times receivers
+_LABELS = {"psf": "PSF", "ips": "iPS", "pif": "PIF", "drp": "DRP"}
+_GROWS = 0.15  # exponent by which the share of the formula may grow with the network
+_PRODUCT = 0.75  # exponent of both from which state counts as growing with senders times receivers
 
 
 @dataclass(frozen=True)
 class MemoryParameters2006:
-    """Nodes of the networks; a network in which senders and receivers grow; names, and filters of each receiver."""
+    """Networks, the nodes of the one with growing senders and receivers, names, and filters per receiver."""
 
     kind: str
     nodes: tuple[int, ...]
@@ -54,31 +54,31 @@ def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> dict[s
         network = _network(
             topology(f"{parameters.kind}:{nodes}", context.seed), parameters, senders, receivers, context
         )
-        states += [{"grown": what, **_about(network), **row} for row in _states(network)]
+        states += [{"grown": what, **_sizes(network), **row} for row in _states(network)]
         if what == "n":
-            hops.append({**_about(network), **_placed(network)})
-            unicasts += [{**_about(network), **row} for row in _unicasts(network)]
+            hops.append({**_sizes(network), **_placed(network)})
+            unicasts += [{**_sizes(network), **row} for row in _unicasts(network)]
     return {"states": as_table(states), "hops": as_table(hops), "unicasts": as_table(unicasts)}
 
 
 def _network(
     graph: Graph, parameters: MemoryParameters2006, senders: float, receivers: float, context: ExperimentContext
 ) -> Network:
-    """Return a network whose receivers have predicates of [§4.2]; the first of a random order send and receive."""
+    """Return a network with predicates of [§4.2]; the first nodes of a random order send and receive."""
     order = np.random.default_rng(context.seed).permutation(len(graph)).tolist()
     mix = Disjunction2006(
         parameters.filters * len(graph), parameters.names, terms=news_terms(context), seed=context.seed
     )
     columns = columns_from_arrow(predicates(mix))
-    wanting = order[: max(1, round(receivers * len(graph)))]
+    receiving = order[: max(1, round(receivers * len(graph)))]
     own = {
-        u: Predicate(columns.filter(parameters.filters * place + turn) for turn in range(parameters.filters))
-        for place, u in enumerate(wanting)
+        u: Predicate(columns.filter(parameters.filters * number + turn) for turn in range(parameters.filters))
+        for number, u in enumerate(receiving)
     }
     return Network(graph, own, order[: max(1, round(senders * len(graph)))])
 
 
-def _about(network: Network) -> Row:
+def _sizes(network: Network) -> Row:
     return {"nodes": len(network), "senders": len(network.senders), "receivers": len(network.receivers)}
 
 
@@ -94,10 +94,10 @@ def _states(network: Network) -> Iterator[Row]:
 
 
 def _printed(network: Network) -> float:
-    """Return M(PIF) as the paper prints it, with one n too many."""
+    """Return M(PIF) as printed in the paper, with one n too many."""
     n, largest = len(network), int(network.graph.degrees.max())
-    given = n * int(network.unreduced_words.sum()) * WORD_BITS * alpha(network)
-    return n * (len(network.senders) * largest * log2(n) + given)
+    predicate_bits = n * int(network.unreduced_words.sum()) * WORD_BITS * alpha(network)
+    return n * (len(network.senders) * largest * log2(n) + predicate_bits)
 
 
 def _placed(network: Network) -> Row:
@@ -107,49 +107,47 @@ def _placed(network: Network) -> Row:
 
 
 def _unicasts(network: Network) -> Iterator[Row]:
-    """Yield what DRP keeps for next hops, by shortest paths and along one tree, and how long its ways are."""
+    """Yield the next-hop identifiers of DRP, by shortest paths and along one tree, and the stretch of its paths."""
     tree = OneTree(network)
     shortest = np.concatenate([network.distances(v) for v in network.senders])
     along = np.concatenate([lengths_on_tree(tree.tree, v, network.receivers) for v in network.senders])
-    others = shortest > 0
+    is_remote = shortest > 0
     for unicast, lengths in ((ShortestPaths(network), shortest), (tree, along)):
         identifiers = sum(unicast.identifiers(u) for u in range(len(network)))
-        stretch = float((lengths[others] / shortest[others]).mean())
+        stretch = float((lengths[is_remote] / shortest[is_remote]).mean())
         yield {"unicast": unicast.name, "identifiers": identifiers, "stretch": stretch}
 
 
 def _findings(tables: Tables, _: MemoryParameters2006) -> list[Finding]:
     states, hops, unicasts = (tables[name].to_pylist() for name in ("states", "hops", "unicasts"))
-    return [_once_for_each_hop(hops), _pif(states), _drp(states, unicasts), _product(states)]
+    return [_once_per_hop(hops), _pif(states), _drp(states, unicasts), _product(states)]
 
 
-def _once_for_each_hop(rows: list[Row]) -> Finding:
+def _once_per_hop(rows: list[Row]) -> Finding:
     ours = ", ".join(f"{row['placed']:,} in the tables, {row['hops']:,} hops (n = {row['nodes']})" for row in rows)
     if all(row["placed"] == row["hops"] for row in rows):
         return Finding(44, ours, "holds")
-    return Finding(44, ours, "fails", "the numbers are not equal")
+    return Finding(44, ours, "fails", "the numbers differ")
 
 
 def _shares(rows: list[Row], name: str) -> dict[float, float]:
-    """Return counted state over the formula by nodes, as the network grows."""
+    """Return counted state divided by the formula, by number of nodes."""
     return {row["nodes"]: row["counted"] / row["formula"] for row in where(rows, scheme=name, grown="n")}
 
 
 def _pif(rows: list[Row]) -> Finding:
     shares, printed = _shares(rows, "pif"), _shares(rows, "pif, as printed")
     ours = (
-        f"{_told(shares)} of it, with power {slope(shares):+.2f} of n; of the formula as printed {_told(printed)}, "
-        f"power {slope(printed):+.2f}"
+        f"{_range(shares)} of it, growing with n^{slope(shares):.2f}; of the formula as printed {_range(printed)}, "
+        f"n^{slope(printed):.2f}"
     )
     if slope(shares) > _GROWS or max(shares.values()) > 2:
         return Finding(54, ours, "fails", "the state grows faster than the formula")
-    reason = (
-        "the paper prints one n too many, before r: what it derives for one router is already the sum over neighbours"
-    )
+    reason = "the paper prints one n too many, before r: its derivation for one router already sums over neighbours"
     return Finding(54, ours, "differs", reason)
 
 
-def _told(shares: dict[float, float]) -> str:
+def _range(shares: dict[float, float]) -> str:
     return f"{min(shares.values()):.2g} to {max(shares.values()):.2g}"
 
 
@@ -159,51 +157,51 @@ def _drp(rows: list[Row], unicasts: list[Row]) -> Finding:
     kept = {row["unicast"]: row["identifiers"] for row in last}
     stretch = next(row["stretch"] for row in last if row["unicast"] == "tree")
     ours = (
-        f"{_told(shares)} of the formula, with power {slope(shares):+.2f} of n; along one tree "
-        f"{kept['tree'] / kept['shortest']:.1%} of the identifiers, and ways {stretch:.2f} times as long"
+        f"{_range(shares)} of the formula, growing with n^{slope(shares):.2f}; along one tree "
+        f"{kept['tree'] / kept['shortest']:.1%} of the identifiers, and paths {stretch:.2f} times as long"
     )
     if slope(shares) <= _GROWS and kept["tree"] < kept["shortest"]:
         return Finding(58, ours, "holds")
-    return Finding(58, ours, "fails", "the state grows faster than the formula, or one tree keeps no less")
+    return Finding(58, ours, "fails", "the state grows faster than the formula, or one tree saves nothing")
 
 
 def _product(rows: list[Row]) -> Finding:
     varied = where(rows, grown="s and r")
-    powers = {
-        name: (_power(where(varied, scheme=name), "senders"), _power(where(varied, scheme=name), "receivers"))
+    exponents = {
+        name: (_exponent(where(varied, scheme=name), "senders"), _exponent(where(varied, scheme=name), "receivers"))
         for name in _SCHEMES
     }
-    ours = "powers of senders and receivers: " + ", ".join(
-        f"{_CALLED[name]} {s:.2f} and {r:.2f}" for name, (s, r) in powers.items()
+    ours = "exponents of senders and receivers: " + ", ".join(
+        f"{_LABELS[name]} {s:.2f} and {r:.2f}" for name, (s, r) in exponents.items()
     )
-    grows = [name for name, both in powers.items() if min(both) >= _PRODUCT]
+    grows = [name for name, both in exponents.items() if min(both) >= _PRODUCT]
     if grows == ["psf"]:
         return Finding(59, ours, "holds")
     if "psf" not in grows:
         return Finding(59, ours, "fails", "PSF does not grow with both")
     reasons = {
-        "ips": "iPS too, for the best connected routers, which hold most, tell nearly all sources apart",
+        "ips": "iPS too, as the best connected routers, which hold most state, distinguish nearly all sources",
         "pif": "PIF too",
-        "drp": "DRP too, for every sender holds the predicate of every receiver: s·r·M_p, if not at each hop",
+        "drp": "DRP too, as every sender holds the predicate of every receiver: s·r·M_p, though not at each hop",
     }
     return Finding(59, ours, "differs", "; ".join(reasons[name] for name in grows if name != "psf"))
 
 
-def _power(rows: list[Row], what: str) -> float:
-    """Return the power of the senders, or receivers, where all others are as many as there are nodes."""
+def _exponent(rows: list[Row], what: str) -> float:
+    """Return the exponent of the senders, or receivers, while the other number equals the nodes."""
     other = {"senders": "receivers", "receivers": "senders"}[what]
     return slope({row[what]: row["counted"] for row in rows if row[other] == row["nodes"]})
 
 
 def _charts(tables: Tables, _: MemoryParameters2006) -> list[Chart]:
-    told = [
-        {"scheme": _CALLED[row["scheme"]], "nodes": row["nodes"], "what": what, "bits": row[what]}
+    points = [
+        {"scheme": _LABELS[row["scheme"]], "nodes": row["nodes"], "what": what, "bits": row[what]}
         for row in where(tables["states"].to_pylist(), grown="n")
         for what in ("counted", "formula")
         if row[what] is not None and row["scheme"] in _SCHEMES
     ]
     varied = [
-        {**row, "scheme": _CALLED[row["scheme"]], "of": f"growing {what}", "count": row[what]}
+        {**row, "scheme": _LABELS[row["scheme"]], "of": f"growing {what}", "count": row[what]}
         for row in where(tables["states"].to_pylist(), grown="s and r")
         for what, other in (("senders", "receivers"), ("receivers", "senders"))
         if row[other] == row["nodes"] and row["scheme"] in _SCHEMES
@@ -211,14 +209,14 @@ def _charts(tables: Tables, _: MemoryParameters2006) -> list[Chart]:
     order = [row for _, group in sorted(grouped(varied, "of", "scheme", "count").items()) for row in group[:1]]
     return [
         Chart(
-            "memory", "State of all routers, counted and by the formula", as_table(told), "nodes", "bits",
+            "memory", "State of all routers, counted and by the formula", as_table(points), "nodes", "bits",
             series="what", facet="scheme", x_log=True, y_log=True, x_title="nodes", y_title="bits",
-            description="State over the number of nodes, counted and by the paper's formula, for the scheme",
+            description="State by number of nodes, counted and by the paper's formula, for the scheme",
         ),
         Chart(
             "senders-receivers", "State as senders or receivers grow", as_table(order), "count", "counted",
-            series="scheme", facet="of", x_log=True, y_log=True, x_title="senders, or receivers", y_title="bits",
-            description="State of each scheme over the number of senders, and of receivers, in one network;",
+            series="scheme", facet="of", x_log=True, y_log=True, x_title="senders or receivers", y_title="bits",
+            description="State of each scheme by number of senders, and of receivers, in one network;",
         ),
     ]  # fmt: skip
 
@@ -239,7 +237,7 @@ EXPERIMENT = Experiment(
     charts=_charts,
     choices=(
         "O() is evaluated with constant 1, log2, and distances in hops; M_p is each predicate's own size.",
-        "iPS has a formula for trees only, so none here.",
-        "Receivers have three filters each of [2006 §4.2], from 50 uniform names; a constraint is one word of 64 bits.",
+        "The paper has a formula of iPS for trees only, so none is shown.",
+        "Each receiver has three filters of [2006 §4.2], from 50 uniform names; a constraint is one word of 64 bits.",
     ),
 )

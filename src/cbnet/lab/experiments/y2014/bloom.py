@@ -1,8 +1,8 @@
-"""False positives of [2014 §4.2.3]: do Bloom filters of 400 bits keep them below one in 10^9?
+"""False positives of Bloom filters of 400 bits, below one in 10^9 according to [2014 §4.2.3].
 
-A descriptor is taken for one that a message has if all bits of the tags that the message lacks are set by its other
-tags. How likely that is follows from the numbers of tags and hashes. Rates of 10^-9 cannot be measured, so the
-prediction is measured where messages have many tags.
+A descriptor is a false positive if the other tags of the message set all bits of the tags that it lacks. The
+probability follows from the numbers of tags and hashes. Rates of 10^-9 cannot be measured, so the prediction is
+verified with messages of many tags.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import expm1, log1p
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 
 _CLAIMED = 1e-9
 _PAPER_LARGEST = 1_145_713  # descriptors of the largest predicate
-_CLOSE = 3.0  # times, by which what is measured may differ from what is predicted
-_ENOUGH = 20  # false positives, below which the measured rate says little
+_CLOSE = 3.0  # factor by which measured and predicted rates may differ
+_ENOUGH = 20  # false positives; with fewer, the measured rate means little
 
 
 @dataclass(frozen=True)
 class BloomParameters:
-    """What is predicted and what is measured."""
+    """Messages of the prediction, and table and messages of the measurement."""
 
-    tags: tuple[int, ...]  # of a message, for the prediction
-    descriptors: int  # of the table that is measured
+    tags: tuple[int, ...]  # per message, for the prediction
+    descriptors: int  # of the measured table
     messages: int
-    measured_tags: tuple[int, int]  # of a message of the measurement, at least and at most
+    measured_tags: tuple[int, int]  # per message of the measurement: minimum, maximum
 
 
 def _run(parameters: BloomParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     return {
-        "predicted": pa.Table.from_pylist(list(_predicted(parameters))),
-        "measured": pa.Table.from_pylist(_measured(parameters, context.seed)),
+        "predicted": as_table(_predicted(parameters)),
+        "measured": as_table(_measured(parameters, context.seed)),
     }
 
 
-def _predicted(parameters: BloomParameters) -> Iterator[dict[str, Any]]:
+def _predicted(parameters: BloomParameters) -> Iterator[Row]:
     """Yield the rates for messages that lack one tag of a descriptor, with the best number of hashes for each size."""
     from cbnet.matching.engines.bloom_table import best_hashes, false_positive
 
@@ -57,8 +57,8 @@ def _predicted(parameters: BloomParameters) -> Iterator[dict[str, Any]]:
         }
 
 
-def _measured(parameters: BloomParameters, seed: int) -> list[dict[str, Any]]:
-    """Return the rates of a Bloom table beside an exact one of the same descriptors."""
+def _measured(parameters: BloomParameters, seed: int) -> list[Row]:
+    """Return the rates of a Bloom table, compared with an exact table of the same descriptors."""
     from cbnet.lab.bench.matching.false_positives import false_positives
     from cbnet.lab.workload.message_batch import as_messages
     from cbnet.lab.workload.tag_traffic import TagTraffic
@@ -75,46 +75,46 @@ def _measured(parameters: BloomParameters, seed: int) -> list[dict[str, Any]]:
     columns = columns_from_arrow(traffic.filters())
     exact = CompiledTable.build(columns, "tags", reduce=False)
     bloom = CompiledTable.build(columns, "bloom", reduce=False, sample=members[:1000])
-    encoded, kept = encode_batch(batch, bloom.symbols)
+    encoded, buffers = encode_batch(batch, bloom.symbols)
     known = [[bloom.symbols.symbol(tag, True) for tag in message[RESERVED_NAME]] for message in members]
-    tags = [np.array([symbol for symbol in found if symbol >= 0], np.int64) for found in known]
+    tags = [np.array([symbol for symbol in symbols if symbol >= 0], np.int64) for symbols in known]
     rows = [asdict(each) for each in false_positives(bloom, exact, encoded, tags)]
-    del kept  # what the batch points into
+    del buffers  # the batch points into them
     return [{**row, "hashes": bloom.index.hashes, "descriptors": parameters.descriptors} for row in rows]
 
 
-def _findings(tables: Tables, _parameters: BloomParameters) -> list[Finding]:
+def _findings(tables: Tables, _: BloomParameters) -> list[Finding]:
     rows = tables["predicted"].to_pylist()
-    most = {what: _most(rows, what) for what in ("per_descriptor", "per_predicate")}
-    ratios = [row["measured_per_descriptor"] / row["predicted_per_descriptor"] for row in _telling(tables["measured"])]
+    limits = {what: _max_tags(rows, what) for what in ("per_descriptor", "per_predicate")}
+    ratios = [row["measured_per_descriptor"] / row["predicted_per_descriptor"] for row in _reliable(tables["measured"])]
     ours = (
-        f"below 10^-9 for one descriptor up to {most['per_descriptor']} tags of a message, "
-        f"for a predicate of {_PAPER_LARGEST:,} up to {most['per_predicate']}"
+        f"below 10^-9 for one descriptor up to {limits['per_descriptor']} tags of a message, "
+        f"for a predicate of {_PAPER_LARGEST:,} up to {limits['per_predicate']}"
     )
     if not ratios:
-        return [Finding(89, ours, "open", "too few false positives were measured to trust the prediction")]
+        return [Finding(89, ours, "open", "too few false positives measured to verify the prediction", missing="scale")]
     ours += f"; measured over predicted: {min(ratios):.2f} to {max(ratios):.2f}"
     if not 1 / _CLOSE <= min(ratios) <= max(ratios) <= _CLOSE:
-        return [Finding(89, ours, "fails", "what is measured is not what is predicted")]
-    if most["per_predicate"] == max(row["tags"] for row in rows):
+        return [Finding(89, ours, "fails", "measured rates differ from predicted ones")]
+    if limits["per_predicate"] == max(row["tags"] for row in rows):
         return [Finding(89, ours, "holds")]
-    if not most["per_predicate"]:
+    if not limits["per_predicate"]:
         return [Finding(89, ours, "fails", "not for a whole predicate, however few tags a message has")]
-    return [Finding(89, ours, "differs", "not for messages of more tags, which the paper does not limit")]
+    return [Finding(89, ours, "differs", "not for messages of more tags; the paper does not limit them")]
 
 
-def _most(rows: list[dict[str, Any]], what: str) -> int:
-    """Return the largest number of tags up to which all rates are below the paper's."""
-    most = 0
+def _max_tags(rows: list[Row], what: str) -> int:
+    """Return the largest number of tags up to which all rates are below that of the paper."""
+    tags = 0
     for row in sorted(rows, key=lambda row: row["tags"]):
         if row[what] >= _CLAIMED:
             break
-        most = row["tags"]
-    return most
+        tags = row["tags"]
+    return tags
 
 
-def _telling(measured: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows with enough false positives to tell a rate."""
+def _reliable(measured: pa.Table) -> list[Row]:
+    """Return the rows with enough false positives for a reliable rate."""
     return [
         row
         for row in measured.to_pylist()
@@ -122,22 +122,22 @@ def _telling(measured: pa.Table) -> list[dict[str, Any]]:
     ]
 
 
-def _charts(tables: Tables, _parameters: BloomParameters) -> list[Chart]:
+def _charts(tables: Tables, _: BloomParameters) -> list[Chart]:
     predicted = [
-        {"tags": row["tags"], "rate": row[column], "of": told}
+        {"tags": row["tags"], "rate": row[column], "of": label}
         for row in tables["predicted"].to_pylist()
-        for column, told in (("per_descriptor", "one descriptor"), ("per_predicate", "predicate of 1,145,713"))
+        for column, label in (("per_descriptor", "one descriptor"), ("per_predicate", "predicate of 1,145,713"))
     ]
     measured = [
         {"tags": row["tags"], "rate": row[f"{kind}_per_descriptor"], "is": kind}
-        for row in _telling(tables["measured"])
+        for row in _reliable(tables["measured"])
         for kind in ("predicted", "measured")
     ]
-    drawn = [
+    charts = [
         Chart(
             "predicted",
-            "False positives of 400 bits, by tags of the message: predicted",
-            pa.Table.from_pylist(predicted),
+            "Predicted false positives of 400 bits, by tags per message",
+            as_table(predicted),
             "tags",
             "rate",
             series="of",
@@ -145,26 +145,26 @@ def _charts(tables: Tables, _parameters: BloomParameters) -> list[Chart]:
             x_title="tags of the message",
             y_title="probability",
             references=(("paper: 10^-9", _CLAIMED),),
-            description="How likely one descriptor that lacks a tag is taken for one that the message has, and any of "
-            "a whole predicate; with the best number of hashes for each number of tags.",
+            description="Probability that a descriptor with one missing tag matches, and that any of a whole predicate "
+            "does; with the best number of hashes for each number of tags.",
         )
     ]
     if measured:
-        drawn.append(
+        charts.append(
             Chart(
                 "measured",
-                "False positives of one descriptor where they can be measured",
-                pa.Table.from_pylist(measured),
+                "Measured false positives of one descriptor",
+                as_table(measured),
                 "tags",
                 "rate",
                 series="is",
                 y_log=True,
                 x_title="tags of the message",
                 y_title="probability",
-                description="Measured rates beside predicted ones, for messages of many tags.",
+                description="Measured and predicted rates, for messages of many tags.",
             )
         )
-    return drawn
+    return charts
 
 
 EXPERIMENT = Experiment(
@@ -182,8 +182,8 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "The number of hashes is not told: the best one for each number of tags of a message.",
+        "The number of hashes is not in the paper: the best one for each number of tags.",
         "Each descriptor lacks one tag of the message, which is the worst case; equal bits are not counted twice.",
-        "The paper's rate may be that of a descriptor or of a whole predicate: both are given.",
+        "The paper's rate may be that of a descriptor or of a whole predicate: both are shown.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The worked examples of [2014 §3]: two trees over eleven routers, and descriptors that make others redundant."""
+"""Worked examples of [2014 §3]: two trees over eleven routers, and redundant descriptors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import combinations
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
 from cbnet.language.filter import Filter
@@ -31,18 +32,18 @@ class ExamplesParameters2014:
 
 def _run(_parameters: ExamplesParameters2014, _context: ExperimentContext) -> dict[str, pa.Table]:
     graph = Graph.from_edges([(link[0], link[1]) for link in _LINKS.split()])
-    wanted = {node: Predicate([Filter(tags=[str(graph.name(node))])]) for node in range(len(graph))}
-    scheme = MultiTree(Network(graph, wanted), [graph.id(root) for root in _ROOTS])
+    predicates = {node: Predicate([Filter(tags=[str(graph.name(node))])]) for node in range(len(graph))}
+    scheme = MultiTree(Network(graph, predicates), [graph.id(root) for root in _ROOTS])
     return {"hops": _hops(graph, scheme), "terms": _terms(graph, scheme), "descriptors": _descriptors()}
 
 
 def _hops(graph: Graph, scheme: MultiTree) -> pa.Table:
     """Return the hops between each two routers, in the graph and on both trees."""
     trees = [_tree_graph(graph, tree) for tree in scheme.trees]
-    found = {"graph": _all_hops(graph)} | {f"T{number}": _all_hops(tree) for number, tree in enumerate(trees, 1)}
+    hops_in = {"graph": _all_hops(graph)} | {f"T{number}": _all_hops(tree) for number, tree in enumerate(trees, 1)}
     pairs = combinations(sorted(map(str, graph.names)), 2)
-    rows = [{"from": u, "to": v, **{where: hops[u, v] for where, hops in found.items()}} for u, v in pairs]
-    return pa.Table.from_pylist(rows)
+    rows = [{"from": u, "to": v, **{where: hops[u, v] for where, hops in hops_in.items()}} for u, v in pairs]
+    return as_table(rows)
 
 
 def _tree_graph(graph: Graph, tree: Tree) -> Graph:
@@ -68,7 +69,7 @@ def _terms(graph: Graph, scheme: MultiTree) -> pa.Table:
     folded = router.folded()
     tables["folded"] = folded.entries
     names = {tag: f"T{number}" for number, tag in enumerate(folded.tree_tags, 1)}
-    return pa.Table.from_pylist(
+    return as_table(
         [
             {"table": table, "interface": graph.name(w), "term": " ∧ ".join(sorted(names.get(t, t) for t in term.tags))}
             for table, entries in tables.items()
@@ -90,26 +91,26 @@ def _findings(tables: Tables, _parameters: ExamplesParameters2014) -> list[Findi
 
 def _longer(hops: pa.Table) -> Finding:
     [row] = [row for row in hops.to_pylist() if {row["from"], row["to"]} == {"i", "j"}]
-    right = (row["graph"], row["T1"]) == (1, 4)
+    holds = (row["graph"], row["T1"]) == (1, 4)
     ours = f"{row['T1']} hops on T1, {row['T2']} on T2, {row['graph']} in the graph"
-    return _judged(68, ours, right, "the network that fits the text gives other lengths")
+    return _finding(68, ours, holds, "different path lengths in the network that fits the text")
 
 
 def _redundant(descriptors: pa.Table) -> Finding:
     kept = [row["tags"] for row in descriptors.to_pylist() if row["kept"]]
     ours = f"{len(kept)} of {descriptors.num_rows} kept: " + ", ".join("{" + ", ".join(tags) + "}" for tags in kept)
-    return _judged(70, ours, kept == [["networking"]], "other descriptors are kept")
+    return _finding(70, ours, kept == [["networking"]], "different descriptors are kept")
 
 
 def _folded(terms: pa.Table) -> Finding:
     counts = Counter(terms["table"].to_pylist())
     separate = counts["T1"] + counts["T2"]
     ours = f"{separate} terms to {counts['folded']}"
-    return _judged(71, ours, (separate, counts["folded"]) == (20, 14), "other numbers of terms")
+    return _finding(71, ours, (separate, counts["folded"]) == (20, 14), "different numbers of terms")
 
 
-def _judged(claim: int, ours: str, right: bool, reason: str) -> Finding:
-    return Finding(claim, ours, "holds") if right else Finding(claim, ours, "fails", reason)
+def _finding(claim: int, ours: str, holds: bool, reason: str) -> Finding:
+    return Finding(claim, ours, "holds") if holds else Finding(claim, ours, "fails", reason)
 
 
 def _charts(tables: Tables, _parameters: ExamplesParameters2014) -> list[Chart]:
@@ -119,21 +120,21 @@ def _charts(tables: Tables, _parameters: ExamplesParameters2014) -> list[Chart]:
         Chart(
             "folding",
             "Terms in the tables of router b, on two trees and folded into one",
-            pa.Table.from_pylist(rows),
+            as_table(rows),
             "interface",
             "terms",
             "bars",
             series="table",
             x_title="interface to",
             y_title="terms",
-            description="Terms for each interface of router b: on the first tree, on the second, and folded into one.",
+            description="Terms per interface of router b: on the first tree, on the second, and folded into one.",
         )
     ]
 
 
 EXPERIMENT = Experiment(
     name="2014-examples",
-    title="Two trees over eleven routers: longer ways, redundant descriptors, folded tables",
+    title="Two trees over eleven routers: longer paths, redundant descriptors, folded tables",
     paper="2014",
     section="§3, Figures 2 and 3",
     claims=(68, 70, 71),
@@ -142,8 +143,8 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "The figures are not in our text: the links are chosen so that all that it says of them holds.",
-        "Each router wants one thing of its own, so that a term is a router.",
+        "The figures are not in the text: the links agree with everything it states about them.",
+        "Each router has one descriptor of its own, so a term is a router.",
         "In Figure 3 the row of T2 and e should end with p_j ∨ p_k, and is printed with p_b.",
     ),
 )

@@ -1,7 +1,7 @@
-"""Figure 4 of [2014 §4.1]: how much longer are the ways on k trees than in the graph?
+"""Figure 4 of [2014 §4.1]: extra hops of paths on k trees.
 
-Roots are selected several times, by the classes of ASes. For each pair of nodes the extra hops are averaged over the
-trees of a selection, or the worst tree is taken. The paper does not say what its boxes are over; its 2.5 cannot be a
+Roots are selected several times, by AS class. For each pair of nodes the extra hops are averaged over the trees of a
+selection, or the worst tree is taken. The population of the paper's boxes is not stated, and its 2.5 cannot be a
 maximum of whole hops. So there are boxes over pairs and over the means of sources.
 """
 
@@ -14,24 +14,25 @@ from typing import Any
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import TABLE, graph_size, graph_table, internet, internet_finding, is_from_file
 from cbnet.lab.report.chart import Chart
 
-_FEW = 8  # trees, of which the paper's numbers are
+_FEW = 8  # trees; the paper's numbers are for these
 _MEAN, _WORST = (1.0, 2.0), (2.5, 5.5)  # hops
-_LITTLE = 0.25  # hops, by which more trees may change the mean
+_LITTLE = 0.25  # hops by which more trees may change the mean
 _PAPER_GRAPH = (42_113, 118_040)
 _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
 
 
 @dataclass(frozen=True)
 class Figure4Parameters:
-    """How much is surveyed."""
+    """Size of the survey."""
 
-    nodes: int  # of the graph, if none is given
+    nodes: int  # of a generated graph
     trees: tuple[int, ...]
-    sources: int  # for each selection
+    sources: int  # per selection
     selections: int
 
 
@@ -39,7 +40,7 @@ def _run(parameters: Figure4Parameters, context: ExperimentContext) -> dict[str,
     from cbnet.pipeline.run.tree_curves import tree_curves
 
     graph = internet(context, parameters.nodes)
-    found = tree_curves(
+    curves = tree_curves(
         context.spark(),
         graph,
         parameters.trees,
@@ -47,27 +48,27 @@ def _run(parameters: Figure4Parameters, context: ExperimentContext) -> dict[str,
         selections=parameters.selections,
         seed=context.seed,
     )
-    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in found]
+    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
     rows = [row for each in members for row in _rows(each)]
-    return {TABLE: graph_table(graph, context), "extra": pa.Table.from_pylist(rows)}
+    return {TABLE: graph_table(graph, context), "extra": as_table(rows)}
 
 
-def _rows(members: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for kind, told in _KINDS.items():
+def _rows(members: Row) -> Iterator[Row]:
+    for kind, label in _KINDS.items():
         for over in ("pairs", "sources"):
-            yield {"trees": members["k"], "of": told, "over": over, **members[kind][over]}
+            yield {"trees": members["k"], "of": label, "over": over, **members[kind][over]}
 
 
 def _findings(tables: Tables, parameters: Figure4Parameters) -> list[Finding]:
     rows = {(row["trees"], row["of"], row["over"]): row for row in tables["extra"].to_pylist()}
-    about = [
+    lengths = [
         _within(tables, 74, rows, "mean of the trees", _MEAN),
         _within(tables, 75, rows, "worst tree", _WORST),
     ]
     few, many = (rows[k, "mean of the trees", "pairs"]["mean"] for k in (_FEW, max(parameters.trees)))
     ours = f"{few:.2f} hops with {_FEW} trees, {many:.2f} with {max(parameters.trees)}"
     reason = f"the mean changes by more than {_LITTLE} hops"
-    return [_graph(tables), *about, internet_finding(tables, 76, ours, abs(many - few) <= _LITTLE, reason)]
+    return [_graph(tables), *lengths, internet_finding(tables, 76, ours, abs(many - few) <= _LITTLE, reason)]
 
 
 def _graph(tables: Tables) -> Finding:
@@ -76,8 +77,8 @@ def _graph(tables: Tables) -> Finding:
     if (nodes, edges) == _PAPER_GRAPH:
         return Finding(73, ours, "holds")
     if is_from_file(tables):
-        return Finding(73, ours, "differs", "another graph of the Internet: the paper's own is not to be had")
-    return Finding(73, ours, "open", "no graph was given (--topology), so this one is generated")
+        return Finding(73, ours, "differs", "another Internet graph: the paper's is not available")
+    return Finding(73, ours, "open", "the graph is generated", missing="topology")
 
 
 def _within(tables: Tables, claim: int, rows: dict[Any, Any], of: str, limits: tuple[float, float]) -> Finding:
@@ -90,11 +91,11 @@ def _within(tables: Tables, claim: int, rows: dict[Any, Any], of: str, limits: t
     return internet_finding(tables, claim, ours, limits[0] <= pairs["mean"] <= limits[1], reason)
 
 
-def _charts(tables: Tables, _parameters: Figure4Parameters) -> list[Chart]:
+def _charts(tables: Tables, _: Figure4Parameters) -> list[Chart]:
     return [
         Chart(
             "extra-hops",
-            "Hops more than in the graph, by number of trees: percentiles 1, 25, 50, 75 and 99",
+            "Extra hops by number of trees: percentiles 1, 25, 50, 75 and 99",
             tables["extra"],
             "trees",
             "p50",
@@ -112,7 +113,7 @@ def _charts(tables: Tables, _parameters: Figure4Parameters) -> list[Chart]:
 
 EXPERIMENT = Experiment(
     name="2014-figure-4",
-    title="Figure 4: ways on k trees are a little longer",
+    title="Figure 4: paths on k trees are slightly longer",
     paper="2014",
     section="§4.1, Figure 4",
     claims=(73, 74, 75, 76),
@@ -126,9 +127,9 @@ EXPERIMENT = Experiment(
     charts=_charts,
     choices=(
         "Roots: 40 % Tier-1, 30 % large and 20 % small ISPs, 10 % stubs, drawn with replacement.",
-        "Of several shortest paths a tree has the one by the parent with the smallest number.",
-        "The paper's ranges are held against the mean over all pairs; boxes over pairs and over the means of sources.",
-        f"More trees change little if the mean changes by {_LITTLE} hops or less.",
+        "Of several shortest paths a tree has the one through the parent with the smallest number.",
+        "The paper's ranges are compared with the mean over all pairs; boxes are over pairs and over means of sources.",
+        f"“Little” change means at most {_LITTLE} hops of the mean.",
         "Sources are sampled; from each, all destinations are measured.",
     ),
     inputs=("topology",),

@@ -1,17 +1,17 @@
-"""Figure 5 of [2014 §4.1]: how many of k trees does an interface have to tell apart?
+"""Figure 5 of [2014 §4.1]: trees that an interface has to distinguish, out of k.
 
-Two trees look alike from an interface if they lead to the same destinations there. What comes out depends on which of
-several shortest paths a tree has, and the paper does not say: both rules are shown.
+Two trees are equal at an interface if they have the same destinations behind it. The result depends on which of several
+shortest paths a tree takes, which is not in the paper: both rules are shown.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import TABLE, graph_table, internet, internet_finding, is_from_file
 from cbnet.lab.report.chart import Chart
@@ -25,9 +25,9 @@ _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
 
 @dataclass(frozen=True)
 class Figure5Parameters2014:
-    """How much is surveyed."""
+    """Size of the survey."""
 
-    nodes: int  # of the graph, if none is given
+    nodes: int  # of a generated graph
     trees: tuple[int, ...]
     selections: int
 
@@ -36,7 +36,7 @@ def _run(parameters: Figure5Parameters2014, context: ExperimentContext) -> dict[
     from cbnet.pipeline.run.tree_curves import tree_curves
 
     graph = internet(context, parameters.nodes)
-    found = tree_curves(
+    curves = tree_curves(
         context.spark(),
         graph,
         parameters.trees,
@@ -46,11 +46,11 @@ def _run(parameters: Figure5Parameters2014, context: ExperimentContext) -> dict[
         seed=context.seed,
     )
     rows = []
-    for each in found:
-        told = each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale)["interfaces"]
-        least, most = told.pop("largest")
-        rows.append({"ties": _RULES[each.ties], "trees": each.k, **told, "least_largest": least, "largest": most})
-    return {TABLE: graph_table(graph, context), "interfaces": pa.Table.from_pylist(rows)}
+    for each in curves:
+        counts = each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale)["interfaces"]
+        least, most = counts.pop("largest")
+        rows.append({"ties": _RULES[each.ties], "trees": each.k, **counts, "least_largest": least, "largest": most})
+    return {TABLE: graph_table(graph, context), "interfaces": as_table(rows)}
 
 
 def _findings(tables: Tables, parameters: Figure5Parameters2014) -> list[Finding]:
@@ -58,29 +58,31 @@ def _findings(tables: Tables, parameters: Figure5Parameters2014) -> list[Finding
     return [_handful(tables, rows, max(parameters.trees)), _most(tables, rows)]
 
 
-def _handful(tables: Tables, rows: list[dict[str, Any]], most: int) -> Finding:
+def _handful(tables: Tables, rows: list[Row], most: int) -> Finding:
     highest = {rule: max(row["p99"] for row in rows if row["ties"] == rule) for rule in _RULES.values()}
     ours = ", ".join(f"at most {top:g} ({rule})" for rule, top in highest.items())
     ours = f"99 % of the interfaces, up to {most} trees: {ours}"
     few = [top <= _HANDFUL for top in highest.values()]
     if any(few) and not all(few) and is_from_file(tables):
-        return Finding(77, ours, "differs", "it depends on the rule of ties, which the paper does not tell")
-    return internet_finding(tables, 77, ours, all(few), f"by no rule of ties at most {_HANDFUL}")
+        return Finding(77, ours, "differs", "it depends on the tie rule, which is not in the paper")
+    return internet_finding(tables, 77, ours, all(few), f"more than {_HANDFUL} by both tie rules")
 
 
-def _most(tables: Tables, rows: list[dict[str, Any]]) -> Finding:
+def _most(tables: Tables, rows: list[Row]) -> Finding:
     largest = {row["ties"]: (row["least_largest"], row["largest"]) for row in rows if row["trees"] == _PAPER_TREES}
     if not largest:
-        return Finding(78, "-", "open", f"there was no run with {_PAPER_TREES} trees")
+        return Finding(78, "-", "open", f"no run with {_PAPER_TREES} trees", missing="scale")
     ours = "; ".join(f"{least} to {most} ({rule})" for rule, (least, most) in largest.items())
     ends = [end for pair in largest.values() for end in pair]
     close = any(abs(end - _PAPER_MOST) <= _CLOSE * _PAPER_MOST for end in ends)
     if not close and is_from_file(tables) and min(ends) < _PAPER_MOST < max(ends):
-        return Finding(78, ours, "differs", "the paper's lies between our two rules of ties; it does not tell its own")
-    return internet_finding(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MOST} by both rules of ties")
+        return Finding(
+            78, ours, "differs", "the paper's number is between our two tie rules; it does not state its own"
+        )
+    return internet_finding(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MOST} by both tie rules")
 
 
-def _charts(tables: Tables, _parameters: Figure5Parameters2014) -> list[Chart]:
+def _charts(tables: Tables, _: Figure5Parameters2014) -> list[Chart]:
     return [
         Chart(
             "distinct-trees",
@@ -94,11 +96,11 @@ def _charts(tables: Tables, _parameters: Figure5Parameters2014) -> list[Chart]:
             y_title="distinct trees",
             bands=(("p1", "p99"), ("p25", "p75")),
             description="Boxes from the 25th to the 75th percentile of the interfaces, lines from the 1st to the 99th, "
-            "by both rules of ties.",
+            "by both tie rules.",
         ),
         Chart(
             "most-distinct-trees",
-            "The most distinct trees at one interface",
+            "Maximum of distinct trees at one interface",
             tables["interfaces"],
             "trees",
             "largest",
@@ -107,14 +109,14 @@ def _charts(tables: Tables, _parameters: Figure5Parameters2014) -> list[Chart]:
             x_title="trees",
             y_title="distinct trees",
             references=(("paper, 128 trees: 90", float(_PAPER_MOST)),),
-            description="The largest count of all interfaces and selections, by both rules of ties.",
+            description="The maximum over all interfaces and selections, by both tie rules.",
         ),
     ]
 
 
 EXPERIMENT = Experiment(
     name="2014-figure-5",
-    title="Figure 5: an interface tells few trees apart",
+    title="Figure 5: an interface has to distinguish few trees",
     paper="2014",
     section="§4.1, Figure 5",
     claims=(77, 78),
@@ -128,8 +130,8 @@ EXPERIMENT = Experiment(
     charts=_charts,
     choices=(
         "Distinct trees of an interface: distinct sets of destinations behind it, where some tree uses it.",
-        "Which of several shortest paths a tree has is not told: by the smallest parent, and by a random one.",
-        f"A handful are {_HANDFUL} or fewer; close to the paper's number is within {_CLOSE:.0%} of it.",
+        "Which of several shortest paths a tree takes is not in the paper: by the smallest parent, or by a random one.",
+        f"A handful is at most {_HANDFUL}; close to the paper's number is within {_CLOSE:.0%} of it.",
     ),
     inputs=("topology",),
 )

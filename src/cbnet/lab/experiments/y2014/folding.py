@@ -1,14 +1,14 @@
-"""Folding of [2014 §3.2.3, §4.2.3]: are the tables of several trees small as one, and do they decide the same?
+"""Folding of the tables of several trees into one: size and decisions [2014 §3.2.3, §4.2.3].
 
-What a router has of each tree is folded into one table, on Spark and, for comparison, in memory, where tables of equal
-trees are grouped as well. On small networks every decision of the folded table is held against those of the tables that
-it was made from.
+The tables of a router for all trees are folded into one, on Spark and, for comparison, in memory, where tables of equal
+trees are grouped as well. On small networks every decision of the folded table is compared with those of the separate
+tables.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_from_file
 from cbnet.lab.experiments.y2014 import users
@@ -29,13 +30,13 @@ from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topology
 
-_PAPER_BYTES, _PAPER_KEPT = 50, 10_880_657  # of a descriptor; descriptors at one tree
-_HARDWARE = 8 * 2**30  # bytes, of a router's memory of that day
-_TAGS, _WANTED, _SENT = 12, 3, 5  # on small networks: tags there are, of a filter at most, of a message
-_PARTS = 4  # of Spark's work, where there is little
-_WAYS = {
-    "per_tree": "a table for each tree",
-    "grouped": "one for equal trees",
+_PAPER_BYTES, _PAPER_KEPT = 50, 10_880_657  # per descriptor; descriptors for one tree
+_HARDWARE = 8 * 2**30  # bytes of a router's memory in 2014
+_TAGS, _MAX_FILTER_TAGS, _MAX_MESSAGE_TAGS = 12, 3, 5  # on small networks
+_PARTITIONS = 4  # for little data
+_VARIANTS = {
+    "per_tree": "one table per tree",
+    "grouped": "one per group of equal trees",
     "folded": "folded",
     "grouped_and_folded": "both",
 }
@@ -43,51 +44,60 @@ _WAYS = {
 
 @dataclass(frozen=True)
 class FoldingParameters:
-    """How large the networks, the population and the numbers of trees are."""
+    """Sizes of the networks and the population, and numbers of trees."""
 
-    nodes: int  # of the graph, if none is given
+    nodes: int  # of a generated graph
     clusters: int
     trees: tuple[int, ...]  # up to 63
-    networks: int  # small ones, on which every decision is checked
-    messages: int  # on each of them
+    networks: int  # small ones, with every decision checked
+    messages: int  # per small network
 
 
 def _run(parameters: FoldingParameters, context: ExperimentContext) -> dict[str, pa.Table]:
     graph = internet(context, parameters.nodes)
-    decided = [_decisions(context.seed + number, parameters.messages) for number in range(parameters.networks)]
+    decisions = [_decisions(context.seed + number, parameters.messages) for number in range(parameters.networks)]
     return {
         TABLE: graph_table(graph, context),
-        "decisions": pa.Table.from_pylist(decided),
-        "entries": pa.Table.from_pylist(list(_entries(graph, parameters, context))),
+        "decisions": as_table(decisions),
+        "entries": as_table(_entries(graph, parameters, context)),
     }
 
 
-def _decisions(seed: int, messages: int) -> dict[str, Any]:
-    """Return how many decisions of all routers of a random network differ between folded and separate tables."""
+def _decisions(seed: int, messages: int) -> Row:
+    """Return the decisions of all routers of a random network that differ between folded and separate tables."""
     rng = random.Random(seed)
     graph = topology(f"aslike:{rng.randint(20, 40)}", seed)
-    wanted = {node: Predicate([Filter(tags=_drawn(rng, _WANTED)) for _ in range(2)]) for node in range(len(graph))}
-    scheme = MultiTree(Network(graph, wanted), rng.sample(range(len(graph)), 4))
-    sent = [Message(tags=_drawn(rng, _SENT)) for _ in range(messages)]
-    made, different = 0, 0
+    predicates = {
+        node: Predicate([Filter(tags=_draw_tags(rng, _MAX_FILTER_TAGS)) for _ in range(2)])
+        for node in range(len(graph))
+    }
+    scheme = MultiTree(Network(graph, predicates), rng.sample(range(len(graph)), 4))
+    messages_sent = [Message(tags=_draw_tags(rng, _MAX_MESSAGE_TAGS)) for _ in range(messages)]
+    total, different = 0, 0
     for node in range(len(graph)):
         router = scheme.router(node)
         folded = router.folded()
         for tree in range(len(scheme.trees)):
             table = router.fib(tree)
-            for message in sent:
+            for message in messages_sent:
                 separate = [w for w, each in table.items() if each.subscriptions.matches(message)]
-                made += 1
+                total += 1
                 different += sorted(folded.match(tree, message)) != separate
-    return {"network": seed, "nodes": len(graph), "trees": len(scheme.trees), "decisions": made, "different": different}
+    return {
+        "network": seed,
+        "nodes": len(graph),
+        "trees": len(scheme.trees),
+        "decisions": total,
+        "different": different,
+    }
 
 
-def _drawn(rng: random.Random, most: int) -> list[str]:
+def _draw_tags(rng: random.Random, most: int) -> list[str]:
     return [f"t{number}" for number in rng.sample(range(_TAGS), rng.randint(1, most))]
 
 
-def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[dict[str, Any]]:
-    """Yield the entries of the router that is most central on the first tree, for each number of trees."""
+def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[Row]:
+    """Yield the entries of the most central router of the first tree, for each number of trees."""
     from cbnet.pipeline.population.population import population
     from cbnet.pipeline.tables.fib import folded_tables, node_predicates
     from cbnet.pipeline.tables.tree_centrality import most_central_routers
@@ -98,7 +108,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
     firsts = users.first_clusters(context, graph, parameters.clusters)
     models, apps = users.models(context), users.applications()
     people = population(context.spark(), models, firsts, applications=apps, seed=context.seed)
-    predicates = node_predicates(people, len(graph), _PARTS).persist()
+    predicates = node_predicates(people, len(graph), _PARTITIONS).persist()
     try:
         rows = predicates.toArrow().combine_chunks()
         owners = np.asarray(rows["node"]).astype(np.int32)
@@ -106,7 +116,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
         for done, k in enumerate(parameters.trees):
             context.progress(done, len(parameters.trees), f"{k} trees")
             in_memory = asdict(DescriptorFibs(trees[:k], descriptors).entries(router))
-            on_spark = folded_tables(predicates, trees[:k], [router], partitions=_PARTS).count()
+            on_spark = folded_tables(predicates, trees[:k], [router], partitions=_PARTITIONS).count()
             yield {"trees": k, **in_memory, "folded_on_spark": on_spark, "descriptors": len(owners)}
     finally:
         predicates.unpersist()
@@ -122,29 +132,29 @@ def _findings(tables: Tables, parameters: FoldingParameters) -> list[Finding]:
     return [_same(tables, rows[max(rows)]), _manageable(tables, rows, parameters)]
 
 
-def _same(tables: Tables, row: dict[str, Any]) -> Finding:
-    made, different = (sum(tables["decisions"][name].to_pylist()) for name in ("decisions", "different"))
+def _same(tables: Tables, row: Row) -> Finding:
+    total, different = (sum(tables["decisions"][name].to_pylist()) for name in ("decisions", "different"))
     ours = (
-        f"{different} of {made:,} decisions differ; {row['trees']} trees: {row['per_tree']:,} entries apart, "
+        f"{different} of {total:,} decisions differ; {row['trees']} trees: {row['per_tree']:,} entries separate, "
         f"{row['grouped']:,} grouped, {row['folded']:,} folded"
     )
     if different:
-        return Finding(72, ours, "fails", "a folded table decides otherwise")
+        return Finding(72, ours, "fails", "a folded table makes different decisions")
     if row["folded"] != row["folded_on_spark"]:
         return Finding(72, ours, "fails", f"Spark folds to {row['folded_on_spark']:,} entries")
     if row["folded"] > row["grouped"]:
-        reason = "no decision changes, but to look for equal trees would save more at this router than folding does"
+        reason = "no decision changes, but grouping equal trees would save more at this router than folding"
         return Finding(72, ours, "differs", reason)
     return Finding(72, ours, "holds")
 
 
-def _manageable(tables: Tables, rows: dict[int, dict[str, Any]], parameters: FoldingParameters) -> Finding:
+def _manageable(tables: Tables, rows: dict[int, Row], parameters: FoldingParameters) -> Finding:
     one, most = rows[min(rows)], rows[max(rows)]
     growth = most["folded"] / max(1, one["folded"])
     expected = growth * _PAPER_KEPT * _PAPER_BYTES
     ours = (
         f"{one['folded']:,} entries with {one['trees']} tree, {most['folded']:,} with {most['trees']} ({growth:.2f} "
-        f"times); of the paper's table that would be {expected / 2**30:.2f} GiB"
+        f"times); for the paper's table that would be {expected / 2**30:.2f} GiB"
     )
     if expected > _HARDWARE:
         return Finding(90, ours, "fails", f"that is more than {_HARDWARE / 2**30:.0f} GiB")
@@ -152,38 +162,38 @@ def _manageable(tables: Tables, rows: dict[int, dict[str, Any]], parameters: Fol
     where = "" if is_from_file(tables) else " on a generated graph"
     if parameters.clusters >= users.PAPER_CLUSTERS and is_from_file(tables):
         return Finding(90, ours, "holds")
-    return Finding(90, ours, "differs", f"how the table grows is measured with {clusters}{where}")
+    return Finding(90, ours, "differs", f"the growth is measured with {clusters}{where}")
 
 
-def _charts(tables: Tables, _parameters: FoldingParameters) -> list[Chart]:
+def _charts(tables: Tables, _: FoldingParameters) -> list[Chart]:
     rows = [
-        {"trees": row["trees"], "entries": row[way], "kept as": told}
+        {"trees": row["trees"], "entries": row[variant], "variant": label}
         for row in tables["entries"].to_pylist()
-        for way, told in _WAYS.items()
+        for variant, label in _VARIANTS.items()
     ]
     return [
         Chart(
             "entries",
             "Entries of the most central router, by number of trees",
-            pa.Table.from_pylist(rows),
+            as_table(rows),
             "trees",
             "entries",
-            series="kept as",
+            series="variant",
             x_log=True,
             y_log=True,
             x_title="trees",
             y_title="entries",
-            description="Entries for growing numbers of trees: a table for each tree, one for trees that look alike "
-            "from there, one for all, and both.",
+            description="Entries for growing numbers of trees: one table per tree, one per group of equal trees, one "
+            "folded table, and both.",
         )
     ]
 
 
-_CHOICES: Sequence[str] = (
+_CHOICES = (
     "The router: the most central one of the first tree.",
-    "Hardware of the day: a router with 8 GiB for its table; the growth that is measured is taken of the paper's own "
-    "table for one tree.",
-    "Descriptors are reduced at their nodes first, as they are told to others.",
+    "Hardware of its time: a router with 8 GiB for its table; the measured growth is applied to the paper's own table "
+    "for one tree.",
+    "Descriptors are reduced at their nodes first, as in announcements.",
 )
 
 EXPERIMENT = Experiment(
@@ -200,6 +210,6 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=tuple(_CHOICES),
+    choices=_CHOICES,
     inputs=("topology", "traces"),
 )

@@ -1,7 +1,7 @@
-"""Link load of [2014 §3.1]: do several trees spread the traffic over more links than one?
+"""Link load with one and with several trees [2014 §3.1].
 
-Every node sends to every other one, each message on a tree drawn by chance; the load of a link is the share of all
-messages that go over it.
+Every node sends to every other one, each message on a random tree; the load of a link is the share of all messages that
+use it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import TABLE, graph_table, internet, internet_finding
 from cbnet.lab.report.chart import Chart
@@ -18,9 +19,9 @@ from cbnet.lab.report.chart import Chart
 
 @dataclass(frozen=True)
 class LinkLoadParameters:
-    """How much is surveyed."""
+    """Size of the survey."""
 
-    nodes: int  # of the graph, if none is given
+    nodes: int  # of a generated graph
     trees: tuple[int, ...]
     selections: int
 
@@ -29,37 +30,39 @@ def _run(parameters: LinkLoadParameters, context: ExperimentContext) -> dict[str
     from cbnet.pipeline.run.tree_curves import tree_curves
 
     graph = internet(context, parameters.nodes)
-    found = tree_curves(
+    curves = tree_curves(
         context.spark(), graph, parameters.trees, sources=1, selections=parameters.selections, seed=context.seed
     )
-    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in found]
+    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
     rows = [{"trees": each["k"], **each["load"]} for each in members]
-    return {TABLE: graph_table(graph, context), "load": pa.Table.from_pylist(rows)}
+    return {TABLE: graph_table(graph, context), "load": as_table(rows)}
 
 
-def _findings(tables: Tables, _parameters: LinkLoadParameters) -> list[Finding]:
+def _findings(tables: Tables, _: LinkLoadParameters) -> list[Finding]:
     rows = sorted(tables["load"].to_pylist(), key=lambda row: row["trees"])
     one, most = rows[0], rows[-1]
     links, load = most["used"] / one["used"], one["largest"] / most["largest"]
     ours = (
         f"{most['trees']} trees use {links:.1f} times the links of {one['trees']}; "
-        f"the largest load is 1/{load:.1f} of its"
+        f"the largest load is 1/{load:.1f} of that of one"
     )
     return [
-        internet_finding(tables, 69, ours, links > 1 and load > 1, "the links or the largest load did not get better")
+        internet_finding(
+            tables, 69, ours, links > 1 and load > 1, "the trees use no more links, or the largest load is no smaller"
+        )
     ]
 
 
-def _charts(tables: Tables, _parameters: LinkLoadParameters) -> list[Chart]:
+def _charts(tables: Tables, _: LinkLoadParameters) -> list[Chart]:
     rows = [
-        {"trees": row["trees"], "load": row[column], "of": told}
+        {"trees": row["trees"], "load": row[column], "of": label}
         for row in tables["load"].to_pylist()
-        for column, told in (("largest", "the busiest link"), ("mean", "mean of the links used"))
+        for column, label in (("largest", "the busiest link"), ("mean", "mean of the links used"))
     ]
     return [
         Chart(
             "links-used",
-            "Links that some tree uses",
+            "Links used by the trees",
             tables["load"],
             "trees",
             "used",
@@ -67,12 +70,12 @@ def _charts(tables: Tables, _parameters: LinkLoadParameters) -> list[Chart]:
             x_title="trees",
             y_title="links",
             references=(("all links of the graph", float(tables["load"]["links"][0].as_py())),),
-            description="Links on at least one of the trees, and all that the graph has.",
+            description="Links on at least one of the trees, and all links of the graph.",
         ),
         Chart(
             "link-loads",
-            "Share of all messages that a link carries",
-            pa.Table.from_pylist(rows),
+            "Share of all messages on a link",
+            as_table(rows),
             "trees",
             "load",
             series="of",
@@ -99,6 +102,6 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=("Traffic is not told: every node sends to every other one as often, on a tree that is drawn by chance.",),
+    choices=("The traffic is not in the paper: every node sends equally often to every other one, on a random tree.",),
     inputs=("topology",),
 )

@@ -1,13 +1,13 @@
-"""Table 1 of [2014 §4.2.3]: what does the most central router hold, for one tree?
+"""Table 1 of [2014 §4.2.3]: the forwarding table of the most central router, for one tree.
 
-A population of clusters of users says what it wants and offers, at the nodes of the graph. What is behind an interface
-of the router is reduced to minimal descriptors. The share that is kept falls as the population grows, so there are
-several sizes of it; the last one is the one that is compared.
+A population of user clusters has subscriptions and offers at the nodes of the graph. The descriptors behind each
+interface of the router are reduced to minimal ones. The share that is kept falls as the population grows, so several
+sizes are measured; the last one is compared with the paper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import TABLE, graph_table, internet, is_from_file
 from cbnet.lab.experiments.y2014 import users
@@ -29,27 +30,27 @@ if TYPE_CHECKING:
 _MIB = 2**20
 _PAPER_SIZES = (518.83, 54.63)  # MiB
 _TAGS_CLOSE, _SHARE_CLOSE = 0.2, 0.5  # relative to the paper's
-_SMALL, _FEW_PARTS = 5_000, 4  # clusters, for which Spark's usual number of parts would take longer than their work
+_SMALL, _FEW_PARTITIONS = 5_000, 4  # clusters; so few need few partitions
 _ENGINES = ("tags", "bloom")
 
 
 @dataclass(frozen=True)
 class Table1Parameters:
-    """How large the network and the population are."""
+    """Sizes of the network and the population."""
 
-    nodes: int  # of the graph, if none is given
+    nodes: int  # of a generated graph
     clusters: tuple[int, ...]
-    roots: int  # that are drawn, to choose the tree from
+    roots: int  # to draw; one of their trees is chosen
 
 
 def _run(parameters: Table1Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
     graph = internet(context, parameters.nodes)
-    trees = [_tree_row(graph, root) for root in _drawn(graph, parameters.roots, context.seed)]
+    trees = [_tree_row(graph, root) for root in _draw_distinct_roots(graph, parameters.roots, context.seed)]
     chosen = min(trees, key=lambda row: (abs(row["interfaces"] - _paper()["interfaces"]), row["root"]))
     tree, router = shortest_path_tree(graph, chosen["root"]), chosen["router"]
     models = users.models(context)
-    rows: list[dict[str, Any]] = []
-    bytes_rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    bytes_rows: list[Row] = []
     for done, clusters in enumerate(parameters.clusters):
         context.progress(done, len(parameters.clusters), f"{clusters:,} clusters")
         counted, sizes = _counted(
@@ -59,19 +60,19 @@ def _run(parameters: Table1Parameters, context: ExperimentContext) -> dict[str, 
         bytes_rows += sizes
     return {
         TABLE: graph_table(graph, context),
-        "trees": pa.Table.from_pylist([{**row, "chosen": row is chosen} for row in trees]),
-        "interfaces": pa.Table.from_pylist(rows),
-        "sizes": pa.Table.from_pylist(bytes_rows),
+        "trees": as_table([{**row, "chosen": row is chosen} for row in trees]),
+        "interfaces": as_table(rows),
+        "sizes": as_table(bytes_rows),
     }
 
 
-def _drawn(graph: Graph, count: int, seed: int) -> list[int]:
+def _draw_distinct_roots(graph: Graph, count: int, seed: int) -> list[int]:
     drawn: list[int] = draw_roots(root_classes(graph), count, seed=seed).tolist()
     return list(dict.fromkeys(drawn))
 
 
-def _tree_row(graph: Graph, root: int) -> dict[str, Any]:
-    """Return what the tree of a root makes of its most central router."""
+def _tree_row(graph: Graph, root: int) -> Row:
+    """Return the most central router of the tree of a root, and its interfaces."""
     from cbnet.pipeline.tables.tree_centrality import most_central_routers
 
     tree = shortest_path_tree(graph, root)
@@ -84,39 +85,41 @@ def _tree_row(graph: Graph, root: int) -> dict[str, Any]:
 
 def _counted(
     context: ExperimentContext, graph: Graph, tree: Tree, router: int, models: Any, clusters: int, *, is_last: bool
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a row for each interface of the router and one for all; of the last population also the tables' bytes."""
+) -> tuple[list[Row], list[Row]]:
+    """Return a row per interface and one for all; for the last population also the bytes of the tables."""
     from cbnet.pipeline.population.population import population
     from cbnet.pipeline.tables.fib import forwarding_tables, node_predicates
     from cbnet.pipeline.tables.table1 import node_loads, table1
     from cbnet.pipeline.tables.tree_counts import distinct_counts
 
-    parts = _FEW_PARTS if clusters <= _SMALL else None
+    parts = _FEW_PARTITIONS if clusters <= _SMALL else None
     firsts = users.first_clusters(context, graph, clusters)
-    people = population(context.spark(), models, firsts, applications=users.applications(), seed=context.seed).persist()
-    predicates = node_predicates(people, len(graph), parts).persist()
+    descriptors = population(
+        context.spark(), models, firsts, applications=users.applications(), seed=context.seed
+    ).persist()
+    predicates = node_predicates(descriptors, len(graph), parts).persist()
     fib = forwarding_tables(predicates, tree, [router], partitions=parts).persist()
     try:
-        distinct = _distinct(tree, router, distinct_counts(people, tree, parts))
-        told = table1(fib, node_loads(people), tree, [router]).collect()
-        rows = [{"clusters": clusters, **row.asDict(), "distinct": distinct[row["interface"]]} for row in told]
+        distinct = _distinct(tree, router, distinct_counts(descriptors, tree, parts))
+        interfaces = table1(fib, node_loads(descriptors), tree, [router]).collect()
+        rows = [{"clusters": clusters, **row.asDict(), "distinct": distinct[row["interface"]]} for row in interfaces]
         return rows, list(_sizes(fib, router)) if is_last else []
     finally:
-        for frame in (fib, predicates, people):
+        for frame in (fib, predicates, descriptors):
             frame.unpersist()
 
 
 def _distinct(tree: Tree, router: int, counts: EdgeCounts) -> dict[int | None, int]:
-    """Return the distinct descriptors behind each interface, and of all interfaces added up."""
-    found: dict[int | None, int] = {int(child): int(counts.below[child]) for child in tree.children(router)}
+    """Return the distinct descriptors behind each interface, and their sum over all interfaces."""
+    distinct: dict[int | None, int] = {int(child): int(counts.below[child]) for child in tree.children(router)}
     if tree.parents[router] >= 0:
-        found[int(tree.parents[router])] = int(counts.above[router])
-    found[None] = sum(found.values())
-    return found
+        distinct[int(tree.parents[router])] = int(counts.above[router])
+    distinct[None] = sum(distinct.values())
+    return distinct
 
 
-def _sizes(fib: Any, router: int) -> Iterator[dict[str, Any]]:
-    """Yield the bytes of the table of the router as a file, by each engine for tags."""
+def _sizes(fib: Any, router: int) -> Iterator[Row]:
+    """Yield the file size of the router's table, by tag engine."""
     from cbnet.pipeline.tables.compiled_tables import compile_tables
 
     for engine in _ENGINES:
@@ -145,22 +148,22 @@ def _interfaces(tables: Tables) -> Finding:
         f"{counts[0]:,} to {counts[-1]:,} interfaces on {len(trees)} trees, median {int(np.median(counts)):,}"
     )
     if not is_from_file(tables):
-        return Finding(84, ours, "open", "a generated graph has other routers; give --topology")
+        return Finding(84, ours, "open", "a generated graph has other routers", missing="topology")
     if counts[0] <= _paper()["interfaces"] <= counts[-1]:
-        reason = "it depends on the tree, which the paper does not tell: we took the drawn one that comes closest"
+        reason = "it depends on the tree, which is not in the paper: the closest of the drawn trees is used"
         return Finding(84, ours, "differs", reason)
-    return Finding(84, ours, "fails", "no tree that was drawn has as many or as few")
+    return Finding(84, ours, "fails", "the paper's number is outside the range of all drawn trees")
 
 
-def _load(row: dict[str, Any], parameters: Table1Parameters) -> Finding:
+def _load(row: Row, parameters: Table1Parameters) -> Finding:
     paper = _paper()
     each, theirs = row["tags"] / row["descriptors"], paper["tags"] / paper["descriptors"]
     share = max(parameters.clusters) / users.PAPER_CLUSTERS
     ours = f"{row['descriptors']:,} descriptors of {max(parameters.clusters):,} clusters, {each:.2f} tags each"
     if abs(each - theirs) > _TAGS_CLOSE * theirs:
-        return Finding(85, ours, "fails", f"our descriptors have other numbers of tags than the paper's {theirs:.2f}")
+        return Finding(85, ours, "fails", f"the paper has {theirs:.2f} tags per descriptor")
     part = "" if share >= 1 else f"; these are {share:.3%} of the paper's clusters"
-    reason = f"how much a cluster says was chosen to give the paper's total, as its text would give twice as much{part}"
+    reason = f"descriptors per cluster were chosen to give the paper's total; its text would give twice as many{part}"
     return Finding(85, ours, "differs", reason)
 
 
@@ -174,14 +177,15 @@ def _kept(tables: Tables, parameters: Table1Parameters) -> Finding:
     if abs(last - theirs) <= _SHARE_CLOSE * theirs and max(shares) >= users.PAPER_CLUSTERS:
         return Finding(86, ours, "holds")
     if last <= theirs:
-        reason = "fewer are kept than in the paper, already of fewer clusters: our users share more tags than its users"
+        reason = "fewer are kept than in the paper, even with fewer clusters: our users share more tags"
         return Finding(86, ours, "differs" if last >= _SHARE_CLOSE * theirs else "fails", reason)
     if max(shares) >= users.PAPER_CLUSTERS:
         return Finding(86, ours, "fails", "more are kept than in the paper")
-    return Finding(86, ours, "open", "the share falls as the population grows, and the paper's is larger than ours")
+    reason = "the share falls as the population grows, and the paper's population is larger than ours"
+    return Finding(86, ours, "open", reason, missing="scale")
 
 
-def _largest(tables: Tables, last: dict[str, Any], parameters: Table1Parameters) -> Finding:
+def _largest(tables: Tables, last: Row, parameters: Table1Parameters) -> Finding:
     row, whole, paper = last["largest"], last["all"], _paper("largest")
     destinations = row["destinations"] / whole["destinations"]
     ours = (
@@ -189,31 +193,29 @@ def _largest(tables: Tables, last: dict[str, Any], parameters: Table1Parameters)
         f"{row['descriptors']:,} → {row['kept']:,} descriptors ({_share(row):.1%})"
     )
     if not is_from_file(tables):
-        return Finding(87, ours, "open", "a generated graph has other routers; give --topology")
+        return Finding(87, ours, "open", "a generated graph has other routers", missing="topology")
     theirs = paper["destinations"] / _paper()["destinations"]
     if abs(destinations - theirs) > theirs or (_share(row) < _share(whole)) != (_share(paper) < _share(_paper())):
-        reason = "its part of the destinations is more than twice the paper's, or it keeps more than all together do"
+        reason = "its share of the destinations is more than twice the paper's, or it keeps more than all together"
         return Finding(87, ours, "fails", reason)
     reason = (
-        f"another graph, and {max(parameters.clusters):,} clusters; like the paper's it keeps less than all together"
+        f"another graph, and {max(parameters.clusters):,} clusters; as in the paper it keeps less than all together"
     )
     return Finding(87, ours, "differs", reason)
 
 
-def _memory(tables: Tables, row: dict[str, Any]) -> Finding:
+def _memory(tables: Tables, row: Row) -> Finding:
     computed = tuple(round(_paper(which)["bytes"] / _MIB, 2) for which in ("all", "largest"))
     each = ", ".join(
         f"{size['bytes'] / max(1, row['kept']):.0f} ({size['engine']})" for size in tables["sizes"].to_pylist()
     )
-    ours = f"{computed[0]} and {computed[1]} MiB; bytes for each of our descriptors, all included: {each}"
+    ours = f"{computed[0]} and {computed[1]} MiB; our tables take, in bytes per descriptor: {each}"
     if computed == _PAPER_SIZES:
-        return Finding(
-            88, ours, "differs", "exactly 50 bytes for each descriptor: the paper counts nothing besides them"
-        )
-    return Finding(88, ours, "fails", "50 bytes for each descriptor do not give the paper's sizes")
+        return Finding(88, ours, "differs", "exactly 50 bytes per descriptor: the paper counts nothing else")
+    return Finding(88, ours, "fails", "50 bytes per descriptor do not give the paper's sizes")
 
 
-def _of_clusters(tables: Tables, clusters: int) -> dict[str, dict[str, Any]]:
+def _of_clusters(tables: Tables, clusters: int) -> dict[str, Row]:
     """Return the row of all interfaces and that of the one with the most destinations."""
     rows = [row for row in tables["interfaces"].to_pylist() if row["clusters"] == clusters]
     [whole] = [row for row in rows if row["interface"] is None]
@@ -233,10 +235,10 @@ def _paper(which: str = "all") -> dict[str, int]:
 
 def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
     shares = [
-        {"descriptors": row["descriptors"], "share": row[column] / row["descriptors"], "of": told}
+        {"descriptors": row["descriptors"], "share": row[column] / row["descriptors"], "of": label}
         for clusters in parameters.clusters
         for row in [_of_clusters(tables, clusters)["all"]]
-        for column, told in (("kept", "kept"), ("distinct", "distinct"))
+        for column, label in (("kept", "kept"), ("distinct", "distinct"))
     ]
     last = [row for row in tables["interfaces"].to_pylist() if row["clusters"] == max(parameters.clusters)]
     single = [
@@ -248,7 +250,7 @@ def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
         Chart(
             "share-kept",
             "Share of the descriptors at the most central router that are kept",
-            pa.Table.from_pylist(shares),
+            as_table(shares),
             "descriptors",
             "share",
             series="of",
@@ -256,13 +258,12 @@ def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
             x_title="descriptors registered",
             y_title="share of them",
             references=(("paper: 12.7 % of 85.5 million", _share(_paper())),),
-            description="The share of descriptors that are distinct, and of those that no other makes redundant, for "
-            "growing populations.",
+            description="The shares of distinct and of minimal descriptors, for growing populations.",
         ),
         Chart(
             "interfaces-kept",
             "Descriptors behind each interface of the most central router: registered and kept",
-            pa.Table.from_pylist(single),
+            as_table(single),
             "descriptors",
             "kept",
             "points",
@@ -270,7 +271,7 @@ def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
             y_log=True,
             x_title="registered",
             y_title="kept",
-            description="Each point is an interface, with the descriptors behind it and those that are kept.",
+            description="Each point is an interface: descriptors registered behind it, and those kept.",
         ),
     ]
 
@@ -283,13 +284,13 @@ def _scales() -> dict[Any, Table1Parameters]:
     }
 
 
-_CHOICES: Sequence[str] = (
-    "Descriptors of a cluster: so many that 2.5 million clusters have the paper's 85.5 million. As many as a user of "
-    "its traces has would give 169 million.",
+_CHOICES = (
+    "Descriptors per cluster: chosen so that 2.5 million clusters have the paper's 85.5 million. The number per user "
+    "of its traces would give 169 million.",
     "The tree: of 20 roots drawn by class, the one whose most central router has closest to 325 interfaces. The paper "
-    "does not tell its tree, and a root among the largest ISPs gives thousands.",
+    "does not state its tree, and a root among the largest ISPs gives thousands.",
     "The most central router lies between the most pairs of nodes on the tree.",
-    "Sets that are not in a trace are made by a model of it; blogs are always made up.",
+    "Tag sets beyond those of a trace come from a model of it; blogs are always synthetic.",
     "Offers and subscriptions are reduced together, as in the paper.",
 )
 
@@ -303,6 +304,6 @@ EXPERIMENT = Experiment(
     run=_run,
     findings=_findings,
     charts=_charts,
-    choices=tuple(_CHOICES),
+    choices=_CHOICES,
     inputs=("topology", "traces"),
 )

@@ -1,12 +1,12 @@
-"""Users of [2014 §4.2]: what do they say, by traces that are given or by models without any, and where?
+"""Users of [2014 §4.2]: descriptors from traces, or from models without traces, and users per AS.
 
-A folder of traces has these files; an application without its files is made up:
+A folder of traces has these files; an application without its files is synthetic:
 
     web     bookmarks/bookmarks.tsv.gz, music/music.tsv.gz
     blog    articles/wordcounts.dat.gz, vocabulary.txt.gz, user_items.tsv.gz
     video   videos/videos.csv.gz
     social  tweets/tweets.tsv.gz
-    places  as-2012/aspop.csv.gz
+    per AS  as-2012/aspop.csv.gz
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _PRESETS = {"web": ("bookmarks", "music"), "video": ("videos",), "social": ("twe
 
 
 def traced_apps(context: ExperimentContext) -> list[str]:
-    """Return the applications that there are traces of."""
+    """Return the applications with traces."""
     if context.traces is None:
         return []
     return [app for app in FILES if all(path.is_file() for path in _paths(context, app))]
 
 
-def derived(context: ExperimentContext, app: str, topics: int = 400) -> Derivation:
+def derive_trace(context: ExperimentContext, app: str, topics: int = 400) -> Derivation:
     """Derive the descriptors of an application from its trace [2014 §4.2.1]."""
     from cbnet.pipeline.derive.applications import derive
     from cbnet.pipeline.derive.topics import TopicModel
@@ -63,7 +63,7 @@ def derived(context: ExperimentContext, app: str, topics: int = 400) -> Derivati
 
 @cache
 def models(context: ExperimentContext) -> dict[str, TagModel]:
-    """Return a model of each application; blogs, less than a hundredth of all descriptors, are always made up."""
+    """Return a model of each application; blogs, less than a hundredth of all descriptors, are always synthetic."""
     from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces, synthetic_descriptors
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
@@ -71,23 +71,23 @@ def models(context: ExperimentContext) -> dict[str, TagModel]:
     if not traced:
         return models_without_traces([*FILES], seed=context.seed)
     frames = [
-        derived(context, app.name).descriptors
+        derive_trace(context, app.name).descriptors
         if app.name in traced
         else synthetic_descriptors(context.spark(), app.name, app.name, app.role, context.seed)
         for app in applications()
     ]
-    said = reduce(lambda one, other: one.unionByName(other), frames).persist()
+    descriptors = reduce(lambda one, other: one.unionByName(other), frames).persist()
     try:
-        counts = {row["app"]: row["count"] for row in said.groupBy("app").count().collect()}
+        counts = {row["app"]: row["count"] for row in descriptors.groupBy("app").count().collect()}
         expected = {app.name: app.share * app.descriptors for app in applications()}
-        tags = number_tags(said, set_weights(expected, counts)).persist()
-        return models_of_traces(numbered_sets(said, tags), [*FILES], tags.count(), seed=context.seed)
+        tags = number_tags(descriptors, set_weights(expected, counts)).persist()
+        return models_of_traces(numbered_sets(descriptors, tags), [*FILES], tags.count(), seed=context.seed)
     finally:
-        said.unpersist()
+        descriptors.unpersist()
 
 
 def applications() -> Sequence[Application]:
-    """Return the applications, with as many descriptors of a cluster on the Web as give the paper's total."""
+    """Return the applications, with the Web descriptors per cluster that give the paper's total."""
     from cbnet.pipeline.population.population import APPLICATIONS
 
     web, *others = APPLICATIONS
@@ -96,7 +96,7 @@ def applications() -> Sequence[Application]:
 
 
 def first_clusters(context: ExperimentContext, graph: Graph, clusters: int) -> NDArray[np.int64]:
-    """Return the first cluster of each node: by users per AS if they and the graph are given, else by class."""
+    """Return the first cluster of each node: by users per AS if both files exist, else by AS class."""
     from cbnet.pipeline.population import users_per_as as as_users
 
     users = None if context.traces is None else context.traces / _USERS

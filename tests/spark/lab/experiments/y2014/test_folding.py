@@ -11,13 +11,13 @@ def tables(spark):
     return EXPERIMENT.run(PARAMETERS, ExperimentContext(spark=lambda: spark))
 
 
-def test_folded_tables_decide_the_same(tables):
+def test_folded_tables_make_the_same_decisions(tables):
     for row in tables["decisions"].to_pylist():
         assert row["decisions"] == row["nodes"] * row["trees"] * 10
         assert row["different"] == 0
 
 
-def test_both_ways_to_fold_agree_and_nothing_grows_by_it(tables):
+def test_folding_in_memory_and_on_spark_agree_and_never_grow_tables(tables):
     one, three = tables["entries"].to_pylist()
     assert len({one[name] for name in ("per_tree", "grouped", "folded", "grouped_and_folded", "folded_on_spark")}) == 1
     assert three["folded"] == three["folded_on_spark"]
@@ -25,7 +25,7 @@ def test_both_ways_to_fold_agree_and_nothing_grows_by_it(tables):
     assert one["folded"] <= three["per_tree"]
 
 
-def test_there_is_a_finding_for_each_claim(tables):
+def test_every_claim_has_a_finding(tables):
     found = EXPERIMENT.findings(tables, PARAMETERS)
     assert [finding.claim for finding in found] == list(EXPERIMENT.claims)
     assert found[0].verdict in ("holds", "differs")

@@ -22,7 +22,7 @@ def tables(context):
     return EXPERIMENT.run(PARAMETERS, context)
 
 
-def test_brute_force_finds_the_same(tables, context):
+def test_table_1_equals_brute_force(tables, context):
     """Every interface of the router, by looking at all pairs of descriptors behind it."""
     graph = topology("aslike:30", 0)
     [chosen] = [row for row in tables["trees"].to_pylist() if row["chosen"]]
@@ -54,13 +54,13 @@ def first_hop(tree, router, node):
     return int(tree.parents[router])
 
 
-def test_the_tree_with_the_most_similar_router_is_taken(tables):
+def test_tree_with_the_closest_number_of_interfaces_is_chosen(tables):
     trees = tables["trees"].to_pylist()
     [chosen] = [row for row in trees if row["chosen"]]
     assert abs(chosen["interfaces"] - 325) == min(abs(row["interfaces"] - 325) for row in trees)
 
 
-def test_a_small_generated_run_leaves_open_what_it_cannot_tell(tables):
+def test_small_generated_run_leaves_claims_open(tables):
     found = {finding.claim: finding for finding in EXPERIMENT.findings(tables, PARAMETERS)}
     assert set(found) == set(EXPERIMENT.claims)
     assert found[84].verdict == found[86].verdict == found[87].verdict == "open"
@@ -68,7 +68,7 @@ def test_a_small_generated_run_leaves_open_what_it_cannot_tell(tables):
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.10, "differs"), (0.06, "fails")])
-def test_a_share_far_below_the_papers_does_not_hold(tables, share, verdict):
+def test_share_far_below_that_of_the_paper_fails(tables, share, verdict):
     """The paper keeps 12.7 %."""
     rows = tables["interfaces"].to_pylist()
     for row in rows:
@@ -83,6 +83,6 @@ def test_shares_fall_as_the_population_grows(tables):
     assert kept[0] > kept[1]
 
 
-def test_a_population_of_the_papers_size_has_the_papers_descriptors():
+def test_population_of_the_paper_has_its_number_of_descriptors():
     total = 2_500_000 * sum(app.share * app.descriptors for app in users_2014.applications())
     assert total == pytest.approx(85_504_514)

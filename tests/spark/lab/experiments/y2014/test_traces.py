@@ -20,7 +20,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_without_traces_only_the_election_can_be_told():
+def test_without_traces_only_the_election_is_decided():
     tables = EXPERIMENT.run(PARAMETERS, ExperimentContext())
     found = {finding.claim: finding for finding in EXPERIMENT.findings(tables, PARAMETERS)}
     assert {claim: finding.verdict for claim, finding in found.items()} == {
@@ -35,7 +35,7 @@ def test_without_traces_only_the_election_can_be_told():
         assert abs(row["share"] - row["asked"]) < 5 * deviation
 
 
-def test_what_is_given_is_derived(spark, folder):
+def test_traces_in_the_folder_are_derived(spark, folder):
     context = ExperimentContext(traces=folder, spark=lambda: spark)
     assert traced_apps(context) == ["web"]
     tables = EXPERIMENT.run(PARAMETERS, context)

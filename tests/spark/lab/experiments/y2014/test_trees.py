@@ -31,7 +31,7 @@ def test_graph_that_is_a_tree_has_no_extra_hops(context):
     rows = tables["extra"].to_pylist()
     assert len(rows) == 2 * 2 * 2  # numbers of trees, mean and worst, pairs and sources
     assert {row[name] for row in rows for name in ("mean", "p1", "p50", "p99")} == {0.0}
-    assert tables["graph"].to_pylist() == [{"nodes": 31, "edges": 30, "given": True}]
+    assert tables["graph"].to_pylist() == [{"nodes": 31, "edges": 30, "from_file": True}]
     found = figure_4.EXPERIMENT.findings(tables, parameters)
     assert verdicts(found) == {73: "differs", 74: "fails", 75: "fails", 76: "holds"}
 

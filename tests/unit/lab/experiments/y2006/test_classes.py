@@ -7,7 +7,7 @@ from cbnet.lab.experiments.y2006.classes import EXPERIMENT, SourceClassesParamet
 TINY = SourceClassesParameters(("ring:9",), sources=9, routers=9, counted=("ring:9",))
 
 
-def test_a_router_on_a_ring_tells_as_many_sources_apart_as_have_other_nodes_behind_it(tmp_path):
+def test_classes_on_a_ring_are_the_distinct_sets_of_nodes_behind_a_router(tmp_path):
     (tmp_path / "star.edges").write_text("".join(f"hub leaf{leaf}\n" for leaf in range(5)))
     tables = EXPERIMENT.run(TINY, ExperimentContext(topology=tmp_path / "star.edges"))
     rows = tables["classes"].to_pylist()
@@ -15,12 +15,12 @@ def test_a_router_on_a_ring_tells_as_many_sources_apart_as_have_other_nodes_behi
     # sides alike), and its own
     assert {row["classes"] for row in rows if row["network"] == "ring:9"} == {8}
     # at the hub of a star: every leaf, and itself
-    assert [row["classes"] for row in rows if row["network"] == "given"] == [6]
+    assert [row["classes"] for row in rows if row["network"] == "--topology"] == [6]
     (state,) = tables["states"].to_pylist()
     assert state["ips"] == pytest.approx(state["psf"], rel=0.01)  # nothing to gain, and a little to keep for I and R
 
 
-def test_half_as_many_classes_as_sources_are_few():
+def test_half_as_many_classes_as_sources_hold():
     def judged(*counts):
         rows = [
             {"network": f"n{place}", "nodes": 9, "sources": 10, "degree": 2, "classes": count}
@@ -34,7 +34,7 @@ def test_half_as_many_classes_as_sources_are_few():
     assert (judged(5, 2), judged(6, 2), judged(6, 7)) == ("holds", "differs", "fails")
 
 
-def test_the_best_connected_router_counts_too():
+def test_best_connected_router_counts_too():
     rows = [
         {"network": "n", "nodes": 9, "sources": 10, "degree": degree, "classes": classes}
         for degree, classes in ((2, 1), (2, 2), (8, 9))
@@ -42,4 +42,4 @@ def test_the_best_connected_router_counts_too():
     states = pa.Table.from_pylist([{"network": "n", "nodes": 9, "psf": 100, "ips": 80}])
     (finding,) = EXPERIMENT.findings({"classes": pa.Table.from_pylist(rows), "states": states}, TINY)
     assert finding.verdict == "differs"
-    assert finding.ours.startswith("classes at the median router: n 2 (at the best connected 9) of 10 sources")
+    assert finding.ours.startswith("classes at the median router: n 2 (at the best connected router 9) of 10 sources")

@@ -9,14 +9,14 @@ from cbnet.lab.experiments.y2006.distances import EXPERIMENT, DistancesParameter
 TINY = DistancesParameters((20, 60), (40,), sources=10)
 
 
-def test_a_given_graph_stands_beside_the_generated_ones(tmp_path):
+def test_topology_file_is_measured_beside_generated_graphs(tmp_path):
     (tmp_path / "path.edges").write_text("a b\nb c\nc d\n")
     rows = EXPERIMENT.run(TINY, ExperimentContext(topology=tmp_path / "path.edges"))["distances"].to_pylist()
     assert [(row["kind"], row["nodes"]) for row in rows] == [
         ("powerlaw", 20),
         ("powerlaw", 60),
         ("aslike", 40),
-        ("given", 4),
+        ("--topology", 4),
     ]
     assert rows[-1]["distance"] == pytest.approx(10 / 6)  # of a path of four: 3 pairs at 1, 2 at 2, 1 at 3
 
@@ -31,7 +31,7 @@ def test_only_log_log_n_holds(law, verdict):
     assert finding.verdict == verdict
 
 
-def test_one_size_tells_nothing():
-    rows = [{"kind": "given", "nodes": 50, "edges": 60, "distance": 3.0}]
+def test_one_size_decides_nothing():
+    rows = [{"kind": "--topology", "nodes": 50, "edges": 60, "distance": 3.0}]
     (finding,) = EXPERIMENT.findings({"distances": pa.Table.from_pylist(rows)}, TINY)
-    assert (finding.verdict, finding.ours) == ("open", "given: 3.00 with 50 nodes")
+    assert (finding.verdict, finding.ours) == ("open", "--topology: 3.00 with 50 nodes")

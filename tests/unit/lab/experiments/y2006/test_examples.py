@@ -6,20 +6,20 @@ from cbnet.lab.experiments.y2006.examples import EXPERIMENT, ExamplesParameters2
 TINY = ExamplesParameters2006(sets=2, predicates=20)
 
 
-def test_all_examples_of_the_paper_hold_and_a_wrong_one_shows():
+def test_all_examples_of_the_paper_hold_and_a_wrong_one_fails():
     tables = EXPERIMENT.run(TINY, ExperimentContext())
     found = EXPERIMENT.findings(tables, TINY)
     assert [finding.claim for finding in found] == list(EXPERIMENT.claims)
     assert {finding.verdict for finding in found} == {"holds"}
     rows = tables["examples"].to_pylist()
-    rows[0]["found"] = "4"
+    rows[0]["actual"] = "4"
     wrong = EXPERIMENT.findings({"examples": pa.Table.from_pylist(rows)}, TINY)
     assert [(finding.claim, finding.reason) for finding in wrong if finding.verdict == "fails"] == [
-        (40, "not as the paper says: size")
+        (40, "differs from the paper: size")
     ]
 
 
-def test_what_is_expected_is_what_the_paper_prints():
+def test_expected_values_are_those_of_the_paper():
     rows = EXPERIMENT.run(TINY, ExperimentContext())["examples"].to_pylist()
     printed = {(row["claim"], row["expected"]) for row in rows}
     assert {

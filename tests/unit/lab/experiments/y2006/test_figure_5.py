@@ -12,7 +12,7 @@ def tables():
     return EXPERIMENT.run(TINY, ExperimentContext())
 
 
-def test_uniform_sets_follow_the_closed_form_and_zipf_lies_below(tables):
+def test_uniform_sets_follow_the_closed_form_and_zipf_is_below(tables):
     rows = {(row["scenario"], row["rule"], row["predicates"]): row["p50"] for row in tables["advantages"].to_pylist()}
     for count in (2, 10, 100):
         uniform = rows["uniform-10000", "distinct", count]
@@ -25,7 +25,7 @@ def test_uniform_sets_follow_the_closed_form_and_zipf_lies_below(tables):
     assert "k draws" in found[62].ours
 
 
-def test_the_second_chart_ends_at_a_tenth(tables):
+def test_second_chart_ends_at_a_tenth(tables):
     whole, zoomed = EXPERIMENT.charts(tables, TINY)
     assert max(zoomed.table.column("ratio").to_pylist()) <= 0.1
     assert all("zipf" in series for series in zoomed.table.column("series").to_pylist())

@@ -8,7 +8,7 @@ from cbnet.lab.experiments.y2006.monte_carlo import SCHEMA
 TINY = Figures6And7Parameters(sets=3, max_predicates=20)
 
 
-def test_a_small_run_leaves_open_what_it_cannot_tell():
+def test_small_run_leaves_claims_open():
     tables = EXPERIMENT.run(TINY, ExperimentContext(processes=1))
     assert tables["advantages"].schema == SCHEMA
     found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)}
@@ -19,7 +19,7 @@ def test_a_small_run_leaves_open_what_it_cannot_tell():
     assert {row["scenario"] for row in seven.table.to_pylist()} == {"uniform-50", "uniform-500"}
 
 
-def test_a_table_like_the_papers_holds():
+def test_table_like_that_of_the_paper_holds():
     medians = {
         "zipf-500": {10: 0.9, 100: 0.7, 1000: 0.4, 10_000: 0.2}, "zipf-5000": {10: 0.95, 100: 0.8, 1000: 0.5, 10_000: 0.3},
         "uniform-50": {10: 0.9, 100: 0.8, 1000: 0.3, 10_000: 0.1}, "uniform-500": {10: 0.99, 100: 0.9, 1000: 0.7, 10_000: 0.4},
@@ -38,7 +38,7 @@ def test_a_table_like_the_papers_holds():
     assert "median from about 7,000 on" in found[3].ours
 
 
-def test_a_claim_of_several_parts_holds_if_all_do():
+def test_claim_of_several_parts_holds_if_all_do():
     def verdict(*holds):
         parts = [AdvantageComparison(1, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
         return findings_of(parts, {1: "why"})[0].verdict

@@ -12,7 +12,7 @@ def tables():
     return EXPERIMENT.run(TINY, ExperimentContext())
 
 
-def test_hops_on_rings_are_those_of_the_closed_form(tables):
+def test_hops_on_rings_follow_the_closed_form(tables):
     # on a ring of 4 the others are 1, 1 and 2 hops away; of 6: 1, 1, 2, 2 and 3
     assert [(row["placed"], row["hops"]) for row in tables["hops"].to_pylist()] == [(16, 16), (54, 54)]
 

@@ -24,7 +24,7 @@ def column(table, scenario, rule, name):
     return [row[name] for row in table.to_pylist() if (row["scenario"], row["rule"]) == (scenario, rule)]
 
 
-def test_numbers_of_predicates_grow_by_decades_and_then_by_tenths():
+def test_counts_grow_by_decades_and_then_by_tenths():
     assert counts_up_to(10_000) == (
         1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000,
     )  # fmt: skip
@@ -33,7 +33,7 @@ def test_numbers_of_predicates_grow_by_decades_and_then_by_tenths():
     assert counts_up_to(1) == (1,)
 
 
-def test_a_row_tells_the_percentiles_over_the_sets(small):
+def test_row_has_the_percentiles_over_the_sets(small):
     assert small.schema == SCHEMA
     assert column(small, "uniform-50", "full", "predicates") == list(counts_up_to(100))
     for rule in ("pairwise", "full"):
@@ -49,22 +49,22 @@ def test_a_row_tells_the_percentiles_over_the_sets(small):
         assert row["p5"] <= row["p50"] <= row["p95"]
 
 
-def test_a_scenario_that_is_named_twice_is_run_once(small):
+def test_repeated_scenario_is_run_once(small):
     assert specific_advantages(["uniform-50", "uniform-50"], sets=5, max_predicates=100, seed=4).equals(small)
     assert general_advantages([100, 100], sets=1, processes=1).equals(general_advantages([100], sets=1, processes=1))
 
 
-def test_the_number_of_processes_changes_nothing(small):
+def test_number_of_processes_does_not_change_results(small):
     done = []
     again = specific_advantages(
-        ["uniform-50"], sets=5, max_predicates=100, seed=4, processes=2, progress=lambda *told: done.append(told)
+        ["uniform-50"], sets=5, max_predicates=100, seed=4, processes=2, progress=lambda *counts: done.append(counts)
     )
     assert again.equals(small)
     assert done == [(count, 5) for count in range(1, 6)]
     assert not specific_advantages(["uniform-50"], sets=5, max_predicates=100, seed=5).equals(small)
 
 
-def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
+def test_uniform_general_model_follows_the_closed_form():
     table = general_advantages([1000], sets=40, processes=1)
     assert table.schema == SCHEMA
     assert column(table, "uniform-1000", "distinct", "predicates") == list(GENERAL_COUNTS)
@@ -87,19 +87,19 @@ def test_the_general_model_follows_the_closed_form_where_it_is_uniform():
         (lambda: general_advantages([99]), "at least 100 messages"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(run, problem):
+def test_invalid_parameters_are_rejected(run, problem):
     with pytest.raises(InputError) as refused:
         run()
     assert problem in refused.value.summary
 
 
-def test_counts_of_terms_that_cannot_be_added_are_refused(tmp_path):
+def test_term_counts_that_overflow_are_rejected(tmp_path):
     (tmp_path / "terms.tsv").write_text("year\t1e308\nnet\t1e308\n")
     with pytest.raises(InputError, match=r"terms\.tsv: the sum of the counts of the terms is too large"):
         specific_advantages(["uniform-50"], sets=1, max_predicates=10, terms=tmp_path / "terms.tsv")
 
 
-# --- claims, judged on tables made by hand ----------------------------------------------------
+# --- claims, on tables written by hand ----------------------------------------------------
 
 
 def rows(scenario, medians, rules=("pairwise", "full"), spread=0.02, sets=20):
@@ -116,7 +116,7 @@ def verdicts_of(*parts):
     return {verdict.claim: verdict for verdict in specific_comparisons(table)}
 
 
-def test_the_number_where_a_half_is_reached_lies_on_a_line_between_two():
+def test_number_where_one_half_is_reached_is_interpolated():
     found = verdicts_of(rows("uniform-500", {10: 1.0, 100: 0.9, 6000: 0.52, 7000: 0.48}))
     verdict = found["uniform-500: below 0.5 (pairwise)"]
     # the median falls by 0.04 in 1000 predicates, so by 0.02 in 500; its 95th percentile begins at 0.54 and ends at 0.50
@@ -130,20 +130,20 @@ def test_the_number_where_a_half_is_reached_lies_on_a_line_between_two():
     assert not early.holds
 
 
-def test_a_run_that_ends_before_7000_predicates_cannot_contradict_them():
+def test_run_that_ends_before_7000_predicates_does_not_decide():
     claim = "uniform-500: below 0.5 (full)"
     short = verdicts_of(rows("uniform-500", {10: 1.0, 100: 0.9}))[claim]
     assert (short.ours, short.holds) == ("median not up to 100; 95th percentile not up to 100", None)
     assert verdicts_of(rows("uniform-500", {10: 1.0, 10_000: 0.9}))[claim].holds is False
 
 
-def test_a_claim_about_more_predicates_than_were_run_is_left_open():
+def test_claim_about_more_predicates_than_were_run_is_open():
     found = verdicts_of(rows("uniform-500", {1: 1.0, 5: 0.9}), rows("zipf-500", {1: 1.0, 5: 0.8}))
     assert found["the median falls as predicates are added"].holds is None
     assert found["500 names: Zipf has a lower median than uniform"].holds is None
 
 
-def test_few_sets_have_no_percentiles_to_judge_by():
+def test_few_sets_leave_percentile_claims_open():
     medians = {10: 0.9, 100: 0.8, 1000: 0.5}
     for sets, holds in ((1, None), (19, None), (20, True)):
         assert (
@@ -165,7 +165,7 @@ def test_zipf_and_uniform_are_compared_where_both_were_run():
     assert claim not in verdicts_of(uniform)
 
 
-def test_a_scenario_that_is_reliably_at_a_half_is_named():
+def test_scenario_reliably_at_one_half_is_named():
     claim = "no scenario is reliably at 0.5 below 100"
     found = verdicts_of(rows("zipf-500", {50: 0.9, 100: 0.8}), rows("uniform-50", {50: 0.5, 100: 0.4}))[claim]
     assert found.ours == "lowest 95th percentile at 100: 0.42 (uniform-50, pairwise)"
@@ -173,7 +173,7 @@ def test_a_scenario_that_is_reliably_at_a_half_is_named():
     assert claim not in verdicts_of(rows("zipf-500", {50: 0.9}))
 
 
-def test_a_spread_that_does_not_close_is_seen():
+def test_spread_that_does_not_close_fails():
     claim = "5th to 95th percentile: wide, then half of it or less"
     wide, narrow = rows("zipf-500", {10: 0.9}, spread=0.1), rows("zipf-500", {1000: 0.5}, spread=0.01)
     closing = verdicts_of(wide, narrow)[claim]
@@ -181,7 +181,7 @@ def test_a_spread_that_does_not_close_is_seen():
     assert not verdicts_of(rows("zipf-500", {10: 0.9, 1000: 0.5}))[claim].holds
 
 
-def test_half_saved_by_five_predicates_is_told_for_each_universe():
+def test_savings_of_five_predicates_are_reported_per_universe():
     table = pa.Table.from_pylist(
         [
             row

@@ -13,7 +13,7 @@ def tables():
     return EXPERIMENT.run(PARAMETERS, ExperimentContext())
 
 
-def test_predictions_are_near_the_textbook_formula(tables):
+def test_predictions_are_close_to_the_textbook_formula(tables):
     for row in tables["predicted"].to_pylist():
         textbook = (1 - math.exp(-row["hashes"] * row["tags"] / 400)) ** row["hashes"]
         # It takes the mean number of bits that are set; as that varies, the rate is higher.
@@ -29,12 +29,12 @@ def test_more_tags_and_more_descriptors_mean_more_false_positives(tables):
     assert all(row["per_descriptor"] <= row["per_predicate"] <= 1_145_713 * row["per_descriptor"] for row in rows)
 
 
-def test_the_papers_rate_holds_for_few_tags_only(tables):
+def test_rate_of_the_paper_holds_for_few_tags_only(tables):
     [finding] = EXPERIMENT.findings(tables, PARAMETERS)
     # 9 tags: 7.7e-10; 10 tags: 6.1e-9. 1.1 million times as many need about 10^-15.
     assert "for one descriptor up to 9 tags" in finding.ours
     assert finding.verdict == "differs"
 
 
-def test_what_is_measured_is_drawn_beside_what_is_predicted(tables):
+def test_measured_rates_are_drawn_beside_predicted_ones(tables):
     assert [chart.name for chart in EXPERIMENT.charts(tables, PARAMETERS)] == ["predicted", "measured"]

@@ -6,7 +6,7 @@ from cbnet.lab.experiments.y2014.examples import EXPERIMENT
 TABLES = EXPERIMENT.run(EXPERIMENT.scales["quick"], ExperimentContext())
 
 
-def test_ways_on_a_tree_are_never_shorter():
+def test_paths_on_a_tree_are_never_shorter():
     hops = TABLES["hops"].to_pylist()
     assert len(hops) == 55  # pairs of 11 routers
     assert all(row["graph"] <= min(row["T1"], row["T2"]) for row in hops)
@@ -15,7 +15,7 @@ def test_ways_on_a_tree_are_never_shorter():
     ]
 
 
-def test_the_tables_of_b_are_those_of_figure_3():
+def test_tables_of_b_are_those_of_figure_3():
     terms = {}
     for row in TABLES["terms"].to_pylist():
         terms.setdefault((row["table"], row["interface"]), set()).add(row["term"])
