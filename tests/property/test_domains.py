@@ -1,4 +1,4 @@
-"""Laws of domains: who is reached, by which links, and what routers must know, over random networks and groups."""
+"""Laws of domains: nodes reached, links used, and state of routers, over random networks and groups."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -66,15 +66,15 @@ def spanning(built, between):
 
 def side(links, u, w):
     """Return the nodes on the side of w when the link between u and w is cut."""
-    found, waiting = {w}, [w]
-    for x in waiting:  # grows meanwhile
+    reached, queue = {w}, [w]
+    for x in queue:  # grows during the loop
         for link in links - {frozenset((u, w))}:
             if x in link:
                 (y,) = link - {x}
-                if y not in found:
-                    found.add(y)
-                    waiting.append(y)
-    return found
+                if y not in reached:
+                    reached.add(y)
+                    queue.append(y)
+    return reached
 
 
 @settings(max_examples=50)
@@ -93,7 +93,7 @@ def test_every_interested_node_is_reached_once_as_in_the_flat_network(built):
 
 @settings(max_examples=50)
 @given(domain_schemes())
-def test_no_packet_crosses_a_border_in_vain(built):
+def test_no_spurious_packet_crosses_a_border(built):
     for delivery in deliveries(built):
         wanting = set(reference.match(built.network.predicates, delivery.message)) - {delivery.source}
         for number, packet in enumerate(delivery.packets):
@@ -109,7 +109,7 @@ def reached_by(delivery, number):
 
 @settings(max_examples=40)
 @given(domain_schemes(outside="exact"))
-def test_with_the_predicates_themselves_no_packet_is_in_vain(built):
+def test_exact_summary_causes_no_spurious_packet(built):
     assert all(judge(built.network, delivery).spurious == 0 for delivery in deliveries(built))
 
 
@@ -141,7 +141,7 @@ def tree_after(delivery, entering):
 
 @settings(max_examples=50)
 @given(domain_schemes())
-def test_a_router_knows_its_domain_exactly_and_the_outside_by_a_summary(built):
+def test_router_stores_its_domain_exactly_and_the_outside_as_a_summary(built):
     receivers = built.network.predicates.keys()
     for between in range(len(built.between)):
         links = spanning(built, between)
@@ -151,8 +151,8 @@ def test_a_router_knows_its_domain_exactly_and_the_outside_by_a_summary(built):
             part = built.parts[built.domains[u]]
             expected = {w: side(links, u, w) & receivers for link in links if u in link for w in link - {u}}
             expected = {w: behind for w, behind in expected.items() if behind}
-            found = part.behind(u, between, 0)
-            assert {w: (set(each.inside), set(each.outside)) for w, each in found.items()} == {
+            behind = part.behind(u, between, 0)
+            assert {w: (set(each.inside), set(each.outside)) for w, each in behind.items()} == {
                 w: (behind & own, behind - own) for w, behind in expected.items() if w in own
             }
             across = part.across(u, between)
@@ -205,7 +205,7 @@ def test_the_widest_summary_needs_the_fewest_words(built):
 
 @settings(max_examples=80)
 @given(predicates(), st.data())
-def test_a_summary_covers_what_it_sums_up(predicate, data):
+def test_summary_covers_its_predicate(predicate, data):
     message = data.draw(messages_near(*predicate.filters))
     for name in SUMMARIES:
         summed = summary(name)(predicate)
@@ -216,7 +216,7 @@ def test_a_summary_covers_what_it_sums_up(predicate, data):
 
 @settings(max_examples=50)
 @given(graphs(), st.data())
-def test_grown_domains_hang_together_around_distinct_centres(graph, data):
+def test_grown_domains_are_connected_around_distinct_centres(graph, data):
     count = data.draw(st.integers(1, len(graph)))
     domains = grow_domains(graph, count)
     assert sorted(set(domains.tolist())) == list(range(count))

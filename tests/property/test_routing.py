@@ -1,4 +1,4 @@
-"""Laws of the schemes: who is reached, by which packets, over random networks and all their sources and messages."""
+"""Laws of the schemes: nodes reached and packets sent, over random networks and all their sources and messages."""
 
 from itertools import chain, combinations
 
@@ -29,7 +29,7 @@ def interested(network, message, source):
 
 @settings(max_examples=60)
 @given(networks())
-def test_every_scheme_reaches_all_who_are_interested_and_stops(network):
+def test_every_scheme_reaches_all_interested_nodes_and_stops(network):
     for name in SCHEMES:
         for delivery in deliveries(scheme(name)(network)):
             assert not delivery.is_cut
@@ -39,7 +39,7 @@ def test_every_scheme_reaches_all_who_are_interested_and_stops(network):
 
 @settings(max_examples=60)
 @given(networks())
-def test_psf_ips_and_drp_take_the_same_links_and_waste_none(network):
+def test_psf_ips_and_drp_use_the_same_links_without_spurious_packets(network):
     built = [scheme(name)(network) for name in IN_THE_SOURCE_TREE]
     for same in zip(*map(deliveries, built), strict=True):
         assert same[0].edges == same[1].edges == same[2].edges
@@ -66,7 +66,7 @@ def test_the_tree_of_psf_is_a_part_of_that_of_pif_which_is_a_part_of_the_source_
 
 @settings(max_examples=60)
 @given(networks())
-def test_drp_along_one_tree_reaches_all_by_longer_ways(network):
+def test_drp_along_one_tree_reaches_all_by_longer_paths(network):
     unicast = OneTree(network)
     for delivery in deliveries(Drp(network, unicast)):
         verdict = judge(network, delivery)
@@ -77,11 +77,11 @@ def test_drp_along_one_tree_reaches_all_by_longer_ways(network):
 
 @settings(max_examples=60)
 @given(networks())
-def test_a_header_of_drp_names_exactly_those_whom_the_packet_must_still_reach(network):
+def test_drp_header_lists_exactly_the_remaining_destinations(network):
     for delivery in deliveries(scheme("drp")(network)):
-        wanted = interested(network, delivery.message, delivery.source)
+        destinations = interested(network, delivery.message, delivery.source)
         for number, packet in enumerate(delivery.packets):
-            assert set(packet.header) == reached_by(delivery, number) & wanted
+            assert set(packet.header) == reached_by(delivery, number) & destinations
 
 
 def reached_by(delivery, number):
@@ -92,7 +92,7 @@ def reached_by(delivery, number):
 
 @settings(max_examples=60)
 @given(networks())
-def test_one_header_for_all_next_hops_changes_no_way(network):
+def test_one_header_for_all_next_hops_changes_no_path(network):
     common = deliveries(Drp(network, partition=True))
     for own, shared in zip(deliveries(scheme("drp")(network)), common, strict=True):
         assert own.edges == shared.edges
@@ -108,20 +108,20 @@ def test_one_header_for_all_next_hops_changes_no_way(network):
 
 
 @settings(max_examples=40)
-@given(networks(graphs(most=5)))
-def test_no_set_of_links_is_smaller_than_what_the_exact_search_finds(network):
+@given(networks(graphs(max_nodes=5)))
+def test_no_set_of_links_is_smaller_than_that_of_the_exact_search(network):
     for source in network.senders:
-        wanted = set(network.predicates) - {source}
-        assert fewest_packets(network, source, wanted) == fewest_by_trying(network, source, wanted)
+        destinations = set(network.predicates) - {source}
+        assert fewest_packets(network, source, destinations) == fewest_by_trying(network, source, destinations)
 
 
-def fewest_by_trying(network, source, wanted):
+def fewest_by_trying(network, source, destinations):
     links = list(network.graph.edges())
     shortest = network.tree(source).distances
     for count in range(len(links) + 1):
         for chosen in combinations(links, count):
             lengths = lengths_over(chosen, source)
-            if all(lengths.get(x) == shortest[x] for x in wanted):
+            if all(lengths.get(x) == shortest[x] for x in destinations):
                 return count
     pytest.fail("all links together must suffice")
 

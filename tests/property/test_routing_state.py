@@ -1,4 +1,4 @@
-"""Laws of what routers hold: tables, classes of sources, rewriting and memory, against their definitions."""
+"""Laws of router state: tables, classes of sources, rewriting and memory, against their definitions."""
 
 from itertools import combinations
 from math import log2
@@ -35,7 +35,7 @@ def behind(network, v, u, w):
 
 
 @st.composite
-def wanted(draw):
+def interests_and_messages(draw):
     """Return predicates of some receivers, and messages near their constants."""
     owned = draw(st.lists(predicates(), min_size=1, max_size=6))
     filters = [filter for predicate in owned for filter in predicate.filters]
@@ -43,9 +43,9 @@ def wanted(draw):
 
 
 @settings(max_examples=60)
-@given(wanted(), st.data())
-def test_a_disjunction_is_reduced_as_the_language_reduces_it(said, data):
-    owned, messages = said
+@given(interests_and_messages(), st.data())
+def test_a_disjunction_is_reduced_as_the_language_reduces_it(case, data):
+    owned, messages = case
     interests = Interests(owned)
     chosen = data.draw(st.sets(st.sampled_from(sorted(owned))))
     bits = interests.disjunction(map(interests.of, sorted(chosen)))
@@ -57,17 +57,17 @@ def test_a_disjunction_is_reduced_as_the_language_reduces_it(said, data):
 
 
 @settings(max_examples=60)
-@given(wanted())
-def test_who_is_interested_is_found_as_by_asking_each(said):
-    owned, messages = said
+@given(interests_and_messages())
+def test_interested_receivers_are_those_whose_predicates_match(case):
+    owned, messages = case
     interests = Interests(owned)
     for message in messages:
         assert interests.interested(message) == set(reference.match(owned, message))
 
 
 @given(st.sets(st.integers(0, 200)))
-def test_places_are_the_bits(chosen):
-    assert list(set_bits(sum(1 << place for place in chosen))) == sorted(chosen)
+def test_set_bits_are_the_numbers_of_the_bits(chosen):
+    assert list(set_bits(sum(1 << bit for bit in chosen))) == sorted(chosen)
 
 
 # --- tables
@@ -86,19 +86,19 @@ def tables(network):
 
 
 @settings(max_examples=40)
-@given(networks(graphs(most=7)))
+@given(networks(graphs(max_nodes=7)))
 def test_the_tables_of_psf_ips_and_pif_are_what_the_paper_defines(network):
     for table, expected in tables(network):
-        wanted = {w: found for w, found in expected.items() if found}
-        assert {w: set(found) for w, found in table.receivers.items()} == wanted
-        said = {w: disjunction(network, found) for w, found in wanted.items()}
+        non_empty = {w: behind_w for w, behind_w in expected.items() if behind_w}
+        assert {w: set(behind_w) for w, behind_w in table.receivers.items()} == non_empty
+        predicates = {w: disjunction(network, behind_w) for w, behind_w in non_empty.items()}
         for message in UNIVERSE:
-            assert table.match(message) == reference.match(dict(sorted(said.items())), message)
-        assert table.state().words == sum(words(reduce(predicate)) for predicate in said.values())
+            assert table.match(message) == reference.match(dict(sorted(predicates.items())), message)
+        assert table.state().words == sum(words(reduce(predicate)) for predicate in predicates.values())
 
 
 @settings(max_examples=20)
-@given(networks(graphs(most=6)))
+@given(networks(graphs(max_nodes=6)))
 def test_a_forwarding_table_matches_like_a_compiled_table_of_its_predicates(network):
     for u in range(len(network)):
         table = scheme("pif")(network).router(u).table
@@ -111,7 +111,7 @@ def test_a_forwarding_table_matches_like_a_compiled_table_of_its_predicates(netw
 
 @settings(max_examples=60)
 @given(graphs())
-def test_classes_are_the_sources_that_the_definition_cannot_tell_apart(graph):
+def test_classes_are_the_indistinguishable_sources_by_definition(graph):
     network = Network(graph, {})
     for u in range(len(graph)):
         for v1, v2 in combinations(range(len(graph)), 2):
@@ -126,7 +126,7 @@ def test_classes_at_routers_are_a_partition_of_the_sources(graph):
     for u, classes in classes_at(graph, range(len(graph)), range(len(graph))).items():
         assert sorted(v for each in classes for v in each) == list(range(len(graph)))
         keys = [{class_of(network.tree(v), u) for v in each} for each in classes]
-        assert [len(found) for found in keys] == [1] * len(classes)
+        assert [len(own) for own in keys] == [1] * len(classes)
         assert len(set.union(*keys)) == len(classes)
 
 
@@ -143,7 +143,7 @@ def test_sources_on_one_side_of_a_bridge_are_one_class_on_the_other(graph):
 
 @settings(max_examples=60)
 @given(graphs())
-def test_headers_are_rewritten_exactly_where_nobody_below_can_tell_the_difference(graph):
+def test_headers_are_rewritten_exactly_where_no_node_below_can_tell_the_difference(graph):
     network = Network(graph, {})
     rewriting = Rewriting(network)
     for u in range(len(graph)):
@@ -160,10 +160,10 @@ def test_headers_are_rewritten_exactly_where_nobody_below_can_tell_the_differenc
 def test_on_a_tree_the_classes_are_the_sides_of_the_neighbours_and_the_router_itself(graph):
     network = Network(graph, dict.fromkeys(range(len(graph)), "true"))
     built = scheme("ips")(network)
-    found = classes_at(graph, range(len(graph)), range(len(graph)))
+    classes = classes_at(graph, range(len(graph)), range(len(graph)))
     for u in range(len(graph)):
         sides = [below(network.tree(u), w) for w in graph.neighbours(u).tolist()]
-        assert {frozenset(each) for each in found[u]} == {frozenset(side) for side in (*sides, {u})}
+        assert {frozenset(each) for each in classes[u]} == {frozenset(side) for side in (*sides, {u})}
         assert all(Rewriting(network).rewrites(v, u) for v in range(len(graph)))
         router = built.router(u)
         arriving = router.representatives()
@@ -201,7 +201,7 @@ def test_i_maps_the_headers_that_really_arrive_and_costs_two_identifiers_where_i
 
 @settings(max_examples=60)
 @given(networks())
-def test_psf_without_reduction_holds_every_predicate_once_per_hop(network):
+def test_psf_without_reduction_stores_every_predicate_once_per_hop(network):
     hops = {(v, x): len(network.tree(v).path(x)) - 1 for v in network.senders for x in network.predicates}
     state = scheme("psf")(network).state()
     assert state.unreduced_predicates == sum(hops.values())
@@ -212,7 +212,7 @@ def test_psf_without_reduction_holds_every_predicate_once_per_hop(network):
 
 @settings(max_examples=60)
 @given(networks())
-def test_reduction_never_costs_and_ips_never_holds_more_predicates_than_psf(network):
+def test_reduction_never_adds_words_and_ips_never_stores_more_predicates_than_psf(network):
     states = {name: scheme(name)(network).state() for name in SCHEMES}
     assert all(state.words <= state.unreduced_words for state in states.values())
     assert states["ips"].unreduced_predicates <= states["psf"].unreduced_predicates
@@ -221,7 +221,7 @@ def test_reduction_never_costs_and_ips_never_holds_more_predicates_than_psf(netw
 
 @settings(max_examples=60)
 @given(networks())
-def test_pif_and_drp_hold_what_their_definitions_say(network):
+def test_pif_and_drp_store_what_their_definitions_require(network):
     n, r, s = len(network), len(network.receivers), len(network.senders)
     pif = scheme("pif")(network).state()
     assert pif.unreduced_predicates == r * (n - 1)  # every receiver at every other router

@@ -1,4 +1,4 @@
-"""Laws of the tree in the header: who is reached, what false positives may do, and what they cost on average."""
+"""Laws of the tree in the header: nodes reached, effects of false positives, and their average cost."""
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +32,7 @@ def test_every_interested_node_is_reached_by_a_shortest_path_and_packets_end(net
 
 @settings(max_examples=40)
 @given(networks(), st.integers(2, 16))
-def test_all_links_of_the_tree_are_taken_and_others_only_if_the_filter_names_them(network, hashes):
+def test_all_links_of_the_tree_are_used_and_others_only_as_false_positives(network, hashes):
     built = TreeHeader(network, hashes=hashes)
     for psf, own in zip(deliveries(scheme("psf")(network)), deliveries(built), strict=True):
         assert psf.edges <= own.edges
@@ -49,7 +49,7 @@ def test_all_links_of_the_tree_are_taken_and_others_only_if_the_filter_names_the
 
 @settings(max_examples=40)
 @given(networks())
-def test_in_a_large_filter_no_link_is_taken_wrongly(network):
+def test_large_filter_has_no_false_positives(network):
     # at most 8 links of 16 bits among 4,096: each false positive has a chance below (1/32)**16, which is 2**-80
     for psf, own in zip(
         deliveries(scheme("psf")(network)), deliveries(TreeHeader(network, hashes=16, bits=4096)), strict=True
@@ -63,12 +63,12 @@ links = st.builds(DirectedLink, st.integers(0, 99), st.integers(0, 99), st.integ
 
 @settings(max_examples=100)
 @given(st.sets(links, max_size=40), st.integers(1, 16), st.none() | st.integers(1, 64))
-def test_a_filter_names_every_link_that_is_in_it(chosen, hashes, given_size):
-    found = filled(chosen, hashes, size(len(chosen), hashes) if given_size is None else given_size)
+def test_filter_has_no_false_negatives(chosen, hashes, fixed_size):
+    found = filled(chosen, hashes, size(len(chosen), hashes) if fixed_size is None else fixed_size)
     assert all(names(found, link, hashes) for link in chosen)
 
 
-# --- the prediction, against all ways one by one
+# --- the prediction, against all paths one by one
 
 
 def expected(graph, at, last, left, tree, chance):
@@ -82,8 +82,8 @@ def expected(graph, at, last, left, tree, chance):
 
 
 @settings(max_examples=60)
-@given(networks(graphs(most=6)), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
-def test_the_expected_packets_are_those_of_all_ways_with_their_chances(network, chance):
+@given(networks(graphs(max_nodes=6)), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_expected_packets_are_the_sum_over_all_paths(network, chance):
     built, spread = TreeHeader(network), Spread(network.graph)
     for source in network.senders[:2]:
         for message in UNIVERSE[:3]:

@@ -35,9 +35,9 @@ fewer = settings(max_examples=100)  # each holds hundreds of paths
 
 
 @st.composite
-def connected(draw, most=8):
+def connected(draw, max_nodes=8):
     """Return a connected graph with many ties: a tree and some edges more, with few different weights."""
-    n = draw(st.integers(2, most))
+    n = draw(st.integers(2, max_nodes))
     edges = {(draw(st.integers(0, child - 1)), child) for child in range(1, n)}
     edges |= draw(st.sets(st.sampled_from([(u, v) for v in range(n) for u in range(v)])))
     weight = draw(st.sampled_from([st.just(1), st.integers(1, 3)]))
@@ -98,13 +98,13 @@ def test_extra_lengths_are_those_of_the_paths(forest):
 def test_distinct_trees_are_distinct_sets(forest):
     graph, trees = forest
     ks = range(1, len(trees) + 1)
-    for k, found in zip(ks, distinct_trees(graph, trees, ks), strict=True):
-        assert found.tolist() == reference_distinct_trees(graph, parents(trees[:k]))
+    for k, actual in zip(ks, distinct_trees(graph, trees, ks), strict=True):
+        assert actual.tolist() == reference_distinct_trees(graph, parents(trees[:k]))
 
 
 @fewer
 @given(forests())
-def test_sets_behind_interfaces_are_what_a_cut_leaves(forest):
+def test_sets_behind_interfaces_are_the_components_without_a_link(forest):
     graph, trees = forest
     sets = {(u, v): set() for u in range(len(graph)) for v in graph.neighbours(u).tolist()}
     for tree in parents(trees):
@@ -114,8 +114,8 @@ def test_sets_behind_interfaces_are_what_a_cut_leaves(forest):
             sets[u, v].add(frozenset(networkx.node_connected_component(other, v)))
             sets[v, u].add(frozenset(networkx.node_connected_component(other, u)))
             other.add_edge(u, v)
-    [found] = distinct_trees(graph, trees)
-    assert found.tolist() == [*map(len, sets.values())]
+    [actual] = distinct_trees(graph, trees)
+    assert actual.tolist() == [*map(len, sets.values())]
 
 
 @fewer
@@ -155,15 +155,17 @@ def test_random_trees_are_those_of_the_reference_and_hold_shortest_paths(graph, 
 def test_stretch_over_sources_is_that_of_all_pairs(forest):
     graph, trees = forest
     sources = range(len(graph))
-    [found] = survey_stretch(graph, trees, [len(trees)], sources)
+    [actual] = survey_stretch(graph, trees, [len(trees)], sources)
     rows = [np.array([reference_extra_lengths(graph, tree, source) for tree in parents(trees)]) for source in sources]
     totals = [int(row[:, x].sum()) for s, row in enumerate(rows) for x in sources if x != s]
     largest = [int(row[:, x].max()) for s, row in enumerate(rows) for x in sources if x != s]
-    asked = range(1, 100)
-    assert found.totals.percentiles(asked) == np.percentile(totals, asked, method="inverted_cdf").tolist()
-    assert found.largest.percentiles(asked) == np.percentile(largest, asked, method="inverted_cdf").tolist()
-    assert found.means.mean() == pytest.approx(np.mean(totals) / len(trees))
-    assert found.means_largest.mean() == pytest.approx(np.mean(largest))
+    percentiles = range(1, 100)
+    assert actual.totals.percentiles(percentiles) == np.percentile(totals, percentiles, method="inverted_cdf").tolist()
+    assert (
+        actual.largest.percentiles(percentiles) == np.percentile(largest, percentiles, method="inverted_cdf").tolist()
+    )
+    assert actual.means.mean() == pytest.approx(np.mean(totals) / len(trees))
+    assert actual.means_largest.mean() == pytest.approx(np.mean(largest))
 
 
 @pytest.mark.parametrize("spec", ["powerlaw:60", "grid:6x7", "random:50,weights=4", "ring:31"])

@@ -1,4 +1,4 @@
-"""Small populations that have all that makes a job hard: equal sets, sets inside others, frequent tags, empty ones."""
+"""Small populations with all hard cases of the jobs: equal sets, subsets, frequent tags, empty sets."""
 
 import random
 from collections import defaultdict
@@ -7,7 +7,7 @@ from support.descriptor_reference import reference_behind, reference_minimal
 
 
 def crowd(nodes, count, seed=0):
-    """Return rows of POPULATION, not at the last node; half of all sets hold tag 0, whatever else."""
+    """Return rows of POPULATION, not at the last node; half of all sets have tag 0."""
     rng = random.Random(seed)
     rows = []
     for _ in range(count):
@@ -20,23 +20,23 @@ def crowd(nodes, count, seed=0):
 
 
 def columns(schema):
-    """Return names and types; whether Spark thinks that a column may be null does not matter."""
+    """Return names and types of columns, without nullability."""
     return [(field.name, field.dataType) for field in schema]
 
 
-def said_by(rows):
-    """Return the sets of each node; what has no tags is left out."""
-    said = defaultdict(list)
+def sets_by_node(rows):
+    """Return the non-empty sets of each node."""
+    sets = defaultdict(list)
     for node, _, _, tags in rows:
         if tags:
-            said[node].append(tuple(tags))
-    return said
+            sets[node].append(tuple(tags))
+    return sets
 
 
 def behind(rows, tree, router, neighbour):
     """Return the sets of the nodes behind a neighbour of a router."""
-    said = said_by(rows)
-    return [tags for node in reference_behind(tree, router, neighbour) for tags in said[node]]
+    sets = sets_by_node(rows)
+    return [tags for node in reference_behind(tree, router, neighbour) for tags in sets[node]]
 
 
 def minimal(sets):

@@ -1,6 +1,6 @@
-"""The reference of the pipeline: what do minimal descriptors and their counts mean, in plain Python?
+"""Reference implementation of minimal descriptors and their counts, in plain Python.
 
-Slow, and close to the definitions: the kernel and the jobs must give the same, and the tests ask both.
+Slow, and close to the definitions; kernels and jobs are compared with it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ Set = frozenset[int]
 
 
 def reference_minimal(sets: Iterable[Iterable[int]]) -> set[Set]:
-    """Return the sets that hold no other."""
+    """Return the sets that contain no other."""
     distinct = {frozenset(tags) for tags in sets}
     return {tags for tags in distinct if not any(other < tags for other in distinct)}
 
 
 def reference_uncovered(groups: Sequence[int], sets: Sequence[Set], masks: Sequence[int]) -> list[int]:
-    """Return on which trees each set holds no other of its group; of equal ones, the first has the tree."""
+    """Return the cases in which each set contains no other of its group; of equal sets, the first has the case."""
     left = []
     for row, tags in enumerate(sets):
         inside = [
@@ -35,23 +35,23 @@ def reference_covered(
     groups: Sequence[int],
     sets: Sequence[Set],
     masks: Sequence[int],
-    asked_groups: Sequence[int],
-    asked: Sequence[Set],
-    largest: Sequence[int],
+    query_groups: Sequence[int],
+    queries: Sequence[Set],
+    max_sizes: Sequence[int],
 ) -> list[int]:
-    """Return on which trees each asked set holds one of its group, of at most so many tags."""
+    """Return the cases in which each query contains a set of its group, of at most `max_sizes` tags."""
     return [
         _union(
             mask
             for own, part, mask in zip(groups, sets, masks, strict=True)
-            if own == group and part <= tags and len(part) <= most
+            if own == group and part <= tags and len(part) <= max_size
         )
-        for group, tags, most in zip(asked_groups, asked, largest, strict=True)
+        for group, tags, max_size in zip(query_groups, queries, max_sizes, strict=True)
     ]
 
 
 def reference_tops(tree: Tree, owners: dict[Set, set[int]], tags: Set) -> dict[int, int | None]:
-    """Return for each owner of a set the lowest node that is above it and an owner of a set inside it; or None."""
+    """Return for each owner of a set its lowest common ancestor with an owner of a subset; or None."""
     inside = set().union(*(nodes for part, nodes in owners.items() if part < tags))
     return {
         owner: next(
@@ -69,7 +69,7 @@ def reference_behind(tree: Tree, router: int, neighbour: int) -> set[int]:
 
 
 def _union(masks: Iterable[int]) -> int:
-    found = 0
+    union = 0
     for mask in masks:
-        found |= mask
-    return found
+        union |= mask
+    return union

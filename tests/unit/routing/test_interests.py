@@ -20,7 +20,7 @@ def test_the_example_of_the_module_holds():
         ("b != false", "b = true", {"b != false"}),
     ],
 )
-def test_of_filters_that_cover_each_other_one_of_the_smallest_stays(one, other, kept):
+def test_smallest_of_filters_that_cover_each_other_is_kept(one, other, kept):
     interests = Interests({1: parse(one), 2: parse(other)})
     both = interests.disjunction([interests.of(1), interests.of(2)])
     assert set(map(str, interests.predicate(both).filters)) == kept
@@ -32,7 +32,7 @@ def test_a_predicate_that_nothing_matches_has_no_filters():
     assert interests.interested(Message({"x": 1})) == set()
 
 
-def test_another_message_is_matched_anew():
+def test_cached_match_is_not_used_for_another_message():
     interests = Interests({1: parse("x = 1"), 2: parse("x = 2")})
-    found = [interests.interested(Message({"x": x})) for x in (1, 2, 1, 3)]
-    assert found == [{1}, {2}, {1}, set()]
+    actual = [interests.interested(Message({"x": x})) for x in (1, 2, 1, 3)]
+    assert actual == [{1}, {2}, {1}, set()]

@@ -8,7 +8,7 @@ from cbnet.topology import Graph
 PATH = graph("1-2:1 2-3:1 3-4:5")
 
 
-def test_all_nodes_send_if_none_are_named():
+def test_all_nodes_send_by_default():
     assert Network(PATH, {3: "x = 1"}).senders == (0, 1, 2, 3)
     assert Network(PATH, {3: "x = 1"}, [2, 0, 2]).senders == (0, 2)
 
@@ -21,7 +21,7 @@ def test_receivers_are_known_by_ascending_ids():
     assert network.hops(0).tolist() == [1, 3]
 
 
-def test_first_hops_lead_to_the_receivers_and_to_oneself():
+def test_first_hops_lead_to_the_receivers():
     network = Network(graph(TWELVE), dict.fromkeys(range(12), "true"))
     six = network.graph.id(6)
     names = [network.graph.name(int(hop)) for hop in network.first_hops(six)]
@@ -29,7 +29,7 @@ def test_first_hops_lead_to_the_receivers_and_to_oneself():
     assert names == [1, 2, 2, 7, 9, 6, 7, 7, 9, 9, 7, 7]
 
 
-def test_a_network_of_one_node_has_nowhere_to_send():
+def test_network_of_one_node_sends_nothing():
     network = Network(Graph.from_edges([], names=["a"]), {0: "true"})
     assert network.first_hops(0).tolist() == [0]
 
@@ -48,13 +48,13 @@ def test_a_network_of_one_node_has_nowhere_to_send():
         (Graph.from_edges([("a", "b"), ("c", "d")]), {0: "true"}, None, "not connected"),
     ],
 )
-def test_what_is_no_network_is_refused(graph, predicates, senders, problem):
+def test_invalid_networks_are_refused(graph, predicates, senders, problem):
     with pytest.raises(InputError, match=problem):
         Network(graph, predicates, senders)
 
 
 @pytest.mark.parametrize("name", ["psf", "pif"])
-def test_more_trees_of_senders_than_memory_holds_are_refused(name, monkeypatch):
+def test_too_many_senders_are_refused(name, monkeypatch):
     monkeypatch.setattr("cbnet.routing.network._MAX_PARENTS", 11)
     scheme(name)(Network(PATH, {0: "true"}, [0, 1]))
     with pytest.raises(InputError, match="4 nodes may have 2 senders, not 4"):

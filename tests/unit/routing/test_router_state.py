@@ -1,4 +1,4 @@
-"""What routers hold, counted by hand on the path 1 - 2 - 3, where 3 wants something and 1 and 2 send."""
+"""The state of routers, counted by hand on the path 1 - 2 - 3, where 3 receives and 1 and 2 send."""
 
 from math import log2
 
@@ -27,7 +27,7 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_the_state_of_each_router_is_what_one_counts_by_hand(name):
+def test_router_state_equals_the_count_by_hand(name):
     built = scheme(name)(PATH)
     states = [built.router(u).state() for u in range(3)]
     identifiers, words = COUNTED[name]
@@ -38,7 +38,7 @@ def test_the_state_of_each_router_is_what_one_counts_by_hand(name):
 
 
 def test_one_tree_needs_less_than_a_table_of_next_hops():
-    # 2 is the root: at 1 its place and parent; at 2 its place and three for the child 3; at 3 place and parent.
+    # 2 is the root: at 1 its position and parent; at 2 its position and three for the child 3; at 3 position and parent.
     assert [OneTree(PATH).identifiers(u) for u in range(3)] == [2, 4, 2]
     network = Network(topology("powerlaw:60", 1), dict.fromkeys(range(60), "x = 1"))
     known = 60 * 60  # at every sender, every receiver
@@ -47,22 +47,22 @@ def test_one_tree_needs_less_than_a_table_of_next_hops():
 
 
 def test_the_formulas_are_those_of_the_paper():
-    given, senders, receivers, nodes, largest = 2 * 64, 2, 1, 3, 2
-    assert scheme("psf")(PATH).formula() == senders * log2(nodes) + given * (2 + 1)
-    assert scheme("ips")(PATH).formula() == nodes * receivers * given  # on a tree; α of one predicate is 1
-    assert scheme("pif")(PATH).formula() == nodes * (senders * largest * log2(nodes) + receivers * given)
-    assert scheme("drp")(PATH).formula() == nodes * receivers * log2(nodes) + senders * receivers * given
+    bits, senders, receivers, nodes, largest = 2 * 64, 2, 1, 3, 2
+    assert scheme("psf")(PATH).formula() == senders * log2(nodes) + bits * (2 + 1)
+    assert scheme("ips")(PATH).formula() == nodes * receivers * bits  # on a tree; α of one predicate is 1
+    assert scheme("pif")(PATH).formula() == nodes * (senders * largest * log2(nodes) + receivers * bits)
+    assert scheme("drp")(PATH).formula() == nodes * receivers * log2(nodes) + senders * receivers * bits
 
 
 def test_ips_has_no_formula_beyond_trees():
     assert scheme("ips")(Network(topology("ring:5"), {0: "true"})).formula() is None
 
 
-def test_sources_that_look_alike_are_kept_once():
+def test_indistinguishable_sources_share_a_table():
     star = graph("1-2:1 5-2:1 2-3:1 3-4:1")
     network = Network(star, {star.id(4): "x = 1"})
     psf, ips = (scheme(name)(network).router(star.id(2)).state() for name in ("psf", "ips"))
-    assert (psf.words, ips.words) == (3, 3)  # from 1, from 5 and from 2: on a tree, neighbours are told apart
+    assert (psf.words, ips.words) == (3, 3)  # from 1, from 5 and from 2: on a tree, neighbours are distinguished
     psf, ips = (scheme(name)(network).router(star.id(3)).state() for name in ("psf", "ips"))
     assert (psf.words, ips.words) == (4, 2)  # from 1, 2, 5 and 3; but the first three all look like 2
 
@@ -74,7 +74,7 @@ def test_the_disjunction_advantage_is_that_of_the_receivers_of_one_interface():
     assert alpha(Network(ring, {})) == 1.0
 
 
-def test_the_empty_filter_takes_a_word():
+def test_empty_filter_takes_one_word():
     assert scheme("drp")(Network(PATH.graph, {2: "true"}, [0])).state().words == 1
 
 
@@ -85,7 +85,7 @@ def test_bits_are_those_of_identifiers_flags_and_words_together():
     )
 
 
-def test_identifiers_take_as_many_bits_as_tell_all_nodes_apart():
+def test_identifiers_have_the_bits_to_distinguish_all_nodes():
     assert [identifier_bits(nodes) for nodes in (1, 2, 3, 4, 5, 1024, 1025)] == [0, 1, 2, 2, 3, 10, 11]
 
 

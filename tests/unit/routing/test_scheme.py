@@ -12,7 +12,7 @@ def test_the_schemes_of_the_papers_are_known_by_name():
     assert [scheme(name)(network).name for name in SCHEMES] == list(SCHEMES)
 
 
-def test_some_schemes_are_for_simulations_alone():
+def test_some_schemes_are_for_simulation_only():
     assert (*SCHEMES, "domains", "treeheader") == SIMULATED
     network = Named(RING).network
     assert [scheme(name)(network).name for name in SIMULATED] == list(SIMULATED)
@@ -23,7 +23,7 @@ def test_an_unknown_scheme_is_refused():
         scheme("ospf")
 
 
-def test_a_router_is_made_when_it_is_asked_for_and_stays():
+def test_router_is_created_on_first_use_and_cached():
     built = scheme("psf")(Named(RING).network)
     assert built.router(2) is built.router(2)
     assert built.router(2).u == 2

@@ -9,7 +9,7 @@ TAG_ROWS = [("jazz", 0, 9), ("vinyl", 1, 5), ("odd name, #1", 2, 1)]
 TABLE = [(0, 7, 1, [0, 1]), (0, 7, 2, [2]), (0, 7, 2, [1, 3]), (0, 8, 5, [0])]
 
 
-def test_tables_match_what_their_descriptors_say(frame, tmp_path):
+def test_compiled_tables_match_like_their_descriptors(frame, tmp_path):
     paths = compile_tables(frame(TABLE, FIB), [8, 7], tmp_path, tags=frame(TAG_ROWS, TAGS))
     assert paths == [tmp_path / "8.cbt", tmp_path / "7.cbt"]
     table = Table.open(paths[1], verify=True)
@@ -20,7 +20,7 @@ def test_tables_match_what_their_descriptors_say(frame, tmp_path):
     assert Table.open(paths[0]).match({"#": ["jazz"]}) == [5]
 
 
-def test_a_folded_table_asks_for_the_tree_where_it_matters(frame, tmp_path):
+def test_folded_table_requires_the_tree_only_where_trees_differ(frame, tmp_path):
     rows = [(None, 7, 1, [0]), (0, 7, 2, [1]), (1, 7, 3, [1])]
     [path] = compile_tables(frame(rows, FIB), [7], tmp_path, folded=True)
     table = Table.open(path)
@@ -33,7 +33,7 @@ def test_a_router_without_descriptors_has_an_empty_table(frame, tmp_path):
     assert Table.open(path).match({"#": ["tag 0"]}) == []
 
 
-def test_there_is_a_limit(frame, tmp_path):
+def test_too_many_descriptors_are_refused(frame, tmp_path):
     with pytest.raises(LimitError, match="4 is over the limit of 3"):
         compile_tables(frame(TABLE, FIB), [7, 8], tmp_path, max_descriptors=3)
     assert [*tmp_path.iterdir()] == []

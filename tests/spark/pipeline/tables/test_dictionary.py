@@ -27,14 +27,14 @@ def test_numbers_rise_as_tags_become_rarer(frame):
         assert {row.tag: row.sets for row in tags.collect()} == counted
 
 
-def test_what_the_population_says_often_comes_first(frame):
+def test_frequent_tags_of_the_population_come_first(frame):
     weights = set_weights({"web": 90.0, "social": 10.0}, {"web": 3, "social": 4})
     assert weights == {"web": 300_000_000_000, "social": 25_000_000_000}  # 90 % over 3, 10 % over 4, in 10^12
     tags = number_tags(frame(ROWS, DESCRIPTORS), weights)
     assert numbers(tags) == ["jazz", "piano", "vinyl", "news"]  # 625, 300, 300, 75
 
 
-def test_nothing_weighs_nothing():
+def test_weights_of_empty_traces():
     assert set_weights({"web": 0.0}, {"web": 0}) == {"web": 1}
 
 
@@ -43,5 +43,5 @@ def test_sets_have_the_numbers_of_their_tags_rising(frame):
     tags = frame([("jazz", 0, 3), ("news", 1, 3), ("piano", 2, 1), ("vinyl", 3, 1)], TAGS)
     sets = numbered_sets(descriptors, tags)
     assert sets.columns == SETS.names
-    found = sorted((row.app, row.tags) for row in sets.collect())
-    assert found == [("social", [0, 1]), ("social", [1]), ("social", [1]), ("web", [0]), ("web", [0, 3]), ("web", [2])]
+    actual = sorted((row.app, row.tags) for row in sets.collect())
+    assert actual == [("social", [0, 1]), ("social", [1]), ("social", [1]), ("web", [0]), ("web", [0, 3]), ("web", [2])]

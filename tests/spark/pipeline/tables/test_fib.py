@@ -1,5 +1,5 @@
 import pytest
-from support.crowds import behind, columns, crowd, minimal, said_by
+from support.crowds import behind, columns, crowd, minimal, sets_by_node
 
 from cbnet.pipeline.schemas import FIB, POPULATION, PREDICATES
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables, node_predicates
@@ -24,9 +24,9 @@ def neighbours(tree, router):
 
 
 def entries(frame):
-    found = [(row.tree, row.router, row.interface, tuple(row.tags)) for row in frame.collect()]
-    assert len({*found}) == len(found)
-    return {*found}
+    table = [(row.tree, row.router, row.interface, tuple(row.tags)) for row in frame.collect()]
+    assert len({*table}) == len(table)
+    return {*table}
 
 
 def expected_tables(rows, tree, routers):
@@ -39,77 +39,77 @@ def expected_tables(rows, tree, routers):
 
 
 def expected_folded(rows, trees, routers):
-    """[2014 §3.2.3], as `routing.folding` says it: without a tree if all trees lead there, else by tree."""
-    found = set()
+    """Return the folded entries [2014 §3.2.3]: without a tree if all trees lead there, else by tree."""
+    table = set()
     for router in routers:
         for neighbour in set().union(*(neighbours(tree, router) for tree in trees)):
-            said = [
+            by_tree = [
                 {*behind(rows, tree, router, neighbour)} if neighbour in neighbours(tree, router) else set()
                 for tree in trees
             ]
-            kept = [minimal(sets) for sets in said]
+            kept = [minimal(sets) for sets in by_tree]
             for tags in set().union(*kept):
-                if all(any({*other} <= {*tags} for other in sets) for sets in said):
-                    found.add((None, router, neighbour, tags))
+                if all(any({*other} <= {*tags} for other in sets) for sets in by_tree):
+                    table.add((None, router, neighbour, tags))
                 else:
-                    found |= {(tree, router, neighbour, tags) for tree, sets in enumerate(kept) if tags in sets}
-    return found
+                    table |= {(tree, router, neighbour, tags) for tree, sets in enumerate(kept) if tags in sets}
+    return table
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_predicates_of_nodes_are_minimal(frame, rows, partitions):
-    found = node_predicates(frame(rows, POPULATION, partitions), NODES, partitions)
-    assert columns(found.schema) == columns(PREDICATES)
-    kept = [(row.node, tuple(row.tags)) for row in found.collect()]
-    expected = {(node, tags) for node, sets in said_by(rows).items() for tags in minimal(sets)}
+    actual = node_predicates(frame(rows, POPULATION, partitions), NODES, partitions)
+    assert columns(actual.schema) == columns(PREDICATES)
+    kept = [(row.node, tuple(row.tags)) for row in actual.collect()]
+    expected = {(node, tags) for node, sets in sets_by_node(rows).items() for tags in minimal(sets)}
     assert len(kept) == len(expected)
     assert {*kept} == expected
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_tables_hold_the_minimal_descriptors_of_all_nodes_behind(frame, rows, trees, partitions):
-    found = forwarding_tables(frame(rows, POPULATION, partitions), trees[0], ROUTERS, partitions=partitions)
-    assert columns(found.schema) == columns(FIB)
-    assert entries(found) == expected_tables(rows, trees[0], ROUTERS)
+    actual = forwarding_tables(frame(rows, POPULATION, partitions), trees[0], ROUTERS, partitions=partitions)
+    assert columns(actual.schema) == columns(FIB)
+    assert entries(actual) == expected_tables(rows, trees[0], ROUTERS)
 
 
 def test_tables_are_the_same_from_reduced_predicates(frame, rows, trees):
-    predicates = [(node, [*tags]) for node, sets in said_by(rows).items() for tags in minimal(sets)]
-    found = forwarding_tables(frame(predicates, PREDICATES), trees[1], ROUTERS, partitions=2)
-    assert entries(found) == expected_tables(rows, trees[1], ROUTERS)
+    predicates = [(node, [*tags]) for node, sets in sets_by_node(rows).items() for tags in minimal(sets)]
+    actual = forwarding_tables(frame(predicates, PREDICATES), trees[1], ROUTERS, partitions=2)
+    assert entries(actual) == expected_tables(rows, trees[1], ROUTERS)
 
 
 @pytest.mark.parametrize("partitions", [2, 7])
 def test_folded_tables_have_a_tree_only_where_it_is_needed(frame, rows, trees, partitions):
-    found = folded_tables(frame(rows, POPULATION, partitions), trees, ROUTERS, partitions=partitions)
-    assert columns(found.schema) == columns(FIB)
+    actual = folded_tables(frame(rows, POPULATION, partitions), trees, ROUTERS, partitions=partitions)
+    assert columns(actual.schema) == columns(FIB)
     expected = expected_folded(rows, trees, ROUTERS)
     assert {None, 0, 1, 2} == {entry[0] for entry in expected}
-    assert entries(found) == expected
+    assert entries(actual) == expected
 
 
 def test_a_table_folded_over_one_tree_is_that_of_the_tree(frame, rows, trees):
-    found = folded_tables(frame(rows, POPULATION), trees[:1], [3], partitions=2)
-    assert entries(found) == {(None, *entry[1:]) for entry in expected_tables(rows, trees[0], [3])}
+    actual = folded_tables(frame(rows, POPULATION), trees[:1], [3], partitions=2)
+    assert entries(actual) == {(None, *entry[1:]) for entry in expected_tables(rows, trees[0], [3])}
 
 
 def test_one_tag_in_half_of_all_sets_changes_nothing(frame, trees):
-    # no other set is inside one of these, so every question about tag 0 is asked and answered with no
+    # none of these has a subset, so every query for tag 0 is sent and finds nothing
     rows = [(node, "web", "offer", [0, 40 + 30 * node + number]) for node in range(NODES) for number in range(30)]
     rows += [(node, "web", "offer", [40 + 30 * node + number, 9000]) for node in range(NODES) for number in range(30)]
-    found = entries(forwarding_tables(frame(rows, POPULATION), trees[0], [3], partitions=2))
-    assert found == {
+    actual = entries(forwarding_tables(frame(rows, POPULATION), trees[0], [3], partitions=2))
+    assert actual == {
         (0, 3, neighbour, tags)
         for neighbour in neighbours(trees[0], 3)
         for tags in behind(rows, trees[0], 3, neighbour)
     }
     covering = [*rows, *((node, "web", "offer", [0]) for node in range(NODES))]
-    found = entries(forwarding_tables(frame(covering, POPULATION), trees[0], [3], partitions=2))
-    assert found == expected_tables(covering, trees[0], [3])
-    assert {len(entry[3]) for entry in found if 0 in entry[3]} == {1}
+    actual = entries(forwarding_tables(frame(covering, POPULATION), trees[0], [3], partitions=2))
+    assert actual == expected_tables(covering, trees[0], [3])
+    assert {len(entry[3]) for entry in actual if 0 in entry[3]} == {1}
 
 
-def test_nothing_makes_empty_tables(frame, trees):
+def test_empty_population_has_empty_tables(frame, trees):
     nothing = frame([], POPULATION, 1)
     assert node_predicates(nothing, NODES, 1).collect() == []
     assert folded_tables(nothing, trees, ROUTERS, partitions=2).collect() == []

@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.crowds import crowd, minimal, said_by
+from support.crowds import crowd, minimal, sets_by_node
 
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.tables import minimal_descriptors as minimal_job
@@ -17,7 +17,7 @@ def batches_of(rows, size):
 
 
 @pytest.mark.parametrize("held", [1, 50, 1 << 20])
-def test_a_part_loses_only_what_is_covered_however_little_is_held(monkeypatch, held):
+def test_partition_loses_only_redundant_sets_at_any_limit(monkeypatch, held):
     monkeypatch.setattr(minimal_job, "_MAX_HELD", held)
     rows = crowd(8, 500)
     kept = [
@@ -25,9 +25,9 @@ def test_a_part_loses_only_what_is_covered_however_little_is_held(monkeypatch, h
         for batch in minimal_job._reduce_parts(batches_of(rows, 40), Targets.of_nodes(8))
         for group, tags in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
     ]
-    expected = {(node, tags) for node, sets in said_by(rows).items() for tags in minimal(sets)}
+    expected = {(node, tags) for node, sets in sets_by_node(rows).items() for tags in minimal(sets)}
     assert expected <= {*kept}
-    assert {*kept} <= {(node, tags) for node, sets in said_by(rows).items() for tags in sets}
+    assert {*kept} <= {(node, tags) for node, sets in sets_by_node(rows).items() for tags in sets}
     if held > len(rows):
         assert sorted(kept) == sorted(expected)
 
@@ -39,18 +39,18 @@ def test_a_node_may_have_several_targets_or_none():
     assert batch.to_pydict() == {"group": [5, 6], "tags": [[1], [1]], "trees": [1, 2]}
 
 
-def test_a_set_stays_at_its_rarest_tag_and_asks_at_the_others(frame):
+def test_set_is_stored_at_its_rarest_tag_and_queries_the_others(frame):
     rows = [
         row.asDict() for row in with_prefixes(frame([(0, [40, 50, 90])], "group int, tags array<int>", 1)).collect()
     ]
     assert rows == [{"group": 0, "tags": [40, 50, 90], "length": length, "copy": 0} for length in (1, 2, 3)]
 
 
-def test_sets_of_frequent_tags_stay_in_several_places_and_ask_in_one(frame):
+def test_sets_of_frequent_tags_are_stored_in_all_copies_and_query_one(frame):
     rows = with_prefixes(frame([(0, [3, 7])], "group int, tags array<int>", 1)).collect()
-    asked = [row["copy"] for row in rows if row["length"] == 1]
-    assert len(asked) == 1
+    queries = [row["copy"] for row in rows if row["length"] == 1]
+    assert len(queries) == 1
     stays = sorted(row["copy"] for row in rows if row["length"] == 2)
     assert stays == [*range(len(stays))]
     assert len(stays) > 1
-    assert asked[0] in stays
+    assert queries[0] in stays

@@ -22,25 +22,25 @@ def test_a_network_can_be_read_back_from_its_folder(frame, tmp_path):
     [table] = compile_tables(frame([(0, 1, 0, [3])], FIB), [1], tmp_path / "made")
     folder = tmp_path / "network"
     write_network_folder(folder, str(source), graph, [1, 2], frame(ROWS, PREDICATES), tables={1: table})
-    said = tomllib.loads((folder / "network.toml").read_text())
-    assert said["version"] == 1
-    assert said["topology"] == {"graph": "graph.txt", "seed": 0, "roots": ["b", "c"]}
-    again = topology(str(folder / said["topology"]["graph"]))
+    settings = tomllib.loads((folder / "network.toml").read_text())
+    assert settings["version"] == 1
+    assert settings["topology"] == {"graph": "graph.txt", "seed": 0, "roots": ["b", "c"]}
+    again = topology(str(folder / settings["topology"]["graph"]))
     assert (again.names, [*again.edges()]) == (graph.names, [*graph.edges()])
-    assert Table.open(folder / said["tables"]["b"]).match({"#": ["tag 3"]}) == [0]
-    wanted = Table.from_arrow(pq.read_table(folder / said["predicates"]))
-    assert sorted(wanted.match({"#": ["tag 1", "tag 2"]})) == ["a", "c"]
-    assert wanted.match({"#": ["tag 3"]}) == ["a"]
-    assert wanted.match({"#": ["tag 2"]}) == []
+    assert Table.open(folder / settings["tables"]["b"]).match({"#": ["tag 3"]}) == [0]
+    predicates = Table.from_arrow(pq.read_table(folder / settings["predicates"]))
+    assert sorted(predicates.match({"#": ["tag 1", "tag 2"]})) == ["a", "c"]
+    assert predicates.match({"#": ["tag 3"]}) == ["a"]
+    assert predicates.match({"#": ["tag 2"]}) == []
 
 
 def test_a_generated_graph_is_named_with_its_seed(frame, tmp_path):
     graph = topology("powerlaw:12", seed=5)
     write_network_folder(tmp_path, "powerlaw:12", graph, [3], frame(ROWS, PREDICATES), seed=5, largest=True)
-    said = tomllib.loads((tmp_path / "network.toml").read_text())
-    assert said["topology"] == {"graph": "powerlaw:12", "seed": 5, "largest": True, "roots": [3]}
-    assert said["tables"] == {}
-    again = topology(said["topology"]["graph"], said["topology"]["seed"])
+    settings = tomllib.loads((tmp_path / "network.toml").read_text())
+    assert settings["topology"] == {"graph": "powerlaw:12", "seed": 5, "largest": True, "roots": [3]}
+    assert settings["tables"] == {}
+    again = topology(settings["topology"]["graph"], settings["topology"]["seed"])
     assert [*again.edges()] == [*graph.edges()]
     plan = read_folder(tmp_path)  # as `cbnet up --fib` reads it
     assert (len(plan.graph), plan.settings["scheme"], plan.settings["roots"]) == (12, "multitree", ("3",))

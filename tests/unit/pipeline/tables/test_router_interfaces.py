@@ -15,25 +15,25 @@ def trees():
 def test_each_node_is_behind_one_neighbour_of_a_router(trees):
     for tree in trees:
         for router in range(40):
-            found = neighbours_toward(tree, router)
-            assert found[router] == NO_INTERFACE
-            for neighbour in {*found.tolist()} - {NO_INTERFACE}:
-                behind = {*np.flatnonzero(found == neighbour).tolist()}
+            actual = neighbours_toward(tree, router)
+            assert actual[router] == NO_INTERFACE
+            for neighbour in {*actual.tolist()} - {NO_INTERFACE}:
+                behind = {*np.flatnonzero(actual == neighbour).tolist()}
                 assert behind == reference_behind(tree, router, neighbour)
 
 
-def test_a_node_that_is_not_reached_is_nowhere():
+def test_unreached_node_has_no_interface():
     graph = Graph.from_edges([(0, 1), (2, 3)])
     tree = shortest_path_tree(graph, 0)
     assert neighbours_toward(tree, 1).tolist() == [0, NO_INTERFACE, NO_INTERFACE, NO_INTERFACE]
 
 
-def test_interfaces_of_several_routers_and_trees_are_told_apart(trees):
+def test_interfaces_of_several_routers_and_trees_are_distinct(trees):
     routers = [7, 0, 12]
     interfaces = RouterInterfaces.of(trees, routers)
-    for place, router in enumerate(routers):
+    for index, router in enumerate(routers):
         for number, tree in enumerate(trees):
-            groups = interfaces.by_node[place, number]
+            groups = interfaces.by_node[index, number]
             known = groups != NO_INTERFACE
             assert (interfaces.routers[groups[known]] == router).all()
             assert (
@@ -48,14 +48,14 @@ def test_targets_have_a_bit_for_each_tree(trees):
     targets = interfaces.targets()
     for node in range(40):
         own = slice(targets.offsets[node], targets.offsets[node + 1])
-        found = dict(zip(targets.groups[own].tolist(), targets.masks[own].tolist(), strict=True))
+        actual = dict(zip(targets.groups[own].tolist(), targets.masks[own].tolist(), strict=True))
         expected = {}
-        for place in range(2):
+        for index in range(2):
             for number in range(3):
-                group = int(interfaces.by_node[place, number, node])
+                group = int(interfaces.by_node[index, number, node])
                 if group != NO_INTERFACE:
                     expected[group] = expected.get(group, 0) | 1 << number
-        assert found == expected
+        assert actual == expected
 
 
 def test_sums_are_over_the_nodes_behind(trees):
@@ -63,13 +63,13 @@ def test_sums_are_over_the_nodes_behind(trees):
     values = np.arange(40) ** 2
     for number, tree in enumerate(trees):
         sums = interfaces.sums(values, number).tolist()
-        for router, neighbour, found in zip(interfaces.routers, interfaces.neighbours, sums, strict=True):
+        for router, neighbour, actual in zip(interfaces.routers, interfaces.neighbours, sums, strict=True):
             is_on_tree = tree.parents[neighbour] == router or tree.parents[router] == neighbour
             behind = reference_behind(tree, router, neighbour) if is_on_tree else ()
-            assert found == sum(node**2 for node in behind)
+            assert actual == sum(node**2 for node in behind)
 
 
-def test_nodes_may_be_groups_of_their_own():
+def test_each_node_may_be_its_own_group():
     targets = Targets.of_nodes(3)
     assert (targets.offsets.tolist(), targets.groups.tolist(), targets.masks.tolist()) == (
         [0, 1, 2, 3],

@@ -1,4 +1,4 @@
-"""Three domains that were drawn by hand, and what their routers and gateways do.
+"""Three domains, and the behaviour of their routers and gateways.
 
        A                 B             C
     1 ─ 2 ─ 3 ──╫── 4 ─ 5 ──╫── 7 ─ 8      all links have length 1; ╫ is a border
@@ -32,7 +32,7 @@ def hops(delivery):
     return [(NINE.graph.name(packet.sender), NINE.graph.name(packet.receiver)) for packet in delivery.packets]
 
 
-def test_a_domain_is_entered_by_the_link_that_the_root_reaches_first():
+def test_domain_is_entered_by_the_link_that_the_root_reaches_first():
     (tree,) = built().between
     exits = {number: tree.exits(number) for number in range(3)}
     assert exits == {
@@ -50,15 +50,15 @@ def test_a_message_crosses_domains_and_is_delivered_once():
     assert (verdict.delivered, verdict.missed, verdict.spurious, verdict.duplicates) == (2, 0, 0, 0)
 
 
-def test_what_nobody_wants_comes_to_the_gateways_and_no_farther():
+def test_message_without_receivers_stops_at_the_gateways():
     message = NINE.message("nothing")
     assert hops(deliver(built(), ID(3), message)) == [(3, 2)]
-    assert hops(deliver(built(), ID(4), message)) == [(4, 5), (4, 6)]  # B has a way out on both sides
+    assert hops(deliver(built(), ID(4), message)) == [(4, 5), (4, 6)]  # B has exits on both sides
     assert hops(deliver(built(outside="exact"), ID(4), message)) == []
     assert hops(deliver(built(outside="names"), ID(4), message)) == []  # a tag is kept in a summary
 
 
-def test_a_router_inside_knows_one_word_of_the_outside():
+def test_inner_router_stores_one_word_for_the_outside():
     one = built().router(ID(1))
     assert one.inner(0, 0)[ID(2)] == parse("true")
     assert one.state() == RouterState(identifiers=2, words=1, unreduced_words=8, unreduced_predicates=8)
@@ -66,7 +66,7 @@ def test_a_router_inside_knows_one_word_of_the_outside():
     assert flat.state() == RouterState(identifiers=2, words=8, unreduced_words=8, unreduced_predicates=8)
 
 
-def test_a_gateway_knows_what_is_wanted_beyond_the_border():
+def test_gateway_stores_the_predicates_of_other_domains():
     gateway = built().router(ID(6))
     assert str(gateway.border(0)[ID(2)]) == '#"1" or #"2" or #"3"'
     assert gateway.inner(0, 0)[ID(4)] == parse("true")  # 4 leads to 5, the gateway to C
@@ -84,7 +84,7 @@ def test_a_gateway_changes_the_tree():
 
 
 @pytest.mark.parametrize(("roots", "chosen"), [((4, 2), 1), ((2, 4), 0)])
-def test_a_gateway_takes_the_tree_with_the_shortest_ways_from_there(roots, chosen):
+def test_gateway_chooses_the_tree_with_the_shortest_paths(roots, chosen):
     # behind the border 1╫2 the square 2-3-4-5; 5 is wanted. On the tree from 2 it is one hop from 2; the tree from 4
     # has 4-3, 4-5 and, by the smaller parent, 3-2: three hops
     graph = Graph.from_edges([(1, 2), (2, 3), (3, 4), (4, 5), (5, 2)])
@@ -97,7 +97,7 @@ def test_a_gateway_takes_the_tree_with_the_shortest_ways_from_there(roots, chose
     assert far.latencies[graph.id(5)] == 4
 
 
-def test_domains_are_simulated_and_known_by_name():
+def test_domains_scheme_is_available_by_name():
     network = NINE.network
     default = scheme("domains")(network)
     assert default.name == "domains"

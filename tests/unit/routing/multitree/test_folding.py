@@ -17,16 +17,16 @@ def parses(table):
 
 def predicate_of(*terms):
     """Return a disjunction of terms such as f, or f1: f with the tag of tree 1."""
-    said = ((term[0], [f"tree {term[1]}"] if len(term) > 1 else []) for term in terms)
+    pairs = ((term[0], [f"tree {term[1]}"] if len(term) > 1 else []) for term in terms)
     return Predicate(
-        parse(" and ".join([f"#{name}", *(f'#"{tag}"' for tag in tags)])).filters[0] for name, tags in said
+        parse(" and ".join([f"#{name}", *(f'#"{tag}"' for tag in tags)])).filters[0] for name, tags in pairs
     )
 
 
 def test_the_two_tables_of_router_b_are_those_of_figure_3_corrected():
     router = SCHEME.router(FIGURE_2.id("b"))
     name = FIGURE_2.graph.name
-    tables = [{name(w): said.subscriptions for w, said in router.fib(tree).items()} for tree in (0, 1)]
+    tables = [{name(w): entry.subscriptions for w, entry in router.fib(tree).items()} for tree in (0, 1)]
     assert tables[0] == {"c": predicate_of(*"cgh"), "f": predicate_of(*"fjk"), "e": predicate_of(*"adei")}
     assert tables[1] == {"c": predicate_of(*"ch"), "e": predicate_of(*"adefgijk")}  # the print ends with b, not j and k
     assert sum(map(len, [*tables[0].values(), *tables[1].values()])) == 20
@@ -34,8 +34,8 @@ def test_the_two_tables_of_router_b_are_those_of_figure_3_corrected():
 
 def test_the_twenty_terms_of_router_b_fold_to_fourteen():
     folded = SCHEME.router(FIGURE_2.id("b")).folded()
-    found = {FIGURE_2.graph.name(w): predicate for w, predicate in folded.entries.items()}
-    assert found == {
+    actual = {FIGURE_2.graph.name(w): predicate for w, predicate in folded.entries.items()}
+    assert actual == {
         "c": predicate_of("c", "h", "g1"),
         "f": predicate_of("f1", "j1", "k1"),
         "e": predicate_of("a", "d", "e", "i", "f2", "g2", "j2", "k2"),
@@ -58,9 +58,9 @@ def test_one_tree_needs_no_tags():
     assert fold({"T1": table}) == table
 
 
-def test_a_tag_of_a_user_is_never_taken_for_that_of_a_tree():
-    said = [{1: Registration(parse('#"tree 2"'))}, {2: Registration(parse("#a"))}]
-    folded = FoldedFib(said)
+def test_user_tag_never_acts_as_a_tree_tag():
+    tables = [{1: Registration(parse('#"tree 2"'))}, {2: Registration(parse("#a"))}]
+    folded = FoldedFib(tables)
     assert folded.tree_tags == ["_tree 1", "_tree 2"]
     cheat = Message(tags=["tree 2", "_tree 2", "a"])
     assert (folded.match(0, cheat), folded.match(1, cheat)) == ([1], [2])

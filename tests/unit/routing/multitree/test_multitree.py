@@ -18,8 +18,8 @@ def on_tree(root, **more):
 
 
 def test_neighbours_are_four_hops_apart_on_the_first_tree_and_one_on_the_second():
-    wanted = FIGURE_2.message("j")
-    first, second = (deliver(on_tree(root), ID("i"), wanted) for root in "bi")
+    message = FIGURE_2.message("j")
+    first, second = (deliver(on_tree(root), ID("i"), message) for root in "bi")
     assert [FIGURE_2.graph.name(packet.receiver) for packet in first.packets] == ["e", "b", "f", "j"]
     assert FIGURE_2.packets(second) == {("i", "j")}
     assert judge(FIGURE_2.network, first).stretches == (4.0,)
@@ -34,14 +34,14 @@ def test_the_header_is_the_tree_and_the_last_hop():
     assert delivery.header_bytes == 3 * delivery.cost  # a tuple of two small numbers
 
 
-def test_a_notification_does_not_go_back_where_it_came_from():
+def test_notification_is_not_sent_back_to_the_last_hop():
     router = on_tree("b").router(ID("b"))
-    wanted = FIGURE_2.message("a", "c", "k")
-    hops = {name: FIGURE_2.names(router.fwd(NotificationHeader(0, ID(name)), wanted)) for name in "cefb"}
+    message = FIGURE_2.message("a", "c", "k")
+    hops = {name: FIGURE_2.names(router.fwd(NotificationHeader(0, ID(name)), message)) for name in "cefb"}
     assert hops == {"c": {"e", "f"}, "e": {"c", "f"}, "f": {"c", "e"}, "b": {"c", "e", "f"}}
 
 
-def test_a_leaf_cannot_tell_the_trees_apart_and_keeps_one_table():
+def test_leaf_stores_one_table_for_all_trees():
     both = MultiTree(FIGURE_2.network, [ID("b"), ID("i")])
     assert both.classes.of(ID("h")) == [0, 0]
     assert both.classes.of(ID("b")) == [0, 1]
@@ -53,13 +53,13 @@ def test_a_leaf_cannot_tell_the_trees_apart_and_keeps_one_table():
     )
 
 
-def test_what_another_descriptor_of_the_same_interface_includes_is_left_out():
+def test_redundant_descriptors_of_an_interface_are_dropped():
     path = graph("1-2:1 2-3:1")
     network = Network(path, {1: "#networking and #conference", 2: "#networking"})
     assert MultiTree(network).router(0).fib(0)[1].subscriptions == parse("#networking")
 
 
-def test_without_roots_there_is_one_tree_from_the_node_with_most_neighbours():
+def test_default_root_is_the_node_with_the_most_neighbours():
     twelve = Named(TWELVE)
     built = scheme("multitree")(twelve.network)
     assert twelve.names(built.roots) == {7}  # 10, 6, 4, 8 and 11
@@ -87,14 +87,14 @@ def committed(built, u, messages):
     return [built.router(u).init(message).tree for message in messages]
 
 
-def test_random_uses_all_trees_about_as_often():
+def test_random_policy_uses_all_trees_about_equally():
     built = MultiTree(FIGURE_2.network, [0, 1, 2, 3], seed=1)
-    found = committed(built, 0, [Message()] * 4_000)
-    assert all(900 < found.count(tree) < 1_100 for tree in range(4))  # 1,000 expected, standard deviation 27
-    assert found == committed(MultiTree(FIGURE_2.network, [0, 1, 2, 3], seed=1), 0, [Message()] * 4_000)
+    actual = committed(built, 0, [Message()] * 4_000)
+    assert all(900 < actual.count(tree) < 1_100 for tree in range(4))  # 1,000 expected, standard deviation 27
+    assert actual == committed(MultiTree(FIGURE_2.network, [0, 1, 2, 3], seed=1), 0, [Message()] * 4_000)
 
 
-def test_a_flow_stays_on_its_tree_and_flows_use_all():
+def test_flow_stays_on_its_tree_and_flows_use_all_trees():
     built = MultiTree(FIGURE_2.network, [0, 1, 2, 3], commit="flow")
     same = [Message({"price": price}, ["stock"]) for price in range(50)]
     assert len(set(committed(built, 3, same))) == 1
@@ -104,7 +104,7 @@ def test_a_flow_stays_on_its_tree_and_flows_use_all():
     assert len(set(by_source)) > 1
 
 
-def test_least_takes_the_tree_with_the_least_extra_length_from_the_source():
+def test_least_policy_chooses_the_tree_with_the_least_extra_length():
     network = Network(topology("powerlaw:60", 3), dict.fromkeys(range(0, 60, 7), "true"))
     roots = [0, 20, 59, 31]
     built = MultiTree(network, roots, commit="least")
@@ -117,7 +117,7 @@ def test_least_takes_the_tree_with_the_least_extra_length_from_the_source():
         assert built.router(u).init(Message()).tree == extra.index(min(extra))
 
 
-def test_the_least_extra_length_is_less_than_that_of_random_trees():
+def test_least_policy_has_less_extra_length_than_random_trees():
     network = Network(topology("powerlaw:100", 1), dict.fromkeys(range(0, 100, 5), "true"))
     least, random = (MultiTree(network, [5, 50, 70, 90], commit=commit) for commit in ("least", "random"))
     mean = [

@@ -39,7 +39,7 @@ def test_in_the_plain_form_both_next_hops_get_the_whole_partition():
     assert [header_bytes(split), header_bytes(group(2, 3))] == [11, 3]
 
 
-def test_the_own_node_is_taken_out_of_its_group():
+def test_router_removes_itself_from_its_group():
     router = scheme("drp")(FIXTURE.network).router(FIXTURE.id(2))
     assert router.groups(group(2, 3)) == {FIXTURE.id(3): group(3)}
 
@@ -57,11 +57,11 @@ def test_7_sees_two_packets_when_8_goes_by_9_and_11_by_1():
     assert not is_ideal(tied.network, delivery)
 
 
-def test_next_hops_of_one_tree_per_node_never_show_it():
+def test_next_hops_of_one_tree_per_node_cause_no_duplicates():
     tied = Named(TWELVE_TIED)
     for source in range(12):
-        for wanted in combinations(range(1, 13), 3):
-            delivery = deliver(scheme("drp")(tied.network), source, tied.message(*wanted))
+        for targets in combinations(range(1, 13), 3):
+            delivery = deliver(scheme("drp")(tied.network), source, tied.message(*targets))
             assert judge(tied.network, delivery).duplicates == 0
 
 
@@ -70,12 +70,12 @@ def test_drp_may_be_ideal_although_shortest_paths_are_not_unique():
     one, three = triangle.id(1), triangle.id(3)
     fewest_hops = ReplacedHops(ShortestPaths(triangle.network), {(one, three): three, (three, one): one})
     for source in range(3):
-        for wanted in ((1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)):
-            delivery = deliver(Drp(triangle.network, fewest_hops), source, triangle.message(*wanted))
+        for targets in ((1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)):
+            delivery = deliver(Drp(triangle.network, fewest_hops), source, triangle.message(*targets))
             assert is_ideal(triangle.network, delivery)
 
 
-def test_along_one_tree_the_way_from_12_to_8_is_longer():
+def test_path_from_12_to_8_is_longer_along_one_tree():
     # 7 has the most neighbours, five; in its tree 8 and 12 hang on two branches.
     assert FIXTURE.graph.name(OneTree(FIXTURE.network).tree.root) == 7
     delivery = deliver(Drp(FIXTURE.network, OneTree(FIXTURE.network)), FIXTURE.id(12), FIXTURE.message(8))

@@ -11,8 +11,8 @@ FIXTURE = Named(TWELVE)
 
 def classes(router):
     node = FIXTURE.id(router)
-    found = classes_at(FIXTURE.graph, [node], range(len(FIXTURE.graph)))[node]
-    return [FIXTURE.names(each) for each in found]
+    classes = classes_at(FIXTURE.graph, [node], range(len(FIXTURE.graph)))[node]
+    return [FIXTURE.names(each) for each in classes]
 
 
 def test_1_5_and_9_are_one_class_at_6():
@@ -37,7 +37,7 @@ def test_sources_of_one_class_share_a_table():
     assert one is not ten
 
 
-def test_a_router_that_only_stands_for_a_source_need_not_be_a_sender():
+def test_router_that_replaces_a_source_need_not_be_a_sender():
     fixture = Named("1-2:1 2-3:1 3-4:1", senders=[1])
     delivery = deliver(scheme("ips")(fixture.network), fixture.id(1), fixture.message(4))
     assert [fixture.graph.name(packet.header) for packet in delivery.packets] == [1, 2, 3]

@@ -15,14 +15,14 @@ def test_what_6_associates_with_9_is_the_union_over_all_sources_of_figure_2():
     assert set(map(str, table[NINE].filters)) == {'#"5"', '#"9"', '#"10"'}
 
 
-def test_a_message_from_6_for_7_and_10_matches_what_the_prose_says_it_matches():
+def test_message_from_6_for_7_and_10_matches_as_the_paper_states():
     router, message = scheme("pif")(FIXTURE.network).router, FIXTURE.message(7, 10)
     assert {NINE, SEVEN} <= set(router(SIX).table.match(message))
     assert TEN in router(SEVEN).table.match(message)
     assert SEVEN in router(TEN).table.match(message)
 
 
-def test_without_trees_it_runs_in_circles_and_multiplies():
+def test_message_loops_and_multiplies_without_trees():
     message = FIXTURE.message(7, 10)
     counts = []
     for limit in (100, 1000, 10_000):
@@ -41,7 +41,7 @@ def test_children_are_those_of_the_source_tree():
     assert FIXTURE.names(router.children(FIXTURE.id(1))) == {2, 7}
 
 
-def test_3_gets_a_message_that_it_does_not_want_in_figure_3():
+def test_3_gets_a_spurious_message_in_figure_3():
     ring = Named(RING)
     message = ring.message(2, 4)
     pif = deliver(scheme("pif")(ring.network), ring.id(1), message)

@@ -14,10 +14,10 @@ def branches_at_6(source):
 
 
 def test_the_branches_at_6_in_the_tree_of_1_are_those_of_figure_1():
-    found = branches_at_6(1)
-    assert found[7] == {4, 7, 8, 11, 12}
-    assert 9 not in found  # T_1/(6, 9) is empty
-    assert found[2] == {2, 3}
+    branches = branches_at_6(1)
+    assert branches[7] == {4, 7, 8, 11, 12}
+    assert 9 not in branches  # T_1/(6, 9) is empty
+    assert branches[2] == {2, 3}
 
 
 def test_the_table_of_6_for_messages_from_1_has_the_disjunctions_of_figure_1():
@@ -27,7 +27,7 @@ def test_the_table_of_6_for_messages_from_1_has_the_disjunctions_of_figure_1():
     assert set(map(str, table[fixture.id(2)].filters)) == {'#"2"', '#"3"'}
 
 
-def test_the_header_is_the_source_all_the_way():
+def test_header_is_the_source_on_every_link():
     fixture = TWELVE_NODES
     delivery = deliver(scheme("psf")(fixture.network), fixture.id(1), fixture.message(2, 3, 4, 8))
     assert fixture.packets(delivery) == {(1, 6), (6, 2), (2, 3), (6, 7), (7, 4), (7, 8)}
@@ -36,8 +36,8 @@ def test_the_header_is_the_source_all_the_way():
 
 def test_with_ties_psf_is_latency_minimal_and_not_ideal():
     fixture = Named(TIES)  # 0 next to 1 and 2, both next to 3 and 4
-    wanted = fixture.message(2, 3, 4)
-    delivery = deliver(scheme("psf")(fixture.network), 0, wanted)
+    message = fixture.message(2, 3, 4)
+    delivery = deliver(scheme("psf")(fixture.network), 0, message)
     assert fixture.packets(delivery) == {(0, 1), (0, 2), (1, 3), (1, 4)}  # 1 is the smaller parent of 3 and of 4
     assert judge(fixture.network, delivery).is_latency_minimal
     assert fewest_packets(fixture.network, 0, [2, 3, 4]) == 3  # 0 to 2, which has to hear it anyway, then 3 and 4

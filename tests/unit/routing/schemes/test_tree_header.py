@@ -11,7 +11,7 @@ LINE = Named("1-2:1 2-3:1 2-4:1 4-5:1")
 ID = LINE.id
 
 
-def test_the_header_has_the_links_to_all_who_are_interested():
+def test_header_has_the_links_to_all_interested_nodes():
     built = TreeHeader(LINE.network)
     links = built.delivery_tree(ID(1), LINE.message(3, 5))
     # 5 is three hops away: at 1 there are three left, at 2 two, at 4 one
@@ -28,7 +28,7 @@ def test_the_header_has_the_links_to_all_who_are_interested():
     assert LINE.packets(deliver(built, ID(1), LINE.message(3, 5))) == {(1, 2), (2, 3), (2, 4), (4, 5)}
 
 
-def test_what_nobody_wants_is_not_sent():
+def test_message_without_receivers_is_not_sent():
     built = TreeHeader(LINE.network, bits=64)
     assert built.router(ID(1)).init(LINE.message("x")).left == 0
     assert deliver(built, ID(1), LINE.message("x", 1)).packets == []  # the source has its own message
@@ -45,24 +45,24 @@ def flooded(built, source, header):
 
 
 @pytest.mark.parametrize("kind", [TreeHeader, WithoutHops])
-def test_a_filter_that_names_everything_sends_no_packet_farther_than_the_tree_is_deep(kind):
+def test_full_filter_sends_no_packet_beyond_the_depth_of_the_tree(kind):
     # round a ring in both directions, never back: two packets at each of seven hops, then the end
     ring = Named(RING).network
     assert flooded(kind(ring), 0, FilterHeader(7, 0, b"\xff")) == 14
 
 
-def test_ids_of_one_hop_keep_a_packet_that_came_back_from_running_along_the_tree_again():
+def test_packet_that_returns_to_the_tree_does_not_follow_it_again():
     # 0 is the source of a ring of four with 0→1→2→3 in the filter; a false positive took 3→0 with one hop left of five
     ring = Named(RING).network
-    ways = [DirectedLink(0, 1, 5), DirectedLink(1, 2, 4), DirectedLink(2, 3, 3)]
+    links = [DirectedLink(0, 1, 5), DirectedLink(1, 2, 4), DirectedLink(2, 3, 3)]
     came = {}
     for kind in (TreeHeader, WithoutHops):
         built = kind(ring, hashes=16, bits=8000)
-        came[kind] = built.router(0).fwd(FilterHeader(1, 3, built.filled(ways)), LINE.message())
+        came[kind] = built.router(0).fwd(FilterHeader(1, 3, built.filled(links)), LINE.message())
     assert came == {TreeHeader: [], WithoutHops: [1]}
 
 
-def test_routers_keep_their_links_and_senders_the_predicates_and_their_tree():
+def test_routers_store_links_and_senders_also_predicates_and_their_tree():
     network = Network(LINE.graph, {ID(5): "#a and #b"}, [ID(1)])
     built = TreeHeader(network)
     assert built.router(ID(2)).state() == RouterState(identifiers=4)  # itself, 1, 3 and 4
@@ -100,7 +100,7 @@ def test_impossible_filters_are_refused(more, problem):
         TreeHeader(LINE.network, **more)
 
 
-def test_the_scheme_is_known_by_name_to_simulations_alone():
+def test_scheme_is_available_by_name_for_simulation_only():
     assert scheme("treeheader")(LINE.network).name == "treeheader"
     assert "treeheader" not in SCHEMES
 
@@ -109,18 +109,18 @@ def test_the_scheme_is_known_by_name_to_simulations_alone():
 
 
 @pytest.mark.parametrize(("links", "hashes"), [(10, 3), (50, 4), (200, 6)])
-def test_links_that_are_not_in_a_filter_are_named_as_often_as_predicted(links, hashes):
-    tried, found = 20_000, 0
+def test_false_positive_rate_is_the_predicted_one(links, hashes):
+    tried, positives = 20_000, 0
     for part in range(10):  # fills vary: take ten filters
         own = [DirectedLink(part, w, 1) for w in range(links)]
         filter = filled(own, hashes, size(links, hashes))
-        found += sum(names(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
+        positives += sum(names(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
     chance = false_positive(links, hashes, size(links, hashes))
     assert 2**-hashes / 1.3 < chance < 2**-hashes * 1.05  # whole bytes have a few bits more than are needed
-    assert found == pytest.approx(tried * chance, rel=0.2)
+    assert positives == pytest.approx(tried * chance, rel=0.2)
 
 
-def test_an_empty_filter_names_nothing():
+def test_empty_filter_contains_no_link():
     assert size(0, 8) == 0
     assert not names(b"", DirectedLink(0, 1, 1), 8)
     assert false_positive(0, 8, 0) == 0.0

@@ -16,7 +16,7 @@ def test_totals_are_sums_over_the_deliveries():
     assert totals.stretch_mean == 1.0
 
 
-def test_the_largest_stretch_of_all_is_kept():
+def test_maximum_stretch_is_over_all_deliveries():
     fixture = Named(TWELVE)
     along_one_tree = Drp(fixture.network, OneTree(fixture.network))
     messages = [(fixture.id(12), fixture.message(8)), (fixture.id(7), fixture.message(8))]

@@ -64,18 +64,18 @@ def test_nothing_to_combine_has_no_advantage():
 
 
 @pytest.mark.parametrize("counts", [[0], [2, 1], [1, 4]])
-def test_numbers_of_predicates_that_make_no_sense_are_refused(counts):
+def test_invalid_counts_of_predicates_are_refused(counts):
     with pytest.raises(InputError, match="from 1 to at most 3"):
         Predicates(table("x = 1", "y = 1", "z = 1")).advantages(counts)
 
 
 @both_rules
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_many_predicates_give_what_the_language_gives(scenario, rules):
+def test_advantage_of_many_predicates_agrees_with_the_reduction_of_the_language(scenario, rules):
     names, zipf = SCENARIOS[scenario]
     drawn = predicates(Disjunction2006(400, names=min(names, 20), zipf=zipf))  # few names, so that much is covered
     columns = columns_from_arrow(drawn)
-    filters = [Predicate([columns.filter(place)]) for place in range(len(columns))]
+    filters = [Predicate([columns.filter(row)]) for row in range(len(columns))]
     counts = [1, 7, 50, 400]
     combined = Predicates(drawn)
     assert len(combined) == 400
@@ -85,7 +85,7 @@ def test_many_predicates_give_what_the_language_gives(scenario, rules):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 60), st.integers(1, 40))
-def test_combining_never_costs_and_the_full_rules_prove_no_less(seed, names, count):
+def test_advantage_is_at_most_1_and_full_rules_prove_no_less(seed, names, count):
     combined = Predicates(predicates(Disjunction2006(count, names=names, seed=seed)))
     counts = list(range(1, count + 1))
     full, pairwise = (combined.advantages(counts, rules) for rules in ("full", "pairwise"))
@@ -116,7 +116,7 @@ def mean_advantage(universe, size, count, reading, runs=4000):
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "zipf"])
-def test_draws_are_a_message_each_and_may_repeat(distribution):
+def test_draws_may_repeat_messages(distribution):
     weights = np.ones(5) if distribution == "uniform" else 1 / np.arange(1, 6)
     shares = weights / weights.sum()
     exact = np.sum(1 - (1 - shares) ** 6) / 6  # a message is in the union if one of nk = 3 * 2 draws is it
@@ -125,7 +125,7 @@ def test_draws_are_a_message_each_and_may_repeat(distribution):
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "zipf"])
-def test_distinct_messages_are_drawn_one_after_the_other(distribution):
+def test_distinct_messages_are_drawn_without_repetition(distribution):
     weights = [1, 1, 1, 1] if distribution == "uniform" else [1, 1 / 2, 1 / 3, 1 / 4]
     chance = {}  # of a predicate of two messages
     for first, second in product(range(4), repeat=2):
@@ -148,14 +148,14 @@ def test_one_run_gives_the_advantage_of_every_number_of_predicates():
     assert Universe(20).advantages(20, [1, 4], "distinct", np.random.default_rng(2)) == [1, 1 / 4]  # all of it
 
 
-def test_ranks_are_guessed_as_a_search_finds_them():
+def test_zipf_ranks_equal_those_of_a_binary_search():
     sums = np.cumsum(1 / np.arange(1.0, 20_001))
     points = np.concatenate([[0.0], sums[:-1], np.nextafter(sums, 0), np.nextafter(sums[:-1], 99), sums[:-1] + 1e-9])
     points = points[points < sums[-1]]
     assert np.array_equal(_zipf_ranks(points, sums), np.searchsorted(sums, points, side="right"))
 
 
-def test_sizes_that_make_no_sense_are_refused():
+def test_invalid_sizes_are_refused():
     with pytest.raises(InputError, match="at least one message"):
         Universe(0)
     for size in (0, 11):

@@ -1,5 +1,5 @@
 import pytest
-from support.crowds import crowd, said_by
+from support.crowds import crowd, sets_by_node
 from support.descriptor_reference import reference_tops
 
 from cbnet.matching.storage.tag_sets import TagSets
@@ -14,7 +14,7 @@ NODES = 24
 def test_subset_owners_are_those_of_the_reference(seed):
     tree = shortest_path_tree(topology(f"powerlaw:{NODES}", seed=1), 3)
     owners = {}
-    for node, sets in said_by(crowd(NODES, 60, seed)).items():
+    for node, sets in sets_by_node(crowd(NODES, 60, seed)).items():
         for tags in sets:
             owners.setdefault(frozenset(tags), set()).add(node)
     sets = [*owners]

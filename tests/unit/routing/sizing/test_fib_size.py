@@ -1,4 +1,4 @@
-"""How large forwarding tables are, counted by hand on the path 1 - 2 - 3 - 4 and on [2014 Fig. 2]."""
+"""Sizes of forwarding tables, counted by hand on the path 1 - 2 - 3 - 4 and on [2014 Fig. 2]."""
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ def test_predicates_are_sized_by_filters_constraints_and_tags():
     assert fibs.table(1, 0, [0, 2]).match({"x": 2, "#": ["a", "kind 1"]}) == [0]
 
 
-def test_tables_of_tags_alone_are_compiled_as_tag_tables():
+def test_tables_without_constraints_use_the_tag_engine():
     owners, tags = np.array([0, 2, 3], dtype=np.int32), pa.array([["a"], ["b"], ["a", "c"]])
     by_descriptors = DescriptorFibs([*shortest_path_trees(PATH, [0])], DescriptorSets(owners, tags))
     by_tags = PredicateFibs(MultiTree(Network(PATH, {0: "#a", 2: "#b", 3: "#a and #c"}), [0]))
@@ -65,7 +65,7 @@ def test_figure_3_has_20_terms_per_tree_and_14_folded():
     assert fibs.entries(figure.id("h")) == Entries(per_tree=20, grouped=10, folded=10, grouped_and_folded=10)
 
 
-def test_all_routers_together_hold_every_other_node_s_descriptor_once_per_tree():
+def test_every_descriptor_is_stored_once_per_other_router_and_tree():
     twelve = Named(TWELVE)
     for roots in ([0], [0, 5], [*range(8)]):
         total = PredicateFibs(MultiTree(twelve.network, roots)).total()
@@ -73,6 +73,6 @@ def test_all_routers_together_hold_every_other_node_s_descriptor_once_per_tree()
         assert total.grouped_and_folded <= min(total.grouped, total.folded) <= total.per_tree
 
 
-def test_equal_trees_are_kept_once():
+def test_equal_trees_share_a_table():
     twelve = Named(TWELVE)
     assert PredicateFibs(MultiTree(twelve.network, [3] * 4)).total() == Entries(4 * 132, 132, 132, 132)
