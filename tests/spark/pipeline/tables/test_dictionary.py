@@ -34,7 +34,7 @@ def test_frequent_tags_of_the_population_come_first(frame):
     assert numbers(tags) == ["jazz", "piano", "vinyl", "news"]  # 625, 300, 300, 75
 
 
-def test_weights_of_empty_traces():
+def test_weights_are_at_least_1():
     assert set_weights({"web": 0.0}, {"web": 0}) == {"web": 1}
 
 
