@@ -7,7 +7,7 @@ from support.networks import UNIVERSE, graphs, networks
 
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.schemes.link_filter import DirectedLink, filled, names, size
+from cbnet.routing.schemes.link_filter import DirectedLink, build, contains, size
 from cbnet.routing.schemes.tree_header import TreeHeader
 from cbnet.routing.simulate.header_cost import Spread
 
@@ -44,7 +44,7 @@ def test_all_links_of_the_tree_are_used_and_others_only_as_false_positives(netwo
             )
             assert packet.header.left == before.left - 1 >= 0
             assert packet.receiver != before.last_hop
-            assert names(before.filter, DirectedLink(packet.sender, packet.receiver, before.left), hashes)
+            assert contains(before.filter, DirectedLink(packet.sender, packet.receiver, before.left), hashes)
 
 
 @settings(max_examples=40)
@@ -64,8 +64,8 @@ links = st.builds(DirectedLink, st.integers(0, 99), st.integers(0, 99), st.integ
 @settings(max_examples=100)
 @given(st.sets(links, max_size=40), st.integers(1, 16), st.none() | st.integers(1, 64))
 def test_filter_has_no_false_negatives(chosen, hashes, fixed_size):
-    found = filled(chosen, hashes, size(len(chosen), hashes) if fixed_size is None else fixed_size)
-    assert all(names(found, link, hashes) for link in chosen)
+    filter = build(chosen, hashes, size(len(chosen), hashes) if fixed_size is None else fixed_size)
+    assert all(contains(filter, link, hashes) for link in chosen)
 
 
 # --- the prediction, against all paths one by one

@@ -291,7 +291,7 @@ def find_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
 
 
 cdef struct Forest:
-    # the place of the parent of each place in preorder, and running minima of it; see `ancestry`
+    # the place of the parent of each place in preorder, and running minima of it; see `topology.trees.common_ancestors`
     const int32_t *minima    # [levels, places]
     int64_t places
 

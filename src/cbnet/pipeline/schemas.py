@@ -60,7 +60,7 @@ TABLE1 = _of(
     tags="long", descriptors="long", kept="long", bytes="long",
 )  # [2014 Table 1]; interface null: all of them together  # fmt: skip
 
-# Inside `minimal_job`: a group is an interface or a node; `trees` and `covered` have a bit for each tree.
+# Inside `minimal_descriptors`: a group is an interface or a node; `trees` and `covered` have a bit for each tree.
 GROUPED = _of(group="int", tags="ints", trees="long")
 ANSWERS = _of(group="int", tags="ints", trees="long", covered="long")
 

@@ -36,7 +36,7 @@ def size(links: int, hashes: int) -> int:
     return ceil(hashes * links / (8 * log(2)))
 
 
-def filled(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
+def build(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
     """Return the filter of some links, of `size` bytes."""
     filter = bytearray(size)
     for link in links:
@@ -46,7 +46,7 @@ def filled(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
     return bytes(filter)
 
 
-def names(filter: bytes, link: DirectedLink, hashes: int) -> bool:
+def contains(filter: bytes, link: DirectedLink, hashes: int) -> bool:
     """Return whether a filter contains a link, possibly as a false positive."""
     bits = 8 * len(filter)
     return bits > 0 and all(

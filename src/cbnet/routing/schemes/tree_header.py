@@ -15,7 +15,7 @@ a packet that comes back to the tree does not follow it again, unless it comes a
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.language.message import Message
@@ -50,7 +50,7 @@ class TreeHeaderRouter(SchemeRouter):
         """Return the filter of the links that lead to all interested receivers."""
         links = self._scheme.delivery_tree(self.u, message)
         depth = max((link.left for link in links), default=0)
-        return FilterHeader(depth, self.u, self._scheme.filled(links))
+        return FilterHeader(depth, self.u, self._scheme.link_filter(links))
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
         """Return the header with one hop less, and this node as the last hop."""
@@ -62,7 +62,7 @@ class TreeHeaderRouter(SchemeRouter):
         if not left:
             return []
         scheme = self._scheme
-        return [w for w in self._neighbours if w != last_hop and scheme.names(filter, DirectedLink(self.u, w, left))]
+        return [w for w in self._neighbours if w != last_hop and scheme.contains(filter, DirectedLink(self.u, w, left))]
 
     def state(self) -> RouterState:
         """Return the size of the links; at a sender also of `pred` and of the tree: every node with its parent."""
@@ -77,7 +77,6 @@ class TreeHeader(Scheme):
     """Routing by the delivery tree in the header."""
 
     name = "treeheader"
-    by_hop: ClassVar[bool] = True  # whether the id of a link is valid at one hop only
 
     def __init__(self, network: Network, *, hashes: int = HASHES, bits: int | None = None) -> None:
         """Set the number of hashes and the size of the filter, by default such that half of its bits are set."""
@@ -105,17 +104,14 @@ class TreeHeader(Scheme):
                 x = parent
         return list(links.values())
 
-    def filled(self, links: list[DirectedLink]) -> bytes:
+    def link_filter(self, links: list[DirectedLink]) -> bytes:
         """Return the filter of some links."""
         size = link_filter.size(len(links), self.hashes) if self.bits is None else self.bits // 8
-        return link_filter.filled(map(self._id, links), self.hashes, size)
+        return link_filter.build(links, self.hashes, size)
 
-    def names(self, filter: bytes, link: DirectedLink) -> bool:
+    def contains(self, filter: bytes, link: DirectedLink) -> bool:
         """Return whether a filter contains a link."""
-        return link_filter.names(filter, self._id(link), self.hashes)
-
-    def _id(self, link: DirectedLink) -> DirectedLink:
-        return link if self.by_hop else link._replace(left=0)
+        return link_filter.contains(filter, link, self.hashes)
 
     @cached_property
     def known(self) -> RouterState:
@@ -125,10 +121,3 @@ class TreeHeader(Scheme):
     def formula(self) -> None:
         """Return None: the paper has no formula."""
         return
-
-
-class WithoutHops(TreeHeader):
-    """The scheme with one id per link for all hops, to show why ids depend on the hop; not a scheme."""
-
-    name = "withouthops"
-    by_hop = False

@@ -3,8 +3,8 @@ from support.networks import RING, Named
 
 from cbnet.errors import InputError
 from cbnet.routing import SCHEMES, Network, RouterState, deliver, judge, scheme
-from cbnet.routing.schemes.link_filter import DirectedLink, false_positive, filled, names, size
-from cbnet.routing.schemes.tree_header import FilterHeader, TreeHeader, WithoutHops
+from cbnet.routing.schemes.link_filter import DirectedLink, build, contains, false_positive, size
+from cbnet.routing.schemes.tree_header import FilterHeader, TreeHeader
 from cbnet.topology import topology
 
 LINE = Named("1-2:1 2-3:1 2-4:1 4-5:1")
@@ -24,7 +24,7 @@ def test_header_has_the_links_to_all_interested_nodes():
     header = built.router(ID(1)).init(LINE.message(3, 5))
     assert (header.left, header.last_hop) == (3, ID(1))
     assert len(header.filter) == 6  # 8 hashes · 4 links / ln 2 are 46.2 bits
-    assert all(names(header.filter, link, 8) for link in links)
+    assert all(contains(header.filter, link, 8) for link in links)
     assert LINE.packets(deliver(built, ID(1), LINE.message(3, 5))) == {(1, 2), (2, 3), (2, 4), (4, 5)}
 
 
@@ -34,12 +34,22 @@ def test_message_without_receivers_is_not_sent():
     assert deliver(built, ID(1), LINE.message("x", 1)).packets == []  # the source has its own message
 
 
+class WithoutHops(TreeHeader):
+    """A scheme with one id per link for all hops."""
+
+    def link_filter(self, links):
+        return super().link_filter([link._replace(left=0) for link in links])
+
+    def contains(self, filter, link):
+        return super().contains(filter, link._replace(left=0))
+
+
 def flooded(built, source, header):
-    """Return how many packets a header causes."""
-    waiting, count = [(source, header)], 0
-    for u, came in waiting:  # grows meanwhile
+    """Return the number of packets that a header causes."""
+    queue, count = [(source, header)], 0
+    for u, came in queue:  # grows during the loop
         for w in built.router(u).fwd(came, LINE.message()):
-            waiting.append((w, built.router(u).hdr(came, w)))
+            queue.append((w, built.router(u).hdr(came, w)))
             count += 1
     return count
 
@@ -58,7 +68,7 @@ def test_packet_that_returns_to_the_tree_does_not_follow_it_again():
     came = {}
     for kind in (TreeHeader, WithoutHops):
         built = kind(ring, hashes=16, bits=8000)
-        came[kind] = built.router(0).fwd(FilterHeader(1, 3, built.filled(links)), LINE.message())
+        came[kind] = built.router(0).fwd(FilterHeader(1, 3, built.link_filter(links)), LINE.message())
     assert came == {TreeHeader: [], WithoutHops: [1]}
 
 
@@ -113,8 +123,8 @@ def test_false_positive_rate_is_the_predicted_one(links, hashes):
     tried, positives = 20_000, 0
     for part in range(10):  # fills vary: take ten filters
         own = [DirectedLink(part, w, 1) for w in range(links)]
-        filter = filled(own, hashes, size(links, hashes))
-        positives += sum(names(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
+        filter = build(own, hashes, size(links, hashes))
+        positives += sum(contains(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
     chance = false_positive(links, hashes, size(links, hashes))
     assert 2**-hashes / 1.3 < chance < 2**-hashes * 1.05  # whole bytes have a few bits more than are needed
     assert positives == pytest.approx(tried * chance, rel=0.2)
@@ -122,6 +132,6 @@ def test_false_positive_rate_is_the_predicted_one(links, hashes):
 
 def test_empty_filter_contains_no_link():
     assert size(0, 8) == 0
-    assert not names(b"", DirectedLink(0, 1, 1), 8)
+    assert not contains(b"", DirectedLink(0, 1, 1), 8)
     assert false_positive(0, 8, 0) == 0.0
     assert false_positive(3, 8, 2) == pytest.approx((1 - (15 / 16) ** 24) ** 8)  # 24 draws of 16 bits, then 8
