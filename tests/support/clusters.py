@@ -1,76 +1,88 @@
-"""A Spark cluster of its own processes on the loopback interface: a master, and workers with a core each."""
+"""Spark clusters of separate processes on the loopback interface: a master, and workers of one core each."""
 
-import json
 import os
-import socket
+import re
+import signal
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
-_PATIENCE = 120  # seconds until all workers must be there
+import psutil
+import pyspark
+from support.pipeline_runs import wait_for
+
+from cbnet.pipeline.spark.java import java_home
+
+SPARK = Path(pyspark.__path__[0])
 
 
 @contextmanager
-def standalone_cluster(folder, workers=2, memory="1g"):
-    """Start a cluster that works in a folder; give the address of its master. Spark is not imported here."""
-    port, page = _free_port(), _free_port()
-    master = f"spark://127.0.0.1:{port}"
-    started = []
-    try:
-        started.append(_start(folder, "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page))
-        _wait(page, 0)
-        for number in range(workers):
-            room = ["--cores", 1, "--memory", memory, "--work-dir", folder / f"worker{number}"]
-            started.append(_start(folder, "worker.Worker", "--host", "127.0.0.1", "--webui-port", 0, *room, master))
-        _wait(page, workers)
-        yield master
-    finally:
-        for process in reversed(started):
-            process.terminate()
-        for process in started:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _start(folder, name, *arguments):
-    """Start a daemon of Spark; its script becomes the Java process."""
-    import pyspark
-
-    from cbnet.pipeline.spark.java import java_home
-
-    spark = Path(pyspark.__path__[0])
-    environment = {**os.environ, "SPARK_HOME": str(spark), "SPARK_LOCAL_IP": "127.0.0.1"}
+def standalone_cluster(folder, workers=2):
+    """Start a cluster that works in a folder; yield the address of its master and the processes of its workers."""
+    environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
-    home = java_home(lambda: folder)
-    if home is not None:
-        environment["JAVA_HOME"] = str(home)
-    command = [spark / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *arguments]
-    with (folder / f"{name}.log").open("ab") as log:
-        return subprocess.Popen([*map(str, command)], env=environment, stdout=log, stderr=log, cwd=folder)
+    environment["JAVA_HOME"] = str(java_home(folder / "java"))
+    ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+    with ExitStack() as stack:
+        master = stack.enter_context(_daemon(folder, environment, "master", "master.Master", *ports))
+        address = _wait_for_log(folder, "master", r"Starting Spark master at (spark://\S+)", master)
+        started = {}
+        for name in (f"worker-{number}" for number in range(workers)):
+            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
+            daemon = _daemon(folder, environment, name, "worker.Worker", *ports, *size, address)
+            started[name] = stack.enter_context(daemon)
+        for name, worker in started.items():
+            _wait_for_log(folder, name, r"(Successfully registered with master)", worker)
+        yield address, [*started.values()]
 
 
-def _wait(page, workers):
-    """Wait until the master's page says that so many workers live."""
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        try:
-            with urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
-                if json.load(answer)["aliveworkers"] >= workers:
-                    return
-        except (URLError, OSError):
-            pass  # it does not listen yet
-        time.sleep(0.2)
-    raise TimeoutError(f"{workers} workers did not come within {_PATIENCE} s")
+def kill_tree(process):
+    """Kill a process and all its descendants: a worker, its executor and the Python of that."""
+    with suppress(psutil.NoSuchProcess):
+        for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+    process.wait()
 
 
-def _free_port():
-    with socket.socket() as any_port:
-        any_port.bind(("127.0.0.1", 0))
-        return any_port.getsockname()[1]
+def kill_group(process):
+    """Kill a process that was started in a session of its own, with its Java."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def is_python_busy(process):
+    """Return whether Python below a worker used the processor during the last tenth of a second."""
+    workers = []
+    with suppress(psutil.NoSuchProcess):
+        for each in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if "pyspark.daemon" in " ".join(each.cmdline()):
+                    each.cpu_percent()
+                    workers.append(each)
+    psutil.cpu_percent(interval=0.1)
+    busy = 0.0
+    for each in workers:
+        with suppress(psutil.NoSuchProcess):
+            busy += each.cpu_percent()
+    return busy > 0
+
+
+@contextmanager
+def _daemon(folder, environment, name, class_name, *arguments):
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{class_name}", *arguments]
+    with (folder / f"{name}.log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        yield process
+    finally:
+        kill_group(process)
+
+
+def _wait_for_log(folder, name, pattern, process):
+    """Wait until a daemon logs something, and return what the pattern finds."""
+    log = folder / f"{name}.log"
+    wait_for(lambda: re.search(pattern, log.read_text()), process)
+    return re.search(pattern, log.read_text())[1]

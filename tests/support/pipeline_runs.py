@@ -1,17 +1,19 @@
-"""Runs of the whole pipeline in processes of their own: what they are made of, and how to wait for them."""
+"""Runs of the whole pipeline as processes."""
 
+import subprocess
 import sys
 from time import monotonic, sleep
 
 COMMAND = [sys.executable, "-m", "cbnet", "pipeline", "run"]
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # the fastest start
 QUICK = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=3"]
-QUICK += ["--conf", "spark.driver.memory=1g", "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"]
+QUICK += ["--conf", "spark.driver.memory=1g", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
 CONFIG = """
 seed = 5
 [network]
 graph = "aslike:150"
 [population]
-clusters = 6000
+clusters = {clusters}
 [applications.web]
 descriptors = 30
 sets = 100_000
@@ -19,12 +21,20 @@ sets = 100_000
 """
 
 
-def wait_for(seen, process, seconds=600):
-    """Wait until something is seen; it is a failure if the process ends before, or if it takes too long."""
+def start_run(folder, *options):
+    """Start a run of the configuration in a folder, in a process group of its own."""
+    command = [*COMMAND, str(folder / "run.toml"), *options, *QUICK, "--conf", f"spark.local.dir={folder / 'local'}"]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def wait_for(condition, process, seconds=600):
+    """Wait until a condition holds; fail if the process ends before, or after so many seconds."""
     end = monotonic() + seconds
-    while not seen():
+    while not condition():
         assert process.poll() is None, process.communicate()[0]
-        assert monotonic() < end, "nothing happened for too long"
+        assert monotonic() < end, f"the condition did not hold within {seconds} s"
         sleep(0.01)
 
 

@@ -1,0 +1,48 @@
+"""A killed run resumes in the stage that it was in, and gives the rows of an undisturbed run."""
+
+from pathlib import Path
+
+import pytest
+from support.clusters import kill_group
+from support.pipeline_runs import CONFIG, rows_of, start_run, wait_for
+
+from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.runner import StageState, run, states
+
+STAGES = ["models", "population", "loads", "predicates", "fib", "table1"]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start runs, each in a process group of its own; none outlives the test."""
+    started = []
+
+    def start(*options):
+        started.append(start_run(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        kill_group(process)
+        process.stdout.close()
+
+
+@pytest.mark.long
+def test_killed_run_resumes_and_gives_the_same_rows(spark, start, tmp_path):
+    (tmp_path / "run.toml").write_text(CONFIG.format(clusters=2000))
+    config = read_config(tmp_path / "run.toml")
+    killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
+    # the rows of the stage are being written, or computed for that
+    wait_for(lambda: (Path(config.out) / "predicates" / "_temporary").exists(), killed)
+    kill_group(killed)
+    stored = {name: state for name, state, _ in states(config)}
+    assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 3, *[StageState.MISSING] * 3]
+    resumed = start("--master", "local[1]", "--json")  # other cores, other partitions
+    output, _ = resumed.communicate(timeout=600)
+    assert resumed.returncode == 0, output
+    assert '"stage": "population"' in output
+    assert output.count('"new": false') == 3
+    reference = read_config(tmp_path / "run.toml", out=str(tmp_path / "reference"))
+    assert [outcome.name for outcome in run(reference, lambda: spark)] == STAGES
+    for stage in STAGES:
+        assert rows_of(spark, config.out, stage) == rows_of(spark, reference.out, stage), stage
