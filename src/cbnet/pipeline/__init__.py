@@ -1,4 +1,4 @@
-"""Pipeline: how do raw traces become the forwarding tables of an Internet-size network, on Spark? [2014 §4]
+"""From raw traces to the forwarding tables of an Internet-size network, on Spark [2014 §4].
 
 The only package that imports pyspark. Logic lives in plain functions; a stage is schema in, DataFrame out.
 
@@ -22,7 +22,7 @@ if find_spec("pyspark") is None:
 
 
 def __getattr__(name: str) -> object:
-    if name == "match":  # asked for late: it needs Spark, and numpy
+    if name == "match":  # imported on first use: it needs Spark and numpy
         from cbnet.pipeline.match.match import match
 
         return match

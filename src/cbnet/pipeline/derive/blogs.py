@@ -45,9 +45,9 @@ def subscriptions_to_topics(topics: Topics, authors: DataFrame | None, posts: in
         _is_first("user", "topic").alias("of_topic"),
     )  # fmt: skip
     with_tags = F.broadcast(_tags_of(topics))
-    found = flagged.join(with_tags, flagged.topic == with_tags.number, "left")
+    joined = flagged.join(with_tags, flagged.topic == with_tags.number, "left")
     observation = Observation()
-    observed = found.observe(
+    observed = joined.observe(
         observation,
         F.count_if("of_post").alias("read"),
         F.count_if("of_user").alias("users_read"),

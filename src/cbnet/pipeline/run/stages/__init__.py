@@ -1,1 +1,1 @@
-"""Stages: which steps has a run, what does each read, and when must it run again? One file for each group of them."""
+"""The stages of a run, one module for each group."""
