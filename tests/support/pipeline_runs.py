@@ -8,12 +8,13 @@ COMMAND = [sys.executable, "-m", "cbnet", "pipeline", "run"]
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # the fastest start
 QUICK = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=3"]
 QUICK += ["--conf", "spark.driver.memory=1g", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
+STAGES = ["models", "population", "loads", "predicates", "fib", "table1"]
 CONFIG = """
 seed = 5
 [network]
 graph = "aslike:150"
 [population]
-clusters = {clusters}
+clusters = 4000
 [applications.web]
 descriptors = 30
 sets = 100_000
