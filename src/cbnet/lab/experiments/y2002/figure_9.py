@@ -95,9 +95,9 @@ def _turns(gains: dict[int, dict[int, Interval]]) -> Finding:
 
 
 def _larger(gains: dict[int, dict[int, Interval]]) -> Finding:
-    most = {filters: curve[_peak(curve)] for filters, curve in gains.items()}
-    ours = ", ".join(f"{gain.format('{:.0%}'.format)} at {filters:,} filters" for filters, gain in most.items())
-    small, large = most[min(most)], most[max(most)]
+    peaks = {filters: curve[_peak(curve)] for filters, curve in gains.items()}
+    ours = ", ".join(f"{gain.format('{:.0%}'.format)} at {filters:,} filters" for filters, gain in peaks.items())
+    small, large = peaks[min(peaks)], peaks[max(peaks)]
     if large.middle > small.middle:
         return Finding(
             36,

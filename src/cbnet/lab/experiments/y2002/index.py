@@ -121,16 +121,18 @@ def _findings(tables: Tables, _: IndexParameters) -> list[Finding]:
 
 
 def _optimal(rows: list[Row]) -> Finding:
-    most = {size: max(row["comparisons"] for row in group) for (size,), group in grouped(rows, "constraints").items()}
-    bounds = {size: len(_NUMBER_OPS) * (log2(size / len(_NUMBER_OPS)) + 1) for size in most}
+    comparisons_of = {
+        size: max(row["comparisons"] for row in group) for (size,), group in grouped(rows, "constraints").items()
+    }
+    bounds = {size: len(_NUMBER_OPS) * (log2(size / len(_NUMBER_OPS)) + 1) for size in comparisons_of}
     ours = ", ".join(
         f"at most {comparisons} comparisons among {size:,} (2 searches: {bounds[size]:.0f})"
-        for size, comparisons in most.items()
+        for size, comparisons in comparisons_of.items()
     )
     ours += (
         f", for {min(row['output'] for row in rows):,} to {max(row['output'] for row in rows):,} constraints that hold"
     )
-    if all(comparisons <= bounds[size] for size, comparisons in most.items()):
+    if all(comparisons <= bounds[size] for size, comparisons in comparisons_of.items()):
         return Finding(24, ours, "holds")
     return Finding(24, ours, "fails", "more comparisons than one binary search per operator")
 

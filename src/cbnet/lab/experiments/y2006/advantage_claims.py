@@ -186,8 +186,8 @@ def _worst(points: Points, rule: str) -> AdvantageComparison:
         f"{label} {f'not up to {max(points):,}' if below[name] is None else f'from about {below[name]:,.0f} on'}"
         for name, label in (("p50", "median"), ("p95", "95th percentile"))
     )
-    first, least, most = below["p50"], *_SEVEN_THOUSAND
-    holds = None if first is None and max(points) < most else first is not None and least <= first <= most
+    first, low, high = below["p50"], *_SEVEN_THOUSAND
+    holds = None if first is None and max(points) < high else first is not None and low <= first <= high
     return AdvantageComparison(67, f"uniform-500: below 0.5 ({_NAMES[rule]})", "from 7,000 on", ours, holds)
 
 

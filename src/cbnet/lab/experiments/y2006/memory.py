@@ -71,11 +71,11 @@ def _network(
     )
     columns = columns_from_arrow(predicates(mix))
     receiving = order[: max(1, round(receivers * len(graph)))]
-    own = {
+    predicate_of = {
         u: Predicate(columns.filter(parameters.filters * number + turn) for turn in range(parameters.filters))
         for number, u in enumerate(receiving)
     }
-    return Network(graph, own, order[: max(1, round(senders * len(graph)))])
+    return Network(graph, predicate_of, order[: max(1, round(senders * len(graph)))])
 
 
 def _sizes(network: Network) -> Row:

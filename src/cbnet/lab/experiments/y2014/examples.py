@@ -118,18 +118,11 @@ def _charts(tables: Tables, _parameters: ExamplesParameters2014) -> list[Chart]:
     rows = [{"table": table, "interface": interface, "terms": terms} for (table, interface), terms in counts.items()]
     return [
         Chart(
-            "folding",
-            "Terms in the tables of router b, on two trees and folded into one",
-            as_table(rows),
-            "interface",
-            "terms",
-            "bars",
-            series="table",
-            x_title="interface to",
-            y_title="terms",
+            "folding", "Terms in the tables of router b, on two trees and folded into one", as_table(rows), "interface",
+            "terms", "bars", series="table", x_title="interface to", y_title="terms",
             description="Terms per interface of router b: on the first tree, on the second, and folded into one.",
-        )
-    ]
+        ),
+    ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(

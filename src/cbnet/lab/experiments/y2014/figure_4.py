@@ -94,21 +94,13 @@ def _within(tables: Tables, claim: int, rows: dict[Any, Any], of: str, limits: t
 def _charts(tables: Tables, _: Figure4Parameters) -> list[Chart]:
     return [
         Chart(
-            "extra-hops",
-            "Extra hops by number of trees: percentiles 1, 25, 50, 75 and 99",
-            tables["extra"],
-            "trees",
-            "p50",
-            "boxes",
-            series="over",
-            facet="of",
-            x_title="trees",
-            y_title="extra hops",
+            "extra-hops", "Extra hops by number of trees: percentiles 1, 25, 50, 75 and 99", tables["extra"], "trees",
+            "p50", "boxes", series="over", facet="of", x_title="trees", y_title="extra hops",
             bands=(("p1", "p99"), ("p25", "p75")),
             description="Boxes from the 25th to the 75th percentile, lines from the 1st to the 99th, over pairs of "
             "nodes and over the means of sources; on average over the trees, and on the worst tree.",
-        )
-    ]
+        ),
+    ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(

@@ -18,7 +18,7 @@ from cbnet.lab.report.chart import Chart
 from cbnet.topology import Ties
 
 _HANDFUL = 10
-_PAPER_MOST, _PAPER_TREES = 90, 128
+_PAPER_MAX, _PAPER_TREES = 90, 128
 _CLOSE = 0.2  # of the paper's number
 _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
 
@@ -48,70 +48,56 @@ def _run(parameters: Figure5Parameters2014, context: ExperimentContext) -> dict[
     rows = []
     for each in curves:
         counts = each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale)["interfaces"]
-        least, most = counts.pop("largest")
-        rows.append({"ties": _RULES[each.ties], "trees": each.k, **counts, "least_largest": least, "largest": most})
+        low, high = counts.pop("largest")
+        rows.append({"ties": _RULES[each.ties], "trees": each.k, **counts, "least_largest": low, "largest": high})
     return {TABLE: graph_table(graph, context), "interfaces": as_table(rows)}
 
 
 def _findings(tables: Tables, parameters: Figure5Parameters2014) -> list[Finding]:
     rows = tables["interfaces"].to_pylist()
-    return [_handful(tables, rows, max(parameters.trees)), _most(tables, rows)]
+    return [_handful(tables, rows, max(parameters.trees)), _maximum(tables, rows)]
 
 
-def _handful(tables: Tables, rows: list[Row], most: int) -> Finding:
+def _handful(tables: Tables, rows: list[Row], trees: int) -> Finding:
     highest = {rule: max(row["p99"] for row in rows if row["ties"] == rule) for rule in _RULES.values()}
     ours = ", ".join(f"at most {top:g} ({rule})" for rule, top in highest.items())
-    ours = f"99 % of the interfaces, up to {most} trees: {ours}"
+    ours = f"99 % of the interfaces, up to {trees} trees: {ours}"
     few = [top <= _HANDFUL for top in highest.values()]
     if any(few) and not all(few) and is_from_file(tables):
         return Finding(77, ours, "differs", "it depends on the tie rule, which is not in the paper")
     return internet_finding(tables, 77, ours, all(few), f"more than {_HANDFUL} by both tie rules")
 
 
-def _most(tables: Tables, rows: list[Row]) -> Finding:
+def _maximum(tables: Tables, rows: list[Row]) -> Finding:
     largest = {row["ties"]: (row["least_largest"], row["largest"]) for row in rows if row["trees"] == _PAPER_TREES}
     if not largest:
         return Finding(78, "-", "open", f"no run with {_PAPER_TREES} trees", missing="scale")
-    ours = "; ".join(f"{least} to {most} ({rule})" for rule, (least, most) in largest.items())
+    ours = "; ".join(f"{low} to {high} ({rule})" for rule, (low, high) in largest.items())
     ends = [end for pair in largest.values() for end in pair]
-    close = any(abs(end - _PAPER_MOST) <= _CLOSE * _PAPER_MOST for end in ends)
-    if not close and is_from_file(tables) and min(ends) < _PAPER_MOST < max(ends):
+    close = any(abs(end - _PAPER_MAX) <= _CLOSE * _PAPER_MAX for end in ends)
+    if not close and is_from_file(tables) and min(ends) < _PAPER_MAX < max(ends):
         return Finding(
             78, ours, "differs", "the paper's number is between our two tie rules; it does not state its own"
         )
-    return internet_finding(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MOST} by both tie rules")
+    return internet_finding(tables, 78, ours, close, f"more than {_CLOSE:.0%} from {_PAPER_MAX} by both tie rules")
 
 
 def _charts(tables: Tables, _: Figure5Parameters2014) -> list[Chart]:
     return [
         Chart(
-            "distinct-trees",
-            "Distinct trees at an interface: percentiles 1, 25, 50, 75 and 99",
-            tables["interfaces"],
-            "trees",
-            "p50",
-            "boxes",
-            series="ties",
-            x_title="trees",
-            y_title="distinct trees",
+            "distinct-trees", "Distinct trees at an interface: percentiles 1, 25, 50, 75 and 99", tables["interfaces"],
+            "trees", "p50", "boxes", series="ties", x_title="trees", y_title="distinct trees",
             bands=(("p1", "p99"), ("p25", "p75")),
-            description="Boxes from the 25th to the 75th percentile of the interfaces, lines from the 1st to the 99th, "
-            "by both tie rules.",
+            description="Boxes from the 25th to the 75th percentile of the interfaces, lines from the 1st to the "
+            "99th, by both tie rules.",
         ),
         Chart(
-            "most-distinct-trees",
-            "Maximum of distinct trees at one interface",
-            tables["interfaces"],
-            "trees",
-            "largest",
-            series="ties",
-            x_log=True,
-            x_title="trees",
-            y_title="distinct trees",
-            references=(("paper, 128 trees: 90", float(_PAPER_MOST)),),
+            "most-distinct-trees", "Maximum of distinct trees at one interface", tables["interfaces"], "trees",
+            "largest", series="ties", x_log=True, x_title="trees", y_title="distinct trees",
+            references=(("paper, 128 trees: 90", float(_PAPER_MAX)),),
             description="The maximum over all interfaces and selections, by both tie rules.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(

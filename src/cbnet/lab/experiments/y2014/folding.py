@@ -72,14 +72,14 @@ def _decisions(seed: int, messages: int) -> Row:
         for node in range(len(graph))
     }
     scheme = MultiTree(Network(graph, predicates), rng.sample(range(len(graph)), 4))
-    messages_sent = [Message(tags=_draw_tags(rng, _MAX_MESSAGE_TAGS)) for _ in range(messages)]
+    sent = [Message(tags=_draw_tags(rng, _MAX_MESSAGE_TAGS)) for _ in range(messages)]
     total, different = 0, 0
     for node in range(len(graph)):
         router = scheme.router(node)
         folded = router.folded()
         for tree in range(len(scheme.trees)):
             table = router.fib(tree)
-            for message in messages_sent:
+            for message in sent:
                 separate = [w for w, each in table.items() if each.subscriptions.matches(message)]
                 total += 1
                 different += sorted(folded.match(tree, message)) != separate
@@ -92,8 +92,8 @@ def _decisions(seed: int, messages: int) -> Row:
     }
 
 
-def _draw_tags(rng: random.Random, most: int) -> list[str]:
-    return [f"t{number}" for number in rng.sample(range(_TAGS), rng.randint(1, most))]
+def _draw_tags(rng: random.Random, max_tags: int) -> list[str]:
+    return [f"t{number}" for number in rng.sample(range(_TAGS), rng.randint(1, max_tags))]
 
 
 def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[Row]:
@@ -149,12 +149,12 @@ def _same(tables: Tables, row: Row) -> Finding:
 
 
 def _manageable(tables: Tables, rows: dict[int, Row], parameters: FoldingParameters) -> Finding:
-    one, most = rows[min(rows)], rows[max(rows)]
-    growth = most["folded"] / max(1, one["folded"])
+    first, last = rows[min(rows)], rows[max(rows)]
+    growth = last["folded"] / max(1, first["folded"])
     expected = growth * _PAPER_KEPT * _PAPER_BYTES
     ours = (
-        f"{one['folded']:,} entries with {one['trees']} tree, {most['folded']:,} with {most['trees']} ({growth:.2f} "
-        f"times); for the paper's table that would be {expected / 2**30:.2f} GiB"
+        f"{first['folded']:,} entries with {first['trees']} tree, {last['folded']:,} with {last['trees']} ("
+        f"{growth:.2f} times); for the paper's table that would be {expected / 2**30:.2f} GiB"
     )
     if expected > _HARDWARE:
         return Finding(90, ours, "fails", f"that is more than {_HARDWARE / 2**30:.0f} GiB")
@@ -173,20 +173,12 @@ def _charts(tables: Tables, _: FoldingParameters) -> list[Chart]:
     ]
     return [
         Chart(
-            "entries",
-            "Entries of the most central router, by number of trees",
-            as_table(rows),
-            "trees",
-            "entries",
-            series="variant",
-            x_log=True,
-            y_log=True,
-            x_title="trees",
-            y_title="entries",
+            "entries", "Entries of the most central router, by number of trees", as_table(rows), "trees", "entries",
+            series="variant", x_log=True, y_log=True, x_title="trees", y_title="entries",
             description="Entries for growing numbers of trees: one table per tree, one per group of equal trees, one "
             "folded table, and both.",
-        )
-    ]
+        ),
+    ]  # fmt: skip
 
 
 _CHOICES = (

@@ -40,10 +40,10 @@ def _run(parameters: LinkLoadParameters, context: ExperimentContext) -> dict[str
 
 def _findings(tables: Tables, _: LinkLoadParameters) -> list[Finding]:
     rows = sorted(tables["load"].to_pylist(), key=lambda row: row["trees"])
-    one, most = rows[0], rows[-1]
-    links, load = most["used"] / one["used"], one["largest"] / most["largest"]
+    first, last = rows[0], rows[-1]
+    links, load = last["used"] / first["used"], first["largest"] / last["largest"]
     ours = (
-        f"{most['trees']} trees use {links:.1f} times the links of {one['trees']}; "
+        f"{last['trees']} trees use {links:.1f} times the links of {first['trees']}; "
         f"the largest load is 1/{load:.1f} of that of one"
     )
     return [
@@ -61,31 +61,16 @@ def _charts(tables: Tables, _: LinkLoadParameters) -> list[Chart]:
     ]
     return [
         Chart(
-            "links-used",
-            "Links used by the trees",
-            tables["load"],
-            "trees",
-            "used",
-            x_log=True,
-            x_title="trees",
-            y_title="links",
-            references=(("all links of the graph", float(tables["load"]["links"][0].as_py())),),
+            "links-used", "Links used by the trees", tables["load"], "trees", "used", x_log=True, x_title="trees",
+            y_title="links", references=(("all links of the graph", float(tables["load"]["links"][0].as_py())),),
             description="Links on at least one of the trees, and all links of the graph.",
         ),
         Chart(
-            "link-loads",
-            "Share of all messages on a link",
-            as_table(rows),
-            "trees",
-            "load",
-            series="of",
-            x_log=True,
-            y_log=True,
-            x_title="trees",
-            y_title="share of the messages",
+            "link-loads", "Share of all messages on a link", as_table(rows), "trees", "load", series="of", x_log=True,
+            y_log=True, x_title="trees", y_title="share of the messages",
             description="The load of the busiest link, and the mean of all links used, for growing numbers of trees.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(

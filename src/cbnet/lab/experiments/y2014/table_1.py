@@ -248,40 +248,17 @@ def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
     ]
     return [
         Chart(
-            "share-kept",
-            "Share of the descriptors at the most central router that are kept",
-            as_table(shares),
-            "descriptors",
-            "share",
-            series="of",
-            x_log=True,
-            x_title="descriptors registered",
-            y_title="share of them",
+            "share-kept", "Share of the descriptors at the most central router that are kept", as_table(shares),
+            "descriptors", "share", series="of", x_log=True, x_title="descriptors registered", y_title="share of them",
             references=(("paper: 12.7 % of 85.5 million", _share(_paper())),),
             description="The shares of distinct and of minimal descriptors, for growing populations.",
         ),
         Chart(
-            "interfaces-kept",
-            "Descriptors behind each interface of the most central router: registered and kept",
-            as_table(single),
-            "descriptors",
-            "kept",
-            "points",
-            x_log=True,
-            y_log=True,
-            x_title="registered",
-            y_title="kept",
-            description="Each point is an interface: descriptors registered behind it, and those kept.",
+            "interfaces-kept", "Descriptors behind each interface of the most central router: registered and kept",
+            as_table(single), "descriptors", "kept", "points", x_log=True, y_log=True, x_title="registered",
+            y_title="kept", description="Each point is an interface: descriptors registered behind it, and those kept.",
         ),
-    ]
-
-
-def _scales() -> dict[Any, Table1Parameters]:
-    return {
-        "quick": Table1Parameters(1_000, (100, 1_000), 20),
-        "full": Table1Parameters(5_000, (2_500, 25_000, 250_000), 20),
-        "paper": Table1Parameters(41_000, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
-    }
+    ]  # fmt: skip
 
 
 _CHOICES = (
@@ -300,7 +277,11 @@ EXPERIMENT = Experiment(
     paper="2014",
     section="§4.2.3, Table 1",
     claims=(84, 85, 86, 87, 88),
-    scales=_scales(),
+    scales={
+        "quick": Table1Parameters(1_000, (100, 1_000), 20),
+        "full": Table1Parameters(5_000, (2_500, 25_000, 250_000), 20),
+        "paper": Table1Parameters(41_000, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
+    },
     run=_run,
     findings=_findings,
     charts=_charts,

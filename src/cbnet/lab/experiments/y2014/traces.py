@@ -95,7 +95,7 @@ def _measures(row: Row) -> dict[str, float]:
     """Return the measures that are comparable between traces of different sizes."""
     pairs = {
         f"of the {row['unit']} kept": ("kept", "read"),
-        f"{row['product']} per item of the {row['unit']}": ("derived", "read"),
+        f"{row['product']} per row of the {row['unit']}": ("derived", "read"),
         "of the users kept": ("users", "users_read"),
         f"{row['product']} per user": ("derived", "users"),
         "tags each": ("tags", "derived"),
@@ -125,17 +125,11 @@ def _charts(tables: Tables, _: TracesParameters) -> list[Chart]:
     ]
     return [
         Chart(
-            "elected",
-            "Share of clusters that use each application",
-            as_table(rows),
-            "application",
-            "share",
-            "bars",
-            series="source",
-            y_title="share of the clusters",
+            "elected", "Share of clusters that use each application", as_table(rows), "application", "share", "bars",
+            series="source", y_title="share of the clusters",
             description="Shares of clusters elected, and those of the paper.",
-        )
-    ]
+        ),
+    ]  # fmt: skip
 
 
 _CHOICES = (

@@ -31,8 +31,8 @@ def test_without_traces_only_the_election_is_decided():
         83: "holds",
     }
     for row in tables["elected"].to_pylist():
-        deviation = (row["asked"] * (1 - row["asked"]) / 20_000) ** 0.5
-        assert abs(row["share"] - row["asked"]) < 5 * deviation
+        deviation = (row["expected"] * (1 - row["asked"]) / 20_000) ** 0.5
+        assert abs(row["share"] - row["expected"]) < 5 * deviation
 
 
 def test_traces_in_the_folder_are_derived(spark, folder):
@@ -46,4 +46,4 @@ def test_traces_in_the_folder_are_derived(spark, folder):
     web = EXPERIMENT.findings(tables, PARAMETERS)[0]
     assert web.verdict == "differs"
     assert "66.7% of the bookmarks kept" in web.ours
-    assert "1 subscriptions for each user" in web.ours
+    assert "1 subscriptions per user" in web.ours
