@@ -84,6 +84,21 @@ def test_pub_publishes_json_lines_and_reports_invalid_ones(cbnet, folder):
         ]
 
 
+def test_the_output_of_sub_is_the_input_of_pub(cbnet, folder, tmp_path):
+    payload = tmp_path / "payload"
+    payload.write_bytes(b"\xff")
+    with subscriber(folder, "x >= 0", "--count", "2", "--json") as process:
+        cbnet("pub", "x = 1", "#t", "--payload", f"@{payload}", "--network", folder)
+        cbnet("pub", "x=2", "--payload", "@@home", "--network", folder)
+        out, _ = process.communicate(timeout=20)
+    with subscriber(folder, "x >= 0", "--count", "2", "--json") as process:
+        assert cbnet("pub", "--network", folder, stdin=out.encode()).code == 0
+        again, _ = process.communicate(timeout=20)
+    assert [(row["message"], row["payload"]) for row in rows(again)] == [
+        ({"x": 1, "#": ["t"]}, "/w=="), ({"x": 2}, "@home"),
+    ]  # fmt: skip
+
+
 def test_pub_keeps_the_rate(cbnet, folder):
     began = time.monotonic()
     assert cbnet("pub", "x=1", "--count", "11", "--rate", "20", "--network", folder).code == 0

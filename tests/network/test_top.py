@@ -59,6 +59,13 @@ def test_top_accepts_addresses(chain, cbnet):
     assert list(report) == ["a", "c"]
 
 
+def test_top_fits_80_columns_and_counts_routers_that_are_not_listed(chain, cbnet, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = cbnet("top", "--router", str(chain.addresses["a"]), "--once")
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "2 more routers reachable: list addresses in --router, or use --network FOLDER" in outcome.out
+
+
 def test_top_accepts_one_router_of_a_network(folder, cbnet):
     assert list(rows(cbnet("top", "--network", folder, "--router", "b", "--json"))) == ["b"]
 

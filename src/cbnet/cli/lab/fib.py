@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cbnet.cli.console import plural, print_note
 from cbnet.cli.options import RULES_BY_NODE, Json, Largest, seed_option, topology_option
 from cbnet.errors import InputError
 
@@ -50,11 +51,11 @@ def fib(
     Example: cbnet lab fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
     """
     from cbnet.cli.lab.fib_output import show_all, show_router
-    from cbnet.cli.lab.roots import chosen_roots
     from cbnet.topology import topology as load_graph
+    from cbnet.topology.trees.roots import select_roots
 
     graph = load_graph(topology, seed, largest=largest)
-    roots = chosen_roots(graph, trees, root or [], seed)
+    roots = select_roots(graph, trees, root or [], seed)
     fibs = _fibs(graph, roots, rules, descriptors, seed)
     names = [graph.name(each) for each in roots]
     if node == "all" and node not in graph.names:
@@ -65,18 +66,21 @@ def fib(
 
 def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path | None, seed: int) -> Fibs:
     if rules is not None and descriptors is None:
-        from cbnet.cli.lab.simulation_input import read_receivers
+        from cbnet.lab.simulation.inputs import read_receivers
         from cbnet.routing import Network
         from cbnet.routing.multitree.multitree import MultiTree
         from cbnet.routing.sizing.predicate_fibs import PredicateFibs
 
         return PredicateFibs(MultiTree(Network(graph, read_receivers(rules, graph)), roots))
     if descriptors is not None and rules is None:
-        from cbnet.cli.lab.descriptor_file import spread_descriptors
         from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
+        from cbnet.routing.sizing.descriptor_file import random_descriptors
         from cbnet.topology import shortest_path_trees
 
-        return DescriptorFibs([*shortest_path_trees(graph, roots)], spread_descriptors(descriptors, len(graph), seed))
+        sets, empty = random_descriptors(descriptors, len(graph), seed)
+        if empty:
+            print_note(f"{descriptors}: {plural(empty, 'row')} without tags left out")
+        return DescriptorFibs([*shortest_path_trees(graph, roots)], sets)
     raise InputError("no receivers given", hint="give exactly one of --rules FILE and --descriptors FILE")
 
 

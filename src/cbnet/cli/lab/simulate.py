@@ -119,9 +119,9 @@ def simulate(
 
     Example: cbnet lab simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
     """
-    from cbnet.cli.lab import simulation_input as simulated
     from cbnet.cli.lab import simulation_output as output
-    from cbnet.cli.lab.simulation_schemes import SchemeOptions
+    from cbnet.lab.simulation import inputs
+    from cbnet.lab.simulation.scheme_options import SchemeOptions
     from cbnet.routing import Network
     from cbnet.topology import topology as load_graph
 
@@ -134,12 +134,12 @@ def simulate(
     graph = load_graph(topology, seed, largest=largest)
     _check_ips(names, len(graph))
     if rules is not None:
-        receivers = simulated.read_receivers(rules, graph)
+        receivers = inputs.read_receivers(rules, graph)
     else:
-        receivers = simulated.random_receivers(graph, random or "", seed)
-    network = Network(graph, receivers, simulated.chosen_senders(graph, senders, source or (), seed))
+        receivers = inputs.random_receivers(graph, random or "", seed)
+    network = Network(graph, receivers, inputs.select_senders(graph, senders, source or (), seed))
     schemes = options.build(names, network)
-    traffic = simulated.traffic(network, _messages(messages, network, random, seed), seed)
+    traffic = inputs.assign_senders(network, _messages(messages, network, random, seed), seed)
     if draw is not None:
         output.check_drawing(draw, network)
     if len(network) > _MAX_EXACT_NODES:
@@ -178,15 +178,15 @@ def _check_ips(names: Sequence[str], nodes: int) -> None:
 
 
 def _messages(text: str, network: Network, random: str | None, seed: int) -> list[Message]:
-    from cbnet.cli.lab import simulation_input as simulated
+    from cbnet.lab.simulation import inputs
 
     if not re.fullmatch("-?[0-9]+", text):
-        return simulated.read_message_file(Path(text))
+        return inputs.read_message_file(Path(text))
     if len(text) > len(str(_MAX_MESSAGES)) or not 1 <= int(text) <= _MAX_MESSAGES:
         raise InputError(f"--messages must be from 1 to {_MAX_MESSAGES:,}, not {text}")
     if random is not None:
-        return simulated.random_messages(random, int(text), seed)
-    return simulated.made_messages(list(network.predicates.values()), int(text), seed)
+        return inputs.random_messages(random, int(text), seed)
+    return inputs.matching_messages(list(network.predicates.values()), int(text), seed)
 
 
 def _row(scheme: Scheme, traffic: Traffic, seed: int) -> SchemeRow:

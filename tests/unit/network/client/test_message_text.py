@@ -1,9 +1,10 @@
-"""Messages that are said in words."""
+"""Messages and payloads as text."""
 
 import pytest
 
 from cbnet.errors import InputError
 from cbnet.language import Message
+from cbnet.network.client.item_file import message_and_payload
 from cbnet.network.client.message_text import parse_message
 
 
@@ -11,17 +12,41 @@ from cbnet.network.client.message_text import parse_message
     ("words", "message"),
     [
         (["price=3", "dest=MXP", "#sale"], Message({"price": 3, "dest": "MXP"}, ["sale"])),
+        (["price = 3", 'dest = "MXP"', "#sale"], Message({"price": 3, "dest": "MXP"}, ["sale"])),
+        (["x= 1.5", " y =true "], Message({"x": 1.5, "y": True})),
+        (['"a b" = 1', '"c=d"=2'], Message({"a b": 1, "c=d": 2})),
         (['zip="04001"', "is_open=true", "ratio=0.5", "note=a=b"],
          Message({"zip": "04001", "is_open": True, "ratio": 0.5, "note": "a=b"})),
         (["#tag 7", '#"tag 8"', "#12", "#true"], Message(tags=["tag 7", "tag 8", "12", "true"])),
         (['{"x": 1, "#": ["a b"]}'], Message({"x": 1}, ["a b"])),
     ],
 )  # fmt: skip
-def test_words_say_a_message(words, message):
+def test_words_are_parsed_as_attributes_and_tags(words, message):
     assert parse_message(words) == message
 
 
-@pytest.mark.parametrize("words", [["price"], ["=3"], ["#"], ["x=1", "x=2"], ['{"x": [1]}']])
+@pytest.mark.parametrize(
+    "words", [["price"], ["=3"], ["#"], ["x=1", "x=2"], ['{"x": [1]}'], ["x >= 1"], ["x == 1"], ['x ^= "a"'], ["x!=1"]]
+)
 def test_other_words_are_refused(words):
     with pytest.raises(InputError):
         parse_message(words)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "payload"),
+    [
+        (b'{"x": 1}', Message({"x": 1}), b""),
+        (b'{"message": "text"}', Message({"message": "text"}), b""),
+        (b'{"message": {"x": 1, "#": ["t"]}, "payload": "a", "source": "r"}', Message({"x": 1}, ["t"]), b"a"),
+        (b'{"message": {}, "payload": "/w==", "encoding": "base64"}', Message(), b"\xff"),
+    ],
+)
+def test_a_line_is_a_message_or_an_item(line, message, payload):
+    assert message_and_payload(line) == (message, payload)
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b'{"message": {"x": null}}', b'{"message": {}, "payload": 1}'])
+def test_other_lines_are_refused(line):
+    with pytest.raises(InputError):
+        message_and_payload(line)

@@ -1,4 +1,4 @@
-"""Simulated schemes: which schemes does a simulation run, and with what options?"""
+"""Options of routing schemes in a simulation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cbnet.routing import Network, Scheme
     from cbnet.topology import Graph
 
-# option -> the schemes that look at it
+# option -> the schemes that use it
 _EFFECTS = {
     "unicast": ("drp",),
     "partition": ("drp",),
@@ -30,7 +30,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True)
 class SchemeOptions:
-    """What is said on the command line; None where nothing is."""
+    """Options of the command line; None if not given."""
 
     unicast: str | None
     partition: bool | None
@@ -44,24 +44,24 @@ class SchemeOptions:
     seed: int
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse options of schemes that are not asked for."""
-        idle: dict[tuple[str, ...], list[str]] = {}
+        """Raise an error for an option that none of the schemes uses."""
+        unused: dict[tuple[str, ...], list[str]] = {}
         for option, schemes in _EFFECTS.items():
             if getattr(self, option) is not None and not set(schemes) & set(names):
-                idle.setdefault(schemes, []).append("--" + option.replace("_", "-"))
-        for schemes, options in idle.items():
-            given = " and ".join(options)
+                unused.setdefault(schemes, []).append("--" + option.replace("_", "-"))
+        for schemes, options in unused.items():
+            listed = " and ".join(options)
             if len(schemes) == 1:
-                problem = f"{given}: only the scheme {schemes[0]} looks at it"
+                problem = f"{listed}: used by the scheme {schemes[0]} only"
                 raise InputError(problem, hint=f"add {schemes[0]} to --scheme")
-            problem = f"{given}: only the schemes {' and '.join(schemes)} look at it"
+            problem = f"{listed}: used by the schemes {' and '.join(schemes)} only"
             raise InputError(problem, hint="add one of them to --scheme")
 
     def build(self, names: Sequence[str], network: Network) -> list[Scheme]:
         """Return the schemes of these names."""
         from cbnet.routing import scheme
 
-        kinds = {name: scheme(name) for name in names}  # an unknown one is an error before anything is built
+        kinds = {name: scheme(name) for name in names}  # raises an error for an unknown name before anything is built
         own: dict[str, Callable[[Network], Scheme]] = {
             "drp": self._drp, "multitree": self._multitree, "domains": self._domains, "treeheader": self._tree_header
         }  # fmt: skip
@@ -83,7 +83,7 @@ class SchemeOptions:
 
         graph, between = network.graph, self._roots(network.graph)
         groups = self._groups(graph)
-        inside = between if self.root else _drawn_inside(graph, groups, self.trees or 1, self.seed)
+        inside = between if self.root else _roots_inside(graph, groups, self.trees or 1, self.seed)
         policies = {"outside": self.outside or "all", "commit": self.commit or "random"}
         return Domains(network, groups, inside, between, seed=self.seed, **policies)
 
@@ -93,28 +93,28 @@ class SchemeOptions:
         return TreeHeader(network, hashes=HASHES if self.hashes is None else self.hashes, bits=self.header_bits)
 
     def _roots(self, graph: Graph) -> list[int]:
-        from cbnet.cli.lab.roots import chosen_roots
+        from cbnet.topology.trees.roots import select_roots
 
-        return chosen_roots(graph, self.trees, self.root or [], self.seed)
+        return select_roots(graph, self.trees, self.root or [], self.seed)
 
     def _groups(self, graph: Graph) -> Sequence[object]:
-        """Return the domain of each node: those of a file, or so many grown ones, by default √n."""
+        """Return the domain of each node: from a file, or a number of grown domains, by default √n."""
         from math import isqrt
 
-        from cbnet.cli.lab.domain_file import read_domains
+        from cbnet.topology.readers.domain_file import read_domains
         from cbnet.topology.trees.domains import grow_domains
 
-        said = self.domains if self.domains is not None else str(isqrt(len(graph)))
-        if not re.fullmatch("-?[0-9]+", said):
-            return read_domains(Path(said), graph)
-        if len(said) > len(str(len(graph))) + 1:
-            raise InputError(f"--domains must be from 1 to {len(graph):,}, not {said}")
-        groups: list[int] = grow_domains(graph, int(said)).tolist()
+        text = self.domains if self.domains is not None else str(isqrt(len(graph)))
+        if not re.fullmatch("-?[0-9]+", text):
+            return read_domains(Path(text), graph)
+        if len(text) > len(str(len(graph))) + 1:
+            raise InputError(f"--domains must be from 1 to {len(graph):,}, not {text}")
+        groups: list[int] = grow_domains(graph, int(text)).tolist()
         return groups
 
 
-def _drawn_inside(graph: Graph, groups: Sequence[object], count: int, seed: int) -> list[int]:
-    """Return the roots of so many trees in each domain, drawn by class among its nodes."""
+def _roots_inside(graph: Graph, groups: Sequence[object], count: int, seed: int) -> list[int]:
+    """Return `count` random roots in each domain, drawn by class."""
     import numpy as np
 
     from cbnet.topology import draw_roots, root_classes

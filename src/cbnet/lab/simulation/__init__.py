@@ -1,0 +1,1 @@
+"""Inputs of simulations: receivers, messages and configured schemes."""
