@@ -109,13 +109,16 @@ def bar_grid(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]
 
 
 @contextmanager
-def step_progress() -> Iterator[StepReport]:
-    """Yield a function that shows the current step on standard error until the next one."""
+def step_progress(*, in_lines: bool = False) -> Iterator[StepReport]:
+    """Yield a function that shows the current step on standard error until the next one.
+
+    in_lines: print a line for each step if standard error is not a terminal.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda _: None
+        yield lambda step: print_note(f"{step} …") if in_lines else None
         return
     with console.status("starting") as status:
         yield lambda step: status.update(f"{step} …")

@@ -129,8 +129,8 @@ def test_demo_tells_who_received_what_and_why(cbnet):
     outcome = cbnet("demo", "--quick")
     assert outcome.code == 0
     for said in (
-        "Who wants what",
-        "Who received what",
+        "Receivers",
+        "Messages",
         "price < 500 fails: price is 600",
         "30 messages, 8 receivers",
     ):

@@ -1,4 +1,4 @@
-"""`cbnet demo`: what does a content-based network do, seen in one screen or two?"""
+"""`cbnet demo`: a content-based network in one screen, then a small Internet on Spark and live."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _GRID: dict[str, Any] = {
 
 def demo(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only the story, without Spark and routers: seconds, not a minute.")
+        bool, typer.Option("--quick", "-q", help="Show only the first part: seconds, without Spark and routers.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Tell a small story: who asked for what, what was said, who received it and why. Then build and run an Internet.
+    """Show which receivers get which messages and why; then build a small Internet on Spark and run it live.
 
-    It fails if anybody in that small Internet misses a message, or gets one that they did not ask for.
+    It fails if a delivery in the small Internet is missing, spurious or duplicate.
     """
-    from cbnet.cli.demo.story import MESSAGES, RECEIVERS
+    from cbnet.cli.demo.example_data import MESSAGES, RECEIVERS
     from cbnet.language import Message
     from cbnet.matching import Table
 
@@ -49,7 +49,7 @@ def demo(
     else:
         show(table, messages, _console())
     if not quick:
-        _tell_of_an_internet(json)
+        _run_internet(json)
 
 
 def _console() -> Console:
@@ -58,10 +58,11 @@ def _console() -> Console:
     return Console(highlight=False, width=min(Console().width, _MAX_WIDTH))
 
 
-def _tell_of_an_internet(as_json: bool) -> None:
-    """Run the small pipeline, and the network from it; where there is no Spark, say so in a line."""
+def _run_internet(as_json: bool) -> None:
+    """Run the small pipeline and its network; without Spark, print a note."""
     from cbnet.cli.console import step_progress
-    from cbnet.cli.demo.network import run_small_network, show_small_network
+    from cbnet.cli.demo.network import run_small_network
+    from cbnet.cli.demo.network_output import show_small_network
 
     with TemporaryDirectory(prefix="cbnet-demo-") as name:
         folder = Path(name)
@@ -69,28 +70,28 @@ def _tell_of_an_internet(as_json: bool) -> None:
             from cbnet.cli.demo.pipeline import run_small_pipeline, show_small_pipeline
             from cbnet.cli.pipeline.pipeline_output import print_outcomes
 
-            with step_progress() as report:
+            with step_progress(in_lines=True) as report:
                 outcomes = run_small_pipeline(folder, report)
         except CbnetError as error:
-            print_note(f"The story's second part is left out: {error}")
+            print_note(f"the second part is left out: {error}")
             return
         if as_json:
             print_outcomes(outcomes)
         else:
             show_small_pipeline(outcomes, _console())
-        with step_progress() as report:
-            story = run_small_network(folder / "live", report)
+        with step_progress(in_lines=True) as report:
+            run = run_small_network(folder / "live", report)
     if as_json:
-        print_json(story.members())
+        print_json(run.members())
     else:
-        show_small_network(story, _console())
-    if not story.is_good:
-        raise CbnetError("not every node got just what it asked for")
+        show_small_network(run, _console())
+    if not run.is_correct:
+        raise CbnetError("some deliveries of the small Internet are wrong")
 
 
 def show(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Tell the whole story."""
-    console.print("\n[bold]cbnet[/]: nobody is addressed. Receivers say what they want, senders only publish.\n")
+    """Print the first part."""
+    console.print("\n[bold]cbnet[/]: receivers state rules, senders publish, and the content decides who receives.\n")
     show_receivers(table, messages, console)
     show_messages(table, messages, console)
     show_reasons(table, messages, console)
@@ -98,18 +99,18 @@ def show(table: Table[str], messages: list[Message], console: Console) -> None:
     console.print(
         f"[bold]{len(messages)}[/] messages, [bold]{len(table)}[/] receivers, "
         f"[bold]{deliveries}[/] deliveries. "
-        "Ask your own: [cyan]cbnet check --help[/], [cyan]cbnet match --help[/]\n"
+        "Try your own: [cyan]cbnet check --help[/], [cyan]cbnet match --help[/]\n"
     )
 
 
 def show_receivers(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Draw who wants what."""
+    """Print the receivers and their predicates."""
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(title="Who wants what", **_GRID)
+    grid = Grid(title="Receivers", **_GRID)
     grid.add_column("receiver", style="cyan", no_wrap=True)
-    grid.add_column("predicate, its content-based address", ratio=1)
+    grid.add_column("rule (predicate)", ratio=1)
     grid.add_column("received", justify="right")
     for receiver in table:
         received = sum(receiver in table.match(message) for message in messages)
@@ -118,29 +119,29 @@ def show_receivers(table: Table[str], messages: list[Message], console: Console)
 
 
 def show_messages(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Draw who received what."""
+    """Print the messages and their receivers."""
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(title="Who received what", **_GRID)
+    grid = Grid(title="Messages", **_GRID)
     grid.add_column("", justify="right", style="dim")
     grid.add_column("message", ratio=3)
-    grid.add_column("went to", ratio=2, style="cyan")
+    grid.add_column("receivers", ratio=2, style="cyan")
     for number, message in enumerate(messages, 1):
         receivers = ", ".join(map(str, table.match(message)))
-        grid.add_row(str(number), Text(str(message)), receivers or Text("nobody", style="dim"))
+        grid.add_row(str(number), Text(str(message)), receivers or Text("none", style="dim"))
     console.print(grid, "")
 
 
 def show_reasons(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Say why, for the questions of the story."""
+    """Explain some results."""
     from rich.padding import Padding
     from rich.text import Text
 
-    from cbnet.cli.demo.story import QUESTIONS
+    from cbnet.cli.demo.example_data import EXPLAINED
 
-    console.print("[bold]Why?[/]")
-    for number, receiver in QUESTIONS:
+    console.print("[bold]Explanations[/]")
+    for number, receiver in EXPLAINED:
         explanation = table.explain(messages[number - 1], receiver)
         style = "green" if explanation.matched else "yellow"
         console.print(Padding(Text(f"message {number}, {explanation}", style=style), (0, 2)))

@@ -1,6 +1,6 @@
-"""The demo's pipeline: what do the tables of a small Internet hold? The stages of [2014 §4], on Spark, in a minute.
+"""The demo's pipeline: the tables of a small Internet [2014 §4], built on Spark in under a minute.
 
-It leaves a folder from which the routers of the demo start.
+The routers of the demo start from its output folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GRAPH = "aslike:60"
 _CLUSTERS = 300  # of 1000 users
 _TABLES = 8  # of the most central routers
-# For a short run on one machine: no web page, few parts, and Java's quick compiler alone.
+# For a short run on one machine: no web interface, few partitions, and only Java's fast compiler.
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
@@ -28,23 +28,23 @@ _SETTINGS = {
 
 
 def run_small_pipeline(folder: Path, report: StepReport = lambda _: None) -> list[StageOutcome]:
-    """Run the pipeline for a small Internet in a folder, and return what came of it."""
+    """Run the pipeline for a small Internet in a folder, and return the outcomes of its stages."""
     from cbnet.pipeline.run.runner import run
     from cbnet.pipeline.spark.session import LazySession
 
     report("starting Spark")
     with LazySession("cbnet demo", conf=_SETTINGS) as session:
-        return [*run(_config(folder), session.start, lambda name: report(f"on Spark: {name}"))]
+        return [*run(_config(folder), session.start, lambda name: report(f"Spark: {name}"))]
 
 
 def show_small_pipeline(outcomes: list[StageOutcome], console: Console) -> None:
-    """Draw Table 1 of the small Internet beside the paper's."""
+    """Print Table 1 of the small Internet beside the paper's."""
     from cbnet.cli.pipeline.pipeline_output import show_table1
 
     seconds = sum(each.result.seconds for each in outcomes)
     console.print(
-        f"[bold]An Internet in small[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users, made-up interests; on Spark in"
-        f" {seconds:.0f} seconds.\nEvery node says what its users want. This is what the most central router holds:\n"
+        f"[bold]A small Internet[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users with synthetic interests, built on Spark in"
+        f" {seconds:.0f} seconds.\nEvery node has the rules of its users. The table of the most central router:\n"
     )
     show_table1(outcomes, console, limit=1)
 

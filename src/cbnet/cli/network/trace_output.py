@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cbnet.network.protocol.fields import NOT_ON_PATH
+
 if TYPE_CHECKING:
     from cbnet.language import Message
     from cbnet.network.client.async_client import Traced
@@ -91,7 +93,7 @@ def _not_sent(hop: Hop) -> Iterator[str]:
 def _reason(branch: Branch) -> str:
     if branch.wanting:
         return f"it matches for {', '.join(branch.toward)}, but the link is down"
-    if branch.why == ["nobody is reached by this way"]:
+    if branch.why == [NOT_ON_PATH]:
         return "messages from this source take other links"
     return "no subscription there or beyond matches" + (f"; closest: {'; '.join(branch.why)}" if branch.why else "")
 

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import AsyncSubscription
@@ -22,6 +23,35 @@ _SILENCE = 5.0  # seconds without a delivery, after which missing ones count as 
 _SETTLE = 0.5  # seconds for spurious deliveries to arrive
 
 DeliveryCounts = Counter[tuple[str, int]]  # (router, message number) -> deliveries
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """Deliveries compared with the expected ones."""
+
+    expected: int
+    delivered: int
+    missed: int
+    spurious: int
+    duplicates: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every expected delivery arrived once, and no other."""
+        return self.delivered == self.expected and not (self.missed or self.spurious or self.duplicates)
+
+
+def compare_deliveries(receivers: Sequence[Sequence[str]], counts: DeliveryCounts) -> ProbeResult:
+    """Compare deliveries with the expected receivers of each message."""
+    expected = {(router, number) for number, routers in enumerate(receivers) for router in routers}
+    delivered = expected & counts.keys()
+    return ProbeResult(
+        expected=len(expected),
+        delivered=len(delivered),
+        missed=len(expected - counts.keys()),
+        spurious=sum(count for each, count in counts.items() if each not in expected),
+        duplicates=sum(counts[each] - 1 for each in delivered),
+    )
 
 
 def probe_deliveries(

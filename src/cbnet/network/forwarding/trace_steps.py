@@ -23,7 +23,7 @@ from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.view import View
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH
+from cbnet.network.protocol.fields import CAME_FROM_THERE, MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH, NOT_ON_PATH
 from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
@@ -85,13 +85,13 @@ class TraceReporter:
         names = step.view.names
         shown = [names[x] for x in wanting[:MAX_EXAMPLES]]
         if names[w] == step.came_from:
-            why = ["it came from there"]
+            why = [CAME_FROM_THERE]
         elif wanting:
             why = [self._reason(name, step) for name in shown]
         elif beyond:
             why = closest(step.content, ((names[x], self._predicates.predicate(names[x])) for x in beyond))
         else:
-            why = ["nobody is reached by this way"]
+            why = [NOT_ON_PATH]
         return Branch(names[w], w in step.sent, shown, len(wanting), why)
 
     def _reason(self, node: str, step: TraceStep) -> str:

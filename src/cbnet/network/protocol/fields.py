@@ -25,6 +25,9 @@ MAX_GATEWAYS = 64  # on the path from the root of the gateway tree
 MAX_WEIGHT = 1_000_000
 MAX_HOPS = 255
 MAX_REASON_LENGTH = 500
+# Reasons of a branch without a filter to name.
+CAME_FROM_THERE = "the message came from there"
+NOT_ON_PATH = "it is on no path to a receiver"
 MAX_EXAMPLES = 3  # that a report lists of many
 MAX_BRANCHES = 100
 MAX_PEERS = 1_000

@@ -368,7 +368,10 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
             "x.png: drawings are SVG files; name it x.svg",
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "0"], "from 1 to 1,000,000, not 0"),
-        (["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"], "up to 500 nodes can be drawn"),
+        (
+            ["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"],
+            "cannot draw 600 nodes: the limit is 500",
+        ),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "-1"], "from 1 to 1,000,000, not -1"),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "٣"], "٣: cannot read"),
         (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random says receivers twice"),

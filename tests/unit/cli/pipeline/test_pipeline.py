@@ -75,7 +75,7 @@ def test_the_demo_ends_with_a_small_internet_that_runs(cbnet, monkeypatch):
     monkeypatch.setattr("cbnet.cli.demo.pipeline._TABLES", 3)
     outcome = cbnet("demo")
     assert (outcome.code, outcome.err) == (0, "")
-    for said in ("Who received what", "An Internet in small", "Table 1: router", "10,880,657"):
+    for said in ("Messages", "A small Internet", "Table 1: router", "10,880,657"):
         assert said in outcome.out
     for said in ("12 routers", "The way of one message", "Every node got just what it asked for"):
         assert said in outcome.out

@@ -49,7 +49,7 @@ def test_a_message_that_arrives(scheme):
     ]
     to_c, to_a, to_e = hops["b"].branches
     assert (to_c.neighbour, to_c.is_sent, to_c.toward, to_c.wanting, to_c.why) == ("c", True, ["d"], 1, ["d: x > 5"])
-    assert (to_a.neighbour, to_a.is_sent, to_a.why) == ("a", False, ["it came from there"])
+    assert (to_a.neighbour, to_a.is_sent, to_a.why) == ("a", False, ["the message came from there"])
     assert (to_e.neighbour, to_e.is_sent, to_e.toward) == ("e", False, [])
     if scheme != "drp":  # later than at its source, a header of DRP says who gets it, and not why others do not
         assert to_e.why == ["e: x > 0 and y = 1: y = 1 fails: y is absent"]

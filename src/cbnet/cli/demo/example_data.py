@@ -1,8 +1,4 @@
-"""The story of the demo: who wants to hear what, and what is said?
-
-A travel network in the spirit of the papers' examples: fares and departures, highway and weather
-alerts. Nobody addresses anybody.
-"""
+"""Receivers and messages of the demo: fares and departures, highway and weather alerts, as in the papers' examples."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ def _alert(alert: str, severity: int, *tags: str, **more: Any) -> dict[str, Any]
     return {"alert": alert, "severity": severity, **more, **({"#": list(tags)} if tags else {})}
 
 
-# The first message is the one of [2002 §2]: its price, 600, is why milan-deals does not get it.
+# The first message is the one of [2002 §2]; its price of 600 does not match milan-deals.
 MESSAGES: list[dict[str, Any]] = [
     _flight("UA", "DEN", "MXP", 600, 17, upgradeable=True),
     _flight("UA", "DEN", "MXP", 480, 22, upgradeable=False),
@@ -63,8 +59,8 @@ MESSAGES: list[dict[str, Any]] = [
     {"note": "all hands: network test tonight", "departs": 23, "#": ["red-alert"]},
 ]
 
-# Of which messages and receivers does the demo say why? Messages are counted from 1.
-QUESTIONS = [
+# Messages, counted from 1, and receivers whose result the demo explains.
+EXPLAINED = [
     (1, "milan-deals"),
     (2, "milan-deals"),
     (27, "highway-control"),

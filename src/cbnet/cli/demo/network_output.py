@@ -1,0 +1,100 @@
+"""Output of the demo's network: the path of one message, and the check of all deliveries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cbnet.network.protocol.fields import CAME_FROM_THERE, NOT_ON_PATH
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.tree import Tree
+
+    from cbnet.cli.demo.network import NetworkRun
+    from cbnet.network.client.async_client import Traced
+    from cbnet.network.protocol.frames import Hop
+
+_MAX_NAMES = 3  # neighbours that are named
+
+
+def show_small_network(run: NetworkRun, console: Console) -> None:
+    """Print the network, the path of one message, and the comparison with brute force."""
+    graph, tables = run.plan.graph, run.plan.data.tables if run.plan.data else {}
+    console.print(
+        f"[bold]The same Internet, live[/]: {len(graph)} routers, each its own process, and {graph.edge_count} TCP"
+        f" links, connected in {run.seconds:.1f} seconds. The routers start with the rules of all nodes,"
+        f" {run.filters:,} filters;"
+        f" the {len(tables)} most central ones use the tables that Spark has compiled.\n"
+    )
+    show_trace(run, console)
+    console.print(result_grid(run), "")
+    if run.is_correct:
+        console.print("[bold green]Every message reached exactly the nodes whose rules match it.[/]")
+    else:
+        console.print("[bold red]Some deliveries are wrong.[/]")
+    console.print(
+        "Run your own: [cyan]cbnet pipeline init[/], remove the # of \\[tables] and \\[live] in pipeline.toml,"
+        " [cyan]cbnet pipeline run pipeline.toml[/], [cyan]cbnet up --fib run/live[/]\n"
+    )
+
+
+def show_trace(run: NetworkRun, console: Console) -> None:
+    """Print the warnings, and the path of the traced message."""
+    from rich.text import Text
+
+    for warning in run.warnings:
+        console.print(Text(warning, style="red"))
+    console.print("[bold]Path of one message[/]:", Text(str(run.traced), style="cyan"))
+    console.print(trace_tree(run.trace), "")
+
+
+def result_grid(run: NetworkRun) -> Grid:
+    """Return the counts of messages and deliveries."""
+    from rich.table import Table as Grid
+
+    result = run.result
+    grid = Grid(title="Deliveries", title_style="bold", title_justify="left", show_header=False)
+    grid.add_column()
+    grid.add_column(justify="right")
+    grid.add_column(style="dim")
+    routers = len({router for router, _ in run.published})
+    grid.add_row("published", f"{len(run.published):,}", f"messages, at {routers} routers")
+    grid.add_row("expected", f"{result.expected:,}", f"by brute force over all {run.filters:,} filters")
+    grid.add_row("initial matches", f"{run.initial_matches:,}", "with the tables that Spark has compiled")
+    good, bad = "bold green", "bold red"
+    grid.add_row("delivered", f"{result.delivered:,}", style=good if result.is_exact else "")
+    for name in ("missed", "spurious", "duplicates"):
+        count = getattr(result, name)
+        grid.add_row(name, f"{count:,}", style=bad if count else good)
+    return grid
+
+
+def trace_tree(traced: Traced) -> Tree:
+    """Return the tree of routers that a message has passed."""
+    from rich.tree import Tree
+
+    first = traced.hops[0]
+    tree = Tree(_label(first, "published at "))
+    _grow(tree, first, traced)
+    return tree
+
+
+def _grow(tree: Tree, hop: Hop, traced: Traced) -> None:
+    for branch in hop.branches:
+        link = (hop.router, branch.neighbour)
+        beyond = next((each for each in traced.hops if (each.came_from, each.router) == link), None)
+        if branch.is_sent and beyond is not None:
+            _grow(tree.add(_label(beyond)), beyond, traced)
+    off_path = ([CAME_FROM_THERE], [NOT_ON_PATH])
+    spared = [branch.neighbour for branch in hop.branches if not branch.is_sent and branch.why not in off_path]
+    if spared:
+        more = f" and {len(spared) - _MAX_NAMES} more" if len(spared) > _MAX_NAMES else ""
+        tree.add(f"[dim]not to {', '.join(spared[:_MAX_NAMES])}{more}: no rule there matches[/]")
+
+
+def _label(hop: Hop, prefix: str = "") -> str:
+    from rich.markup import escape
+
+    filters = "; ".join(text.partition(": ")[2] for text in hop.delivered)
+    return f"{prefix}router {hop.router}" + (f"  [green]matches {escape(filters)}[/]" if filters else "")
