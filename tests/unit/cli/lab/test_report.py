@@ -33,7 +33,7 @@ def test_a_folder_of_a_pipeline_and_a_parquet_file_are_read(cbnet, tmp_path):
     done = cbnet("lab", "report", tmp_path / "run", tmp_path / "some.parquet", "--output", tmp_path / "page.html")
     assert (done.code, "3 sections" in done.err) == (0, True)
     text = (tmp_path / "page.html").read_text()
-    assert "Time of each stage" in text
+    assert "Time per stage" in text
     assert "Descriptors registered and kept" in text
 
 
