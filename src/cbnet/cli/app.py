@@ -6,61 +6,56 @@ Exit codes: 0 done (also when the answer is no), 1 failed, 2 bad input (also whe
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 
-from cbnet.cli.bench.bench import bench
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_error
-from cbnet.cli.demo.demo import demo
-from cbnet.cli.lab.lab import lab
-from cbnet.cli.network.gateway import gateway
-from cbnet.cli.network.health import health
-from cbnet.cli.network.offer import offer
-from cbnet.cli.network.pub import pub
-from cbnet.cli.network.request import request
-from cbnet.cli.network.router import router
-from cbnet.cli.network.sub import sub
-from cbnet.cli.network.token import token
-from cbnet.cli.network.top import top
-from cbnet.cli.network.trace import trace
-from cbnet.cli.network.up import up
 from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS
-from cbnet.cli.pipeline.pipeline import pipeline
-from cbnet.cli.pipeline.spark import spark
-from cbnet.cli.predicates.check import check
-from cbnet.cli.predicates.compile import compile
-from cbnet.cli.predicates.covers import covers
-from cbnet.cli.predicates.inspect import inspect
-from cbnet.cli.predicates.match import match
 from cbnet.errors import CbnetError, InputError
 
 # Newer versions of Typer contain a copy of Click, older ones use Click itself: this finds either.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
-app = typer.Typer(
-    name="cbnet",
-    help="Content-based network: messages reach the receivers whose rules match their content.",
-    cls=GroupHelp,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-# In the order of the help and of the reference.
-_PANELS = {
-    "Begin here": (demo,),
-    "Rules and messages": (check, covers, match, compile, inspect),
-    "Network": (up, top, sub, pub, trace, offer, request),
-    "Operation": (router, gateway, health, token),
+# Panel -> command -> module below `cbnet.cli`, in the order of the help and of the reference.
+_COMMANDS = {
+    "Begin here": {"demo": "demo.demo"},
+    "Rules and messages": {name: f"predicates.{name}" for name in ("check", "covers", "match", "compile", "inspect")},
+    "Network": {name: f"network.{name}" for name in ("up", "top", "sub", "pub", "trace", "offer", "request")},
+    "Operation": {name: f"network.{name}" for name in ("router", "gateway", "health", "token")},
+    "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
+    "Measurement": {"bench": "bench.bench"},
+    "Research": {"lab": "lab.lab"},
 }
-_GROUPS = {"Spark": {"pipeline": pipeline, "spark": spark}, "Measurement": {"bench": bench}, "Research": {"lab": lab}}
-for panel, commands in _PANELS.items():
-    for command in commands:
-        app.command(cls=CommandHelp, rich_help_panel=panel)(command)
-for panel, groups in _GROUPS.items():
-    for name, group in groups.items():
-        app.add_typer(group, name=name, rich_help_panel=panel)
+
+
+def _build_app(only: str | None) -> typer.Typer:
+    """Return the application with one command or group, if there is one of that name, else with all.
+
+    Importing and building all commands takes 0.1 s, which a single command need not wait for.
+    """
+    app = typer.Typer(
+        name="cbnet",
+        help="Content-based network: messages reach the receivers whose rules match their content.",
+        cls=GroupHelp,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    is_command = any(only in commands for commands in _COMMANDS.values())
+    for panel, commands in _COMMANDS.items():
+        for name, module in commands.items():
+            if is_command and name != only:
+                continue
+            command = getattr(import_module(f"cbnet.cli.{module}"), name)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name, rich_help_panel=panel)
+            else:
+                app.command(cls=CommandHelp, rich_help_panel=panel)(command)
+    return app
 
 
 def _print_version(is_set: bool) -> None:
@@ -71,7 +66,6 @@ def _print_version(is_set: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     context: typer.Context,
     _version: Annotated[
@@ -92,7 +86,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # not if it is closed, or replaced by a test
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        code = app(prog_name="cbnet", standalone_mode=False)
+        code = _build_app(arguments[0] if arguments else None)(prog_name="cbnet", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except _UsageError as error:
