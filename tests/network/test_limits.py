@@ -69,7 +69,7 @@ def test_others_are_served_beside_the_worst_accepted_client(case):
     # it cannot get more
     assert sent(alone.say(1, Subscribe(999, "x = 1", 0)), RefusedFrame)[0].reason.startswith("you may have 4,000")
     longer = Publish(1, {"z": "a" * 4_096}, [], b"", False)
-    assert "may have 4,096 characters of text" in sent(alone.say(1, longer), RefusedFrame)[0].reason
+    assert "characters of text; your limit is 4,096" in sent(alone.say(1, longer), RefusedFrame)[0].reason
     assert constraints(alone.router, 1) == 4_000
 
     # a message takes 26 ms with 4,096 characters of text, and 0.4 ms if it is short; ten times as much is allowed

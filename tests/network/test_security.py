@@ -77,7 +77,7 @@ def test_client_over_tls_has_its_rights_and_no_more(run, ours):
             with pytest.raises(Refused, match='write `region = "EU" and price > 10`'):
                 await client.subscribe("price > 10")
             subscription = await client.subscribe('region = "EU" and price > 10', wait=True)
-            with pytest.raises(Refused, match='this message fails `region = "EU"`'):
+            with pytest.raises(Refused, match='this message does not match `region = "EU"`'):
                 await client.publish({"price": 11}, wait=True)
             await client.publish({"price": 11, "region": "EU"}, b"x" * 100_000)
             delivery = await anext(subscription)
@@ -117,7 +117,7 @@ def test_router_certificate_that_a_client_rejects_is_explained_on_both_sides(run
 @pytest.mark.parametrize("case", ["none", "expired", "unknown authority"])
 def test_client_certificate_that_a_router_rejects_is_explained_on_both_sides(run, ours, theirs, caplog, case):
     shown, client_says, router_says = {
-        "none": (ours.tls(), "wants a certificate; name a certificate", "shows no certificate, and one is needed"),
+        "none": (ours.tls(), "requires a certificate; configure a certificate", "shows no certificate, which is required"),
         "expired": (ours.tls("card", is_expired=True), "of this side has expired; renew it", "has expired"),
         "unknown authority": (theirs.tls("card", trusts=ours), "does not trust the authority", "is not trusted here"),
     }[case]
@@ -145,9 +145,9 @@ def test_clients_need_a_token_or_a_certificate(run, ours, caplog):
             card, tls = ours.tls("card"), ours.tls()
             assert await outcome(a, tls=tls, token=TICKER.token) == ["ticker"]
             assert await outcome(a, tls=card) == await outcome(a, tls=card, name="ticker") == ["card"]
-            assert "a refuses this client: a token is needed" in await outcome(a, tls=tls)
+            assert "a refuses this client: a token is required" in await outcome(a, tls=tls)
             assert "unknown token" in await outcome(a, tls=tls, token=new_token("ticker").token)
-            assert "no client is known by a certificate for b" in await outcome(a, tls=ours.tls("b"), name="card")
+            assert "no client has a certificate for b" in await outcome(a, tls=ours.tls("b"), name="card")
             return a.router.counters["denied.client"]
 
     assert run(story()) == 3
@@ -162,7 +162,7 @@ def test_tls_on_one_side_only_is_explained(run, ours, caplog):
                 NotConnected, match="the peer closed the connection without sending anything; it may require TLS"
             ):
                 await connect_async(str(a.address), timeout=0.3)
-            with pytest.raises(NotTrusted, match="does not speak TLS; let both sides, or neither"):
+            with pytest.raises(NotTrusted, match="does not use TLS; let both sides, or neither"):
                 await connect_async(str(b.address), tls=ours.tls())
 
     run(story())
@@ -219,9 +219,9 @@ def test_routers_link_with_certificates_for_their_names(run, ours):
 @pytest.mark.parametrize("case", ["not listed", "the name of another", "no certificate", "expired", "other authority"])
 def test_router_that_may_not_link_is_refused_and_both_sides_log_why(run, ours, theirs, caplog, case):
     name, tls, reason = {
-        "not listed": ("c", ours.tls("c"), "the router 'c' may not link; add it to `routers`"),
-        "the name of another": ("b", ours.tls("c"), "the certificate of the router 'b' is for c"),
-        "no certificate": ("b", ours.tls(), "the router 'b' shows no certificate"),
+        "not listed": ("c", ours.tls("c"), "router 'c' is not allowed to link; add it to `routers`"),
+        "the name of another": ("b", ours.tls("c"), "the certificate of router 'b' is for c"),
+        "no certificate": ("b", ours.tls(), "router 'b' shows no certificate"),
         "expired": ("b", ours.tls("b", is_expired=True), "has expired"),
         "other authority": ("b", theirs.tls("b", trusts=ours), "trust"),
     }[case]
@@ -290,6 +290,6 @@ def test_commands_authenticate_with_tokens_and_certificates(cbnet, ours, tmp_pat
             cbnet("pub", "price=11", *options, "--certificate", ours.issue("card")).err == "published 1 message at a\n"
         )
         refused = cbnet("pub", "price=11", *options)
-        assert (refused.code, "a token is needed" in refused.err) == (1, True)
+        assert (refused.code, "a token is required" in refused.err) == (1, True)
         untrusted = cbnet("pub", "price=11", "--router", address, "--authority", "system")
         assert "of an authority that is not trusted here" in untrusted.err

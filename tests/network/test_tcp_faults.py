@@ -48,19 +48,19 @@ ROUTER = encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet"
         ),
         (
             encode(Hello(low=1, high=1, role="router", name="a", network="cbnet", life=0, scheme="psf")),
-            "the name 'a' is mine",
+            "the name 'a' is that of this router",
         ),
         (
             encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet", life=0, scheme="drp")),
-            "this network routes by psf",
+            "this network uses the routing scheme psf",
         ),
         (
             encode(Hello(low=7, high=9, role="client", name="evil", network="cbnet", life=0, scheme="")),
-            "no common version",
+            "no common protocol version",
         ),
         (
             encode(Hello(low=1, high=1, role="client", name="evil", network="other", life=0, scheme="")),
-            "this is the network 'cbnet'",
+            "this is network 'cbnet'",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def closing(connection):
 
 def test_silent_connection_is_closed(pair):
     with socket.create_connection(pair.addresses["a"], timeout=5) as silent:
-        assert "no Hello came for 2.5 s" in closing(silent)
+        assert "no Hello received for 2.5 s" in closing(silent)
 
 
 def test_stopped_router_is_routed_around_and_taken_back():

@@ -202,9 +202,9 @@ HELLO = encode(hello("client", "s", scheme=""))
         (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client may not send a Links"),
         (
             encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, scheme="psf")),
-            "no common version: 7 to 9 there, 1 to 1 here",
+            "no common protocol version: the peer supports 7 to 9, this router 1 to 1",
         ),
-        (b"", "no Hello came for 3.5 s"),
+        (b"", "no Hello received for 3.5 s"),
     ],
 )
 def test_a_stranger_is_told_why_it_is_closed_and_the_network_goes_on(data, reason):

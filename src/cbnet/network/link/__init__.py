@@ -1,1 +1,1 @@
-"""What a link of a router is: its settings, its peer, its clock, and the actions on it."""
+"""Links of a router, and what all its parts share: settings, clock, counters and actions."""

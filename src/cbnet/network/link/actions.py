@@ -1,11 +1,11 @@
-"""Outbox: what must be done now? The answer of the router to whatever happened, as a list of actions."""
+"""Actions of a router: the frames to send and the links to close in response to an event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from cbnet.network.protocol.frames import Frame
+from cbnet.network.protocol.frames import Deliver, Frame
 
 
 class Send(NamedTuple):
@@ -16,7 +16,7 @@ class Send(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """Send a `Close` with the reason, then close the connection. The router has already forgotten the link."""
+    """Send a `Close` with the reason, then close the connection. The router has already removed the link."""
 
     link: int
     reason: str
@@ -26,10 +26,11 @@ Action: TypeAlias = Send | Shut
 
 
 class Outbox:
-    """The actions that have come together since they were last taken."""
+    """Actions collected while an event is handled, in their order."""
 
     def __init__(self) -> None:
         self._actions: list[Action] = []
+        self._exports: list[Deliver] = []
 
     def send(self, link: int, frame: Frame) -> None:
         """Add a frame for a link."""
@@ -43,7 +44,16 @@ class Outbox:
         """Close a link."""
         self._actions.append(Shut(link, reason))
 
+    def export(self, frame: Deliver) -> None:
+        """Add a message for other domains."""
+        self._exports.append(frame)
+
     def take(self) -> list[Action]:
-        """Return the actions, in their order, and forget them."""
+        """Remove and return the actions."""
         taken, self._actions = self._actions, []
+        return taken
+
+    def take_exports(self) -> list[Deliver]:
+        """Remove and return the messages for other domains."""
+        taken, self._exports = self._exports, []
         return taken

@@ -1,25 +1,24 @@
-"""Clock: how much time has passed, whatever the clock of the machine does?
+"""Monotonic clock of a router, independent of jumps of the machine's clock.
 
-The clock that a router is told may jump. Time never runs back here; and a step that is too long to be waiting for
-the next tick counts as the longest one, so that a jump alone makes no link dead and no record old. What must not be
-kept too long goes by `elapsed`, in which such a step counts whole: while a process stood still, others went on.
+`now` never runs back, and grows by at most `max_step` per update: a jump alone closes no link and expires no record.
+`elapsed` counts steps in full; it bounds how long replies are cached, also while the process was suspended.
 """
 
 from __future__ import annotations
 
 
 class Clock:
-    """Seconds that only grow, by at most so many at a time."""
+    """Seconds since the start, driven by another clock."""
 
-    def __init__(self, longest: float) -> None:
+    def __init__(self, max_step: float) -> None:
         self.now = 0.0
         self.elapsed = 0.0  # with steps of any length
-        self._longest = longest
-        self._told: float | None = None
+        self._max_step = max_step
+        self._last: float | None = None
 
-    def tell(self, now: float) -> None:
-        """Take the time of another clock."""
-        step = 0.0 if self._told is None else now - self._told
-        self._told = now
-        self.now += min(max(step, 0.0), self._longest)
+    def advance(self, now: float) -> None:
+        """Advance to the time of the other clock."""
+        step = 0.0 if self._last is None else now - self._last
+        self._last = now
+        self.now += min(max(step, 0.0), self._max_step)
         self.elapsed += max(step, 0.0)

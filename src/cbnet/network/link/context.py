@@ -1,4 +1,4 @@
-"""Context that all parts of one router share."""
+"""Context that all parts of one router share: settings, life, clock, outbox and counters."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cbnet.network.link.settings import Settings
 
 @dataclass
 class RouterContext:
-    """The surroundings of every part of a router."""
+    """What all parts of one router share."""
 
     settings: Settings
     life: int
     gateway_path: tuple[str, ...] = ()  # of a gateway: from the root of the gateway tree to itself
     outbox: Outbox = field(default_factory=Outbox)
-    counters: Counter[str] = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)  # see `counters` for the keys
     clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
@@ -32,9 +32,9 @@ class RouterContext:
 
     @property
     def now(self) -> float:
-        """The time."""
+        """The time, in seconds since the start."""
         return self.clock.now
 
     def drop(self, reason: DropReason) -> None:
-        """Count something that does not go on."""
+        """Count a packet, request or reply that is dropped."""
         self.counters[reason.key] += 1

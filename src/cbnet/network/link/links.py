@@ -1,10 +1,10 @@
-"""Links: who is at the other end of each connection, and is it still there?
+"""Links of a router: peers, handshake and liveness.
 
-    opened ──Hello goes out──► greeting ──Hello comes in──► up ──► gone
-                                   └───── silence, or something wrong ─────┘
+    opened ──Hello sent──► greeting ──Hello received──► up ──► closed
+                               └──── timeout or protocol error ────┘
 
 Two routers may have several links at once, where both have dialled, or where one has noticed the end of a link
-before the other. Records go over all of them, packets over the newest.
+before the other. Records are sent over all of them, packets over the newest.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
-from cbnet.network.protocol.frames import Hello, Ping, RefusedFrame, frame_number
+from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import Hello, Ping, RefusedFrame
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, WireError
 from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
-HELLO = frame_number(Hello)
-_MOST_PARALLEL = 4
+_MAX_PARALLEL_LINKS = 4
 
 
 @dataclass
@@ -32,40 +32,39 @@ class Link:
     """One connection."""
 
     id: int
-    heard: float  # when something came, at last
-    pinged: float  # when it was last asked whether it is there
-    hello: Hello | None = None  # what the other side said of itself
-    is_dropped_for: bool = True  # whether messages are dropped if it reads too slowly; else it is disconnected
+    last_received: float
+    last_ping: float
+    hello: Hello | None = None  # of the peer
+    drops_when_slow: bool = True  # drop messages if the peer reads too slowly; else disconnect it
     traffic: LinkTraffic = field(default_factory=LinkTraffic)
-    names: frozenset[str] | None = None  # in the certificate of the other side; None: it is not known by TLS
+    certificate_names: frozenset[str] | None = None  # of the peer; None: no TLS
     rights: Rights = ALL_RIGHTS  # of a client
-    denied: int = 0  # what it asked for and may not
+    denials: int = 0
 
     @property
     def is_router(self) -> bool:
-        """Whether a router is known to be at the other end."""
+        """Whether the peer is known to be a router."""
         return self.hello is not None and self.hello.role == "router"
 
     @property
     def account(self) -> str:
-        """The name of a client whose rights are told; empty for all others."""
+        """The name of a client that has an account; empty for all other peers."""
         return self.hello.name if self.hello is not None and self.rights is not ALL_RIGHTS else ""
 
 
 class LinkTable:
     """All connections of a router."""
 
-    def __init__(self, context: RouterContext, forget: Callable[[int], None], access: Access = OPEN_ACCESS) -> None:
-        """Take what to call when a link is gone, and who may link."""
+    def __init__(self, context: RouterContext, on_removed: Callable[[int], None], access: Access = OPEN_ACCESS) -> None:
         self._context = context
         self._settings = context.settings
-        self._forget = forget
+        self._on_removed = on_removed
         self._access = access
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
         self._by_account: dict[str, list[int]] = {}
         settings = context.settings
-        self._own = Hello(
+        self._own_hello = Hello(
             low=MIN_VERSION,
             high=MAX_VERSION,
             role="router",
@@ -75,17 +74,17 @@ class LinkTable:
             scheme=settings.routing,
         )
         self._pings = 0
-        self.changes = 0  # of who the neighbours are, and how far
+        self.changes = 0  # of the set of neighbours, or of the lengths of links
         self.is_leaving = False
 
     # --- lookup
 
     def get(self, link: int) -> Link | None:
-        """Return a link that is open."""
+        """Return an open link."""
         return self._all.get(link)
 
     def name(self, link: int) -> str:
-        """Return what the other side of a link calls itself."""
+        """Return the name of the peer."""
         known = self._all.get(link)
         return "?" if known is None or known.hello is None else known.hello.name
 
@@ -94,10 +93,10 @@ class LinkTable:
         return [link for links in self._by_neighbour.values() for link in links]
 
     def neighbours(self) -> dict[str, int]:
-        """Return the routers at the other ends, with the lengths of the links: the greatest if this router leaves."""
+        """Return the neighbours with the lengths of their links; `MAX_WEIGHT` if this router is leaving."""
         weights = {} if self.is_leaving else self._settings.weights
-        usual = MAX_WEIGHT if self.is_leaving else 1
-        return {name: weights.get(name, usual) for name in sorted(self._by_neighbour)}
+        default = MAX_WEIGHT if self.is_leaving else 1
+        return {name: weights.get(name, default) for name in sorted(self._by_neighbour)}
 
     def to(self, neighbour: str) -> int | None:
         """Return the newest link to a router."""
@@ -105,12 +104,12 @@ class LinkTable:
         return links[-1] if links else None
 
     def of_same_client(self, link: int) -> list[int]:
-        """Return the links of the client that has a link, as far as that is known: this one at least."""
+        """Return all links of the client that has this link; without an account, only this one."""
         known = self._all.get(link)
         return self._by_account.get(known.account if known else "", [link])
 
     def all(self) -> list[Link]:
-        """Return the links whose other side is known."""
+        """Return the links whose peer is known."""
         return [link for link in self._all.values() if link.hello is not None]
 
     def __len__(self) -> int:
@@ -118,55 +117,59 @@ class LinkTable:
 
     # --- changes
 
-    def open(self, link: int, names: frozenset[str] | None = None) -> None:
-        """Greet whoever is at the other end of a new connection."""
-        self._all[link] = Link(link, self._context.now, self._context.now, names=names)
-        self._context.outbox.send(link, self._own)
+    def open(self, link: int, certificate_names: frozenset[str] | None = None) -> None:
+        """Add a new connection and send a `Hello` over it."""
+        now = self._context.now
+        self._all[link] = Link(link, now, now, certificate_names=certificate_names)
+        self._context.outbox.send(link, self._own_hello)
 
-    def greeted(self, link: Link, hello: Hello) -> None:
-        """Take the greeting of the other side, or refuse it."""
+    def accept_hello(self, link: Link, hello: Hello) -> None:
+        """Accept the `Hello` of a peer, or raise a `WireError`."""
         if link.hello is not None:
             raise WireError("a second Hello")
         self._check(hello)
-        hello = link.hello = self._admitted(link, hello)
+        hello = link.hello = self._admit(link, hello)
         if link.account:
             self._by_account.setdefault(link.account, []).append(link.id)
         if link.is_router:
             self.changes += hello.name not in self._by_neighbour
             parallel = self._by_neighbour.setdefault(hello.name, [])
             parallel.append(link.id)
-            if len(parallel) > _MOST_PARALLEL:
-                self.shut(parallel[0], "there are newer links between us")
+            if len(parallel) > _MAX_PARALLEL_LINKS:
+                self.shut(parallel[0], "replaced by newer links")
 
-    def _admitted(self, link: Link, hello: Hello) -> Hello:
-        """Return the Hello of who may link, with its true name and without its token; refuse all others."""
+    def _admit(self, link: Link, hello: Hello) -> Hello:
+        """Return the `Hello` of an admitted peer, with its true name and without its token; refuse others."""
         try:
-            name, link.rights = self._access.admitted(hello, link.names)
+            name, link.rights = self._access.admit(hello, link.certificate_names)
             link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
             self._context.counters[Denial(hello.role).key] += 1
             if hello.role == "client":
-                self._context.outbox.send(link.id, RefusedFrame(HELLO, 0, error.summary[:MAX_REASON_LENGTH]))
+                refusal = RefusedFrame(FrameNumber.HELLO, 0, error.summary[:MAX_REASON_LENGTH])
+                self._context.outbox.send(link.id, refusal)
             raise WireError(error.summary) from None
         return replace(hello, name=name, token="")
 
     def _check(self, hello: Hello) -> None:
-        own = self._own
+        own = self._own_hello
         if hello.low > MAX_VERSION or hello.high < MIN_VERSION:
-            here = f"{MIN_VERSION} to {MAX_VERSION}"
-            raise WireError(f"no common version: {hello.low} to {hello.high} there, {here} here")
+            raise WireError(
+                f"no common protocol version: the peer supports {hello.low} to {hello.high}, "
+                f"this router {MIN_VERSION} to {MAX_VERSION}"
+            )
         if hello.network != own.network:
-            raise WireError(f"this is the network {own.network!r}, not {hello.network!r}")
+            raise WireError(f"this is network {own.network!r}, not {hello.network!r}")
         if hello.role == "router" and hello.name == own.name:
-            raise WireError(f"the name {own.name!r} is mine")
+            raise WireError(f"the name {own.name!r} is that of this router")
         if hello.role == "router" and hello.scheme != own.scheme:
-            raise WireError(f"this network routes by {own.scheme}, not by {hello.scheme}")
+            raise WireError(f"this network uses the routing scheme {own.scheme}, not {hello.scheme}")
         is_new = hello.role == "router" and hello.name not in self._by_neighbour
         if is_new and len(self._by_neighbour) >= MAX_NEIGHBOURS:
-            raise WireError(f"there are {MAX_NEIGHBOURS:,} neighbours here, and no more can be told of")
+            raise WireError(f"this router has {MAX_NEIGHBOURS:,} neighbours, which is the maximum")
 
     def leave(self) -> None:
-        """From now on tell that all links are as long as can be: messages take other ways, if there are any."""
+        """Announce the maximum length for all links from now on: messages take other paths, if there are any."""
         self.changes += not self.is_leaving
         self.is_leaving = True
 
@@ -174,34 +177,34 @@ class LinkTable:
         """Close a link from this side."""
         if link in self._all:
             self._context.outbox.shut(link, reason)
-            self.drop(link)
+            self.remove(link)
 
-    def drop(self, link: int) -> None:
-        """Forget a link that is closed."""
-        gone = self._all.pop(link, None)
-        if gone is None:
+    def remove(self, link: int) -> None:
+        """Remove a link that is closed."""
+        removed = self._all.pop(link, None)
+        if removed is None:
             return
-        if gone.is_router and gone.hello is not None:
-            parallel = self._by_neighbour[gone.hello.name]
+        if removed.is_router and removed.hello is not None:
+            parallel = self._by_neighbour[removed.hello.name]
             parallel.remove(link)
             if not parallel:
-                del self._by_neighbour[gone.hello.name]
+                del self._by_neighbour[removed.hello.name]
                 self.changes += 1
-        if gone.account in self._by_account:
-            self._by_account[gone.account].remove(link)
-            if not self._by_account[gone.account]:
-                del self._by_account[gone.account]
-        self._forget(link)
+        if removed.account in self._by_account:
+            self._by_account[removed.account].remove(link)
+            if not self._by_account[removed.account]:
+                del self._by_account[removed.account]
+        self._on_removed(link)
 
-    def watch(self) -> None:
-        """Ask those who are silent whether they are there; close the links of those who do not answer."""
+    def check_liveness(self) -> None:
+        """Ping silent peers; close the links of peers that do not answer."""
         now = self._context.now
         for link in list(self._all.values()):
-            silence = now - link.heard
+            silence = now - link.last_received
             if silence >= self._settings.dead:
-                said = "nothing" if link.hello else "no Hello"
-                self.shut(link.id, f"{said} came for {self._settings.dead:g} s")
-            elif link.hello is not None and min(silence, now - link.pinged) >= self._settings.heartbeat:
+                missing = "nothing" if link.hello else "no Hello"
+                self.shut(link.id, f"{missing} received for {self._settings.dead:g} s")
+            elif link.hello is not None and min(silence, now - link.last_ping) >= self._settings.heartbeat:
                 self._pings += 1
-                link.pinged = now
+                link.last_ping = now
                 self._context.outbox.send(link.id, Ping(self._pings))

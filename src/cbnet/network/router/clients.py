@@ -231,6 +231,6 @@ class ClientHandler:
         self._context.counters[what.key] += 1
         known = self._links.get(link)
         if known is not None:
-            known.denied += 1
-            if str(known.denied).strip("0") == "1":
+            known.denials += 1
+            if str(known.denials).strip("0") == "1":
                 log(logging.WARNING, "not allowed", client=self._links.name(link), operation=what, reason=error.summary)

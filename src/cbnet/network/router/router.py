@@ -177,7 +177,7 @@ class Router:
 
     def opened(self, link: int, now: float, names: frozenset[str] | None = None) -> list[Action]:
         """Begin to speak over a new connection; names: those in the certificate of the other side, None without TLS."""
-        self._context.clock.tell(now)
+        self._context.clock.advance(now)
         self.links.open(link, names)
         return self._done()
 
@@ -187,10 +187,10 @@ class Router:
 
     def received_all(self, link: int, all: Iterable[frames.Frame], now: float) -> list[Action]:
         """Do what some frames ask for, one after the other."""
-        self._context.clock.tell(now)
+        self._context.clock.advance(now)
         known = self.links.get(link)
         if known is not None:  # else it was closed, and this was still on its way
-            known.heard = self._context.now
+            known.last_received = self._context.now
             handlers = self._handlers["" if known.hello is None else known.hello.role]
             try:
                 for frame in all:
@@ -206,33 +206,33 @@ class Router:
 
     def held(self, link: int, now: float) -> None:
         """Take note that nothing is read from a link at the moment."""
-        self._context.clock.tell(now)
+        self._context.clock.advance(now)
         known = self.links.get(link)
         if known is not None:
-            known.heard = self._context.now
+            known.last_received = self._context.now
 
     def failed(self, link: int, reason: str, now: float) -> list[Action]:
         """Close a link whose bytes are no frames."""
-        self._context.clock.tell(now)
+        self._context.clock.advance(now)
         self._shut(link, reason)
         return self._done()
 
     def closed(self, link: int, now: float) -> list[Action]:
         """Forget a connection that is gone."""
-        self._context.clock.tell(now)
-        self.links.drop(link)
+        self._context.clock.advance(now)
+        self.links.remove(link)
         return self._done()
 
     def leave(self, now: float) -> list[Action]:
         """Tell the others that messages should take other ways; all goes on as before."""
-        self._context.clock.tell(now)
+        self._context.clock.advance(now)
         self._leaving.leave()
         return self._done()
 
     def tick(self, now: float) -> list[Action]:
         """Do what is due."""
-        self._context.clock.tell(now)
-        self.links.watch()
+        self._context.clock.advance(now)
+        self.links.check_liveness()
         self._context.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._context.now))
         self._traces.check()
         self._holders.check()
@@ -243,7 +243,7 @@ class Router:
 
     def enter(self, frame: frames.Deliver, now: float) -> list[Action]:
         """Take a message of another domain, which the gateway that this router belongs to has got there."""
-        self._context.clock.tell(now)
+        self._context.clock.advance(now)
         self._forwarder.enter(frame)
         return self.gateway_port.kept(self._finish())
 
@@ -252,7 +252,7 @@ class Router:
     def _handle(self, link: Link, frame: frames.Frame) -> None:
         """Do what a frame asks for that either side may send."""
         if isinstance(frame, frames.Hello):
-            self.links.greeted(link, frame)
+            self.links.accept_hello(link, frame)
             if link.is_router:
                 self._flooding.greet(link.id)
         elif link.hello is None:
@@ -280,7 +280,7 @@ class Router:
     def _if_slow(self, link: int, frame: frames.SlowPolicy) -> None:
         known = self.links.get(link)
         if known is not None:
-            known.is_dropped_for = frame.policy == "drop"
+            known.drops_when_slow = frame.policy == "drop"
 
     def _status(self, link: int, frame: frames.StatusRequest) -> None:
         known = self.links.get(link)

@@ -1,10 +1,10 @@
-"""Access: who may link to a router, and as what? Decided once for each link, by its Hello.
+"""Access control: which clients and routers may link to a router, decided once per link by its `Hello`.
 
-    a client    shows its token; or, if it has none, a certificate that has its name in it. What it calls itself counts
-                only if the certificate has the names of several clients
-    a router    is on the list of those that may link, and shows a certificate that has its name in it
+    client    authenticates by token, or by a certificate for its name. The name in its `Hello` counts only if the
+              certificate is for several clients
+    router    must be listed, and over TLS show a certificate for its name
 
-Who is admitted gets the rights of its name. If nothing is said of clients, or of routers, all are admitted.
+An admitted client has the rights of its account. Without a list of clients, or of routers, all are admitted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from cbnet.network.security.tokens import parse_token_hash, token_matches, token
 
 @dataclass(frozen=True)
 class Account:
-    """What a router knows of a client."""
+    """Rights and credentials of a client."""
 
     rights: Rights
-    token: str | None = None  # its hash; None: the client shows a certificate
+    token: str | None = None  # hash of its token; None: the client authenticates by certificate
 
 
 class AdmittedPeer(NamedTuple):
-    """Who is at the other end of a link."""
+    """True name and rights of the peer of a link."""
 
     name: str
     rights: Rights
@@ -38,14 +38,14 @@ class AdmittedPeer(NamedTuple):
 
 @dataclass(frozen=True)
 class Access:
-    """Who may link to a router."""
+    """The clients and routers that may link to a router."""
 
-    clients: Mapping[str, Account] | None = None  # None: anybody
+    clients: Mapping[str, Account] | None = None  # None: any
     routers: frozenset[str] | None = None  # None: any
-    has_certificates: bool = False  # whether routers must show their names in certificates
+    has_certificates: bool = False  # routers must show certificates for their names
 
-    def admitted(self, hello: Hello, names: frozenset[str] | None) -> AdmittedPeer:
-        """Return who has said Hello, with the names in its certificate; `Denied` says why it is not let in."""
+    def admit(self, hello: Hello, names: frozenset[str] | None) -> AdmittedPeer:
+        """Return the peer that sent a `Hello`, given the names in its certificate, or raise `Denied`."""
         if hello.role == "router":
             self._check_router(hello.name, names)
             return AdmittedPeer(hello.name, ALL_RIGHTS)
@@ -57,22 +57,22 @@ class Access:
 
     def _check_router(self, name: str, names: frozenset[str] | None) -> None:
         if self.routers is not None and name not in self.routers:
-            raise Denied(f"the router {name!r} may not link", hint="add it to `routers`")
+            raise Denied(f"router {name!r} is not allowed to link", hint="add it to `routers`")
         if not self.has_certificates:
             return
         if not names:
-            raise Denied(f"the router {name!r} shows no certificate", hint="it must be told its certificate and key")
+            raise Denied(f"router {name!r} shows no certificate", hint="configure its certificate and key")
         if name not in names:
             raise Denied(
-                f"the certificate of the router {name!r} is for {_listed(names)}",
-                hint=f"make one with DNS:{name} among its names",
+                f"the certificate of router {name!r} is for {_listed(names)}",
+                hint=f"issue one with DNS:{name} among its names",
             )
 
     def _by_token(self, clients: Mapping[str, Account], token: str) -> AdmittedPeer:
         name = token_owner(token)
         account = clients.get(name)
         if not token_matches(token, None if account is None else account.token) or account is None:
-            raise Denied("unknown token", hint="ask who runs the router for a new one")
+            raise Denied("unknown token", hint="ask the operator of the router for a new one")
         return AdmittedPeer(name, account.rights)
 
     def _by_certificate(self, clients: Mapping[str, Account], name: str, names: frozenset[str] | None) -> AdmittedPeer:
@@ -82,30 +82,30 @@ class Access:
             true_name = name if name in shown else min(shown)
             return AdmittedPeer(true_name, clients[true_name].rights)
         if shown:
-            raise Denied(f"the certificate is for {_listed(shown)}", hint="say which of them connects: name=...")
+            raise Denied(f"the certificate is for {_listed(shown)}", hint="choose one of them with name=...")
         if names and by_certificate:
             raise Denied(
-                f"no client is known by a certificate for {_listed(names)}",
-                hint="show one with the name of a client in it, or a token",
+                f"no client has a certificate for {_listed(names)}",
+                hint="use a certificate for the name of a client, or a token",
             )
-        raise Denied("a token is needed", hint="say it with --token, CBNET_TOKEN or token=...")
+        raise Denied("a token is required", hint="use --token, CBNET_TOKEN or token=...")
 
 
 OPEN_ACCESS: Final = Access()
 
 
-def read_accounts(said: Mapping[str, Any]) -> dict[str, Account]:
-    """Return the clients that the tables of a file tell of."""
-    found: dict[str, Account] = {}
-    for name, table in said.items():
+def read_accounts(tables: Mapping[str, Any]) -> dict[str, Account]:
+    """Return the accounts in the `clients` table of a configuration file."""
+    accounts: dict[str, Account] = {}
+    for name, table in tables.items():
         check_name("client", name)
         where = f"[clients.{name}]"
         if not isinstance(table, dict):
-            raise InputError(f"clients.{name} must be a table", hint=f"begin it with a line {where}")
+            raise InputError(f"clients.{name} must be a table", hint=f"start it with {where}")
         check_keys(table, ("token", *RIGHTS), f" in {where}")
         rights = read_rights({key: value for key, value in table.items() if key != "token"}, where)
-        found[name] = Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
-    return found
+        accounts[name] = Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
+    return accounts
 
 
 def _listed(names: Set[str]) -> str:

@@ -1,12 +1,12 @@
-"""Security: how is a router protected? By TLS, and by who may link to it as what.
+"""Security policy of a router: TLS and access control.
 
-A router that can be reached from other machines must know of both. There are words to run it without.
+A router that is reachable from other machines must configure both, or opt out explicitly.
 
     certificate, key, authority     of TLS
     client_certificates             whether clients must show certificates
     [clients.NAME]                  the clients that may link, with their rights
-    routers                         the routers that may link, beside those that this one dials
-    insecure                        the words
+    routers                         the routers that may link, besides those that this one dials
+    insecure                        the text that opts out
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INSECURE: Final = "anybody may read and publish everything"
 
 @dataclass(frozen=True)
 class SecurityPolicy:
-    """How a router is protected."""
+    """TLS and access control of a router."""
 
     access: Access = OPEN_ACCESS
     tls: Tls | None = None
@@ -44,46 +44,48 @@ class SecurityPolicy:
 OPEN_POLICY: Final = SecurityPolicy()
 
 
-def read_policy(said: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> SecurityPolicy:
-    """Return what the values of all keys say, if a router that listens there may run so."""
-    tls = _tls(said)
-    clients = None if said["clients"] is None else read_accounts(said["clients"])
-    # Where clients are known, nobody else may say to be a router.
-    is_known = said["routers"] is not None or clients is not None
-    routers = frozenset((*(said["routers"] or ()), *neighbours)) if is_known else None
-    found = SecurityPolicy(Access(clients, routers, tls is not None), tls, said["client_certificates"])
-    if tls is None and found.needs_client_certificates:
-        raise InputError("client_certificates without TLS", hint="name a certificate, its key and an authority")
+def read_policy(values: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> SecurityPolicy:
+    """Return the policy in the values of all keys, if it is sufficient for the listening address."""
+    tls = _tls(values)
+    clients = None if values["clients"] is None else read_accounts(values["clients"])
+    # Once clients must authenticate, so must routers: else any client could link as a router.
+    is_restricted = values["routers"] is not None or clients is not None
+    routers = frozenset((*(values["routers"] or ()), *neighbours)) if is_restricted else None
+    policy = SecurityPolicy(Access(clients, routers, tls is not None), tls, values["client_certificates"])
+    if tls is None and policy.needs_client_certificates:
+        raise InputError("client_certificates needs TLS", hint="set certificate, key and authority")
     if tls is not None:
-        server_context(tls, needs_certificate=found.needs_client_certificates)  # says now what is wrong with the files
+        server_context(tls, needs_certificate=policy.needs_client_certificates)  # checks the files now
         client_context(tls)
-    if not listen.is_loopback and said["insecure"] != INSECURE:
-        _check_beyond_loopback(found, said["routers"], listen)
-    return found
+    if not listen.is_loopback and values["insecure"] != INSECURE:
+        _check_public(policy, values["routers"], listen)
+    return policy
 
 
-def _tls(said: Mapping[str, Any]) -> Tls | None:
-    certificate, key, authority = (said[file] or None for file in FILES)
+def _tls(values: Mapping[str, Any]) -> Tls | None:
+    certificate, key, authority = (values[file] or None for file in FILES)
     if certificate is None and (key or authority):
-        raise InputError(f"{'key' if key else 'authority'} without a certificate", hint="name the certificate too")
+        raise InputError(f"{'key' if key else 'authority'} without a certificate", hint="set certificate too")
     if certificate is None:
         return None
     if authority is None:
-        raise InputError("a certificate without an authority", hint="name the authority that routers are trusted by")
+        raise InputError(
+            "certificate without an authority", hint="set authority, which signs the routers' certificates"
+        )
     return Tls(authority, certificate, key)
 
 
-def _check_beyond_loopback(found: SecurityPolicy, said_routers: object, listen: Address) -> None:
-    """Refuse to be reached by others without knowing who they are."""
+def _check_public(policy: SecurityPolicy, routers: object, listen: Address) -> None:
+    """Raise an `InputError` if a publicly reachable router does not authenticate its peers."""
     missing = []
-    if found.tls is None:
+    if policy.tls is None:
         missing.append("TLS (certificate, key, authority)")
-    if found.access.clients is None:
-        missing.append("who may be a client ([clients.NAME])")
-    if said_routers is None:
-        missing.append("who may link as a router (routers)")
+    if policy.access.clients is None:
+        missing.append("list of clients ([clients.NAME])")
+    if routers is None:
+        missing.append("list of routers (routers)")
     if missing:
         raise InputError(
-            f"{listen} can be reached from other machines, and there is no word of " + ", or of ".join(missing),
-            hint=f'say it; or listen at 127.0.0.1; or write insecure = "{INSECURE}"',
+            f"{listen} is reachable from other machines, but has no " + ", no ".join(missing),
+            hint=f'configure them, listen at 127.0.0.1, or set insecure = "{INSECURE}"',
         )

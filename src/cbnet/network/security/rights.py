@@ -1,20 +1,20 @@
-"""Rights: what may a client publish, subscribe to, offer and request? Each is a predicate.
+"""Rights of a client: access rights are predicates too.
 
-    publish     a message must match it
-    subscribe   it must cover the predicate of a subscription, so that nothing else can ever be delivered
-    offer       it must cover the predicate of an offer
-    request     a request, as a message, must match it
-    watch       whether the client may trace messages and see how the router is: both tell of others
-    constraints how many all its subscriptions have together, over all links; as many its offers. A tag counts as one
-    text        how many characters the names, texts and tags of one of its messages have together
-    links       how many it may have at once
+    publish     every published message must match it
+    subscribe   it must cover the predicate of every subscription, so that nothing else can ever be delivered
+    offer       it must cover the predicate of every offer
+    request     every request, as a message, must match it
+    watch       the client may trace messages and read the full status: both reveal data of others
+    constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one
+    text        maximum of characters in the names, strings and tags of one message
+    links       maximum at once
 
-The last three bound what one client can make others wait: a message is set against each constraint at most once, and
-that takes at most one pass over its text.
+The last three bound the matching time that one client can cause: a message is compared with each constraint at most
+once, in at most one pass over its text.
 
-What is not allowed raises `Denied`, which says what is missing and, for a predicate, what to write instead. `covers`
-is sound and not complete: where it is not shown that a predicate stays within the rights, it is denied. Its work grows
-with the filters of both sides, so those of rights are few (`RIGHTS_LIMITS`).
+`Denied` names what is missing and, for a predicate, a correction. `covers` is sound and not complete: a predicate that
+is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have few
+(`RIGHTS_LIMITS`).
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from cbnet.matching import Table
 from cbnet.network.protocol.content import Content
 
 RIGHTS_LIMITS: Final = Limits(length=4_096, filters=16, constraints=64)  # of one right
-_MOST_CHECKED = 1_000  # filters of a predicate: as many as a subscription may have
-_BUDGET = 64  # values that the search for an example may choose anew
-_MOST_EXPLAINED = 1_000  # characters of a predicate: to explain more would take longer than to refuse it
-_MOST_SAID = 140  # characters of a predicate in an answer
+_MAX_COMPARED = 1_000  # filters of a predicate: as many as a subscription may have
+_SEARCH_BUDGET = 64  # values that the search for a counterexample may try
+_MAX_EXPLAINED = 1_000  # characters of a predicate: explaining a longer one costs more than refusing it
+_MAX_QUOTED = 140  # characters of a predicate in a message
 
 
 class Denied(InputError):  # noqa: N818
-    """What a client asks for is beyond its rights."""
+    """A peer is not allowed to do something."""
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What one client may do; None: everything."""
+    """The rights of one client; None: unlimited."""
 
     publish: Predicate | None = None
     subscribe: Predicate | None = None
@@ -75,21 +75,23 @@ class Rights:
         _check_predicate("subscribe to", self.subscribe, predicate)
 
     def check_offer(self, predicate: Predicate) -> None:
-        """Raise `Denied` unless the client may offer what a predicate matches."""
+        """Raise `Denied` unless the client may offer a predicate."""
         _check_predicate("offer", self.offer, predicate)
 
     def check_constraints(self, count: int, what: str) -> None:
         """Raise `Denied` if the subscriptions, or offers, of the client would have too many constraints."""
         if self.constraints is not None and count > self.constraints:
             raise Denied(
-                f"you may have {self.constraints:,} constraints in all your {what}: these would be {count:,}",
-                hint="ask for more: `constraints` in your table",
+                f"too many constraints in all your {what}: {count:,}; your limit is {self.constraints:,}",
+                hint="ask the operator to raise `constraints`",
             )
 
     def check_links(self, count: int) -> None:
         """Raise `Denied` if the client would have too many links."""
         if self.links is not None and count > self.links:
-            raise Denied(f"you may have {self.links:,} links at once", hint="ask for more: `links` in your table")
+            raise Denied(
+                f"too many links at once; your limit is {self.links:,}", hint="ask the operator to raise `links`"
+            )
 
     def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
         if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
@@ -98,14 +100,14 @@ class Rights:
     def _check_text(self, message: Message) -> None:
         if self.text is not None and (length := text_length(message)) > self.text:
             raise Denied(
-                f"a message of yours may have {self.text:,} characters of text: this one has {length:,}",
-                hint="put what is not to be matched into the payload",
+                f"a message with {length:,} characters of text; your limit is {self.text:,}",
+                hint="put data that is not matched into the payload",
             )
 
     def check_watch(self) -> None:
-        """Raise `Denied` unless the client may see what tells of others."""
+        """Raise `Denied` unless the client may trace messages."""
         if not self.watch:
-            raise Denied("you may not trace messages: that tells of others", hint="ask for `watch = true`")
+            raise Denied("you may not trace messages", hint="ask the operator for `watch = true`")
 
 
 RIGHTS: Final = tuple(field.name for field in fields(Rights))
@@ -116,43 +118,45 @@ _OTHERS: Final[Mapping[str, bool | int]] = {
     "constraints": 4_000,
     "text": 4_096,
     "links": 16,
-}  # if nothing is said
-_SAID: Final = {bool: "true or false", int: "a whole number"}
+}  # defaults in a configuration file
+_TYPE_TEXTS: Final = {bool: "true or false", int: "a whole number"}
 
 
 def text_length(message: Message) -> int:
-    """Return how many characters the names, texts and tags of a message have."""
+    """Return how many characters the names, strings and tags of a message have."""
     length = sum(map(len, message.tags))
     for name, value in message.attributes.items():
         length += len(name) + (len(value) if type(value) is str else 0)
     return length
 
 
-def read_rights(said: Mapping[str, Any], where: str) -> Rights:
-    """Return the rights that a table of a file gives; what it does not name, it does not give."""
-    check_keys(said, RIGHTS, f" in {where}")
-    found: dict[str, Any] = {}
+def read_rights(table: Mapping[str, Any], where: str) -> Rights:
+    """Return the rights in a table of a configuration file; a right that is missing is not granted."""
+    check_keys(table, RIGHTS, f" in {where}")
+    values: dict[str, Any] = {}
     for right in _PREDICATES:
-        text = said.get(right, "false")
+        text = table.get(right, "false")
         if not isinstance(text, str):
-            raise InputError(f"{right} in {where} must be a predicate, not {text!r}", hint='write it as text: "x = 1"')
+            raise InputError(
+                f"{right} in {where} must be a predicate, not {text!r}", hint='write it as a string: "x = 1"'
+            )
         try:
-            found[right] = parse(text, RIGHTS_LIMITS)
+            values[right] = parse(text, RIGHTS_LIMITS)
         except InputError as error:
             raise InputError(f"{right} in {where}: {error.summary}") from None
     for right, default in _OTHERS.items():
-        found[right] = value = said.get(right, default)
+        values[right] = value = table.get(right, default)
         if type(value) is not type(default) or value < 0:
-            raise InputError(f"{right} in {where} must be {_SAID[type(default)]}, not {value!r}")
-    return Rights(**found)
+            raise InputError(f"{right} in {where} must be {_TYPE_TEXTS[type(default)]}, not {value!r}")
+    return Rights(**values)
 
 
-# --- what is denied
+# --- denials
 
 
 @lru_cache(maxsize=1_000)
 def _table(right: Predicate) -> Table[int]:
-    """Return a right, compiled: every message of a client is matched with it."""
+    """Return a compiled right: every message of a client is matched with it."""
     return Table.build({0: right})
 
 
@@ -160,7 +164,7 @@ def _denial(may: str, right: Predicate, message: Message) -> Denied:
     if not right.filters:
         return Denied(f"you may not {may} anything")
     closest = min((_failing(filter, message) for filter in right.filters), key=_size)
-    return Denied(f"you may {may} `{_short(right)}` only: this message fails `{_short(closest)}`")
+    return Denied(f"you may only {may} `{_short(right)}`: this message does not match `{_short(closest)}`")
 
 
 def _failing(filter: Filter, message: Message) -> Filter:
@@ -176,57 +180,57 @@ def _size(filter: Filter) -> int:
 def _check_predicate(may: str, right: Predicate | None, predicate: Predicate) -> None:
     if right is None:
         return
-    only = f"you may {may} `{_short(right)}` only"
-    if len(predicate) > _MOST_CHECKED:
-        raise Denied(f"{only}, and a predicate of {len(predicate):,} filters is too large to be compared with that")
+    only = f"you may only {may} `{_short(right)}`"
+    if len(predicate) > _MAX_COMPARED:
+        raise Denied(f"{only}; a predicate of {len(predicate):,} filters is too large to compare with it")
     if covers(right, predicate):
         return
     if not right.filters:
         raise Denied(f"you may not {may} anything")
-    if len(str(predicate)) > _MOST_EXPLAINED:
-        raise Denied(f"{only}, and it is not shown that this predicate stays within that")
+    if len(str(predicate)) > _MAX_EXPLAINED:
+        raise Denied(f"{only}; this predicate is not proved to stay within it")
     filter = next(each for each in predicate.filters if not covers(right, each))
-    raise Denied(f"{only}: {_what_is_missing(right, filter)}", hint=_what_to_write(right, predicate))
+    raise Denied(f"{only}: {_excess(right, filter)}", hint=_correction(right, predicate))
 
 
-def _what_is_missing(right: Predicate, filter: Filter) -> str:
-    """Say what a filter matches beyond a right, or that this is not known."""
-    search = search_counterexample(right, filter, _BUDGET)
+def _excess(right: Predicate, filter: Filter) -> str:
+    """Describe what a filter matches beyond a right, if an example is found."""
+    search = search_counterexample(right, filter, _SEARCH_BUDGET)
     if search.message is None:
-        return f"it cannot be shown that `{_short(filter)}` stays within that"
-    return f"`{_short(filter)}` also matches others, such as {_short(search.message)}"
+        return f"`{_short(filter)}` is not proved to stay within it"
+    return f"`{_short(filter)}` also matches other messages, such as {_short(search.message)}"
 
 
-def _what_to_write(right: Predicate, predicate: Predicate) -> str:
-    """Return what to write instead of a predicate."""
+def _correction(right: Predicate, predicate: Predicate) -> str:
+    """Return a hint how to restrict a predicate to a right."""
     corrected = within(right, predicate)
     if not corrected.filters:
         return "no message matches both"
     text = str(corrected)
-    if len(text) <= _MOST_SAID:
+    if len(text) <= _MAX_QUOTED:
         return f"write `{text}`"
     return f"add `{_short(right)}` to each of its filters"
 
 
 def within(right: Predicate, predicate: Predicate) -> Predicate:
-    """Return the predicate of what matches a predicate and a right, written with as little as possible."""
+    """Return the conjunction of a predicate and a right, without redundant constraints."""
     kept: dict[Filter, None] = {}
     for filter in predicate.filters:
         if covers(right, filter):
             kept[filter] = None
         else:
             kept.update(dict.fromkeys(_both(wide, filter) for wide in right.filters if overlaps(wide, filter)))
-        if len(kept) > RIGHTS_LIMITS.filters:  # more than anybody reads
+        if len(kept) > RIGHTS_LIMITS.filters:  # nobody reads more
             break
     return Predicate(kept)
 
 
 def _both(wide: Filter, filter: Filter) -> Filter:
-    """Return the filter of what matches both, without the constraints of the first that the second implies."""
+    """Return the conjunction of two filters, without constraints of `wide` that `filter` implies."""
     missing = [each for each in wide.constraints if not covers(Filter([each]), filter)]
     return Filter([*missing, *filter.constraints], wide.tags | filter.tags)
 
 
-def _short(said: object) -> str:
-    text = str(said)
-    return text if len(text) <= _MOST_SAID else text[: _MOST_SAID - 1] + "…"
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…"

@@ -1,9 +1,9 @@
-"""Tokens: how does a client show who it is, and what does a router keep to know it? The token, and a hash of it.
+"""Client tokens, and the hashes by which routers verify them.
 
-    token   ticker.hMfT4Q…43 characters           the client's, to be kept secret: its name, and 256 random bits
-    hash    sha256:SALT:HEX                       the router's: whoever reads it cannot make the token of it
+    token   ticker.hMfT4Q…43 characters           the client's secret: its name and 256 random bits
+    hash    sha256:SALT:HEX                       the router's; it does not reveal the token
 
-One round of a hash is enough: there are too many tokens to try them. Hashes are compared in constant time.
+One round of hashing is enough: 256 random bits cannot be guessed. Hashes are compared in constant time.
 """
 
 from __future__ import annotations
@@ -27,55 +27,55 @@ _KIND = "sha256"
 
 
 class NewToken(NamedTuple):
-    """A token that was just made; the token itself is kept nowhere."""
+    """A new token with its hash; the token itself is stored nowhere."""
 
     token: str
     hash: str
 
 
 def new_token(name: str) -> NewToken:
-    """Make a token for a client."""
+    """Create a token for a client."""
     check_name("client", name)
     token = f"{name}.{secrets.token_urlsafe(_BYTES)}"
     return NewToken(token, _hash(token, secrets.token_hex(_SALT)))
 
 
 def token_owner(token: str) -> str:
-    """Return the name of the client whose token it is, or says to be."""
+    """Return the name of the client that a token claims to belong to."""
     return token.rpartition(".")[0]
 
 
 def token_matches(token: str, hash: str | None) -> bool:
-    """Return whether a token has a hash; it takes as long if there is none."""
+    """Return whether a token has this hash; without a hash, return False in the same time."""
     expected = hash or _hash("", "")
-    shown = _hash(token, expected.split(":")[1])
-    return hmac.compare_digest(shown.encode(), expected.encode()) and hash is not None
+    actual = _hash(token, expected.split(":")[1])
+    return hmac.compare_digest(actual.encode(), expected.encode()) and hash is not None
 
 
-def parse_token_hash(said: object, where: str) -> str:
-    """Return a hash as it stands in a file, or say that it is none."""
-    if isinstance(said, str):
-        kind, _, rest = said.partition(":")
+def parse_token_hash(value: object, where: str) -> str:
+    """Return a token hash of a configuration file, or raise an `InputError`."""
+    if isinstance(value, str):
+        kind, _, rest = value.partition(":")
         salt, _, digest = rest.partition(":")
         if kind == _KIND and salt and len(digest) == 64 and set(digest) <= set("0123456789abcdef"):
-            return said
+            return value
     raise InputError(
         f"token in {where} is not the hash of a token",
-        hint="make both with `cbnet token NAME`; the hash is for the router",
+        hint="create both with `cbnet token NAME`; the hash is for the router",
     )
 
 
 def parse_token(token: str) -> str:
-    """Return a token, or say that it is none; it is never quoted."""
+    """Return a token without surrounding blanks, or raise an `InputError`, which never quotes it."""
     name, dot, secret = token.strip().rpartition(".")
     if not dot or not name or not secret or len(token) > MAX_TOKEN_LENGTH or not token.strip().isprintable():
-        raise InputError("this is not a token", hint="a token is one line, such as `cbnet token NAME` prints")
+        raise InputError("not a token", hint="a token is one line, as `cbnet token NAME` prints it")
     return token.strip()
 
 
-def resolve_token(said: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the token that is said, as text or as @FILE, or else that of the environment."""
-    text = said or environment.get(VARIABLE)
+def resolve_token(option: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the token of an option (text or @FILE), or else of the environment variable."""
+    text = option or environment.get(VARIABLE)
     if not text:
         return None
     if not text.startswith("@"):

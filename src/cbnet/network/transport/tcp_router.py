@@ -175,7 +175,7 @@ class TcpRouter:
             return False
         self.event_log.link_up(number, link, connection, self._now)
         self._unidentified.pop(connection, None)
-        connection.queue.drops = link.is_dropped_for
+        connection.queue.drops = link.drops_when_slow
         if link.is_router:
             connection.queue.max_size = MAX_QUEUED_FOR_NEIGHBOUR
         else:

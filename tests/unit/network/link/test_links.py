@@ -16,11 +16,11 @@ def test_a_router_says_who_it_is_as_soon_as_a_link_is_open():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"low": 2, "high": 3}, "no common version: 2 to 3 there, 1 to 1 here"),
-        ({"low": 0, "high": 0}, "no common version: 0 to 0 there, 1 to 1 here"),
-        ({"network": "other"}, "this is the network 'cbnet', not 'other'"),
-        ({"scheme": "drp"}, "this network routes by psf, not by drp"),
-        ({"name": "a"}, "the name 'a' is mine"),
+        ({"low": 2, "high": 3}, "no common protocol version: the peer supports 2 to 3, this router 1 to 1"),
+        ({"low": 0, "high": 0}, "no common protocol version: the peer supports 0 to 0, this router 1 to 1"),
+        ({"network": "other"}, "this is network 'cbnet', not 'other'"),
+        ({"scheme": "drp"}, "this network uses the routing scheme psf, not drp"),
+        ({"name": "a"}, "the name 'a' is that of this router"),
     ],
 )
 def test_a_greeting_that_does_not_fit_closes_the_link_with_the_reason(changes, reason):
@@ -76,7 +76,7 @@ def test_who_is_silent_is_asked_every_second_and_closed_in_the_end():
     done = alone.wait(3.4)
     assert len(sent(done, Ping, link=1)) == len(sent(done, Ping, link=2)) == 3
     assert shut(done) == {}
-    assert shut(alone.wait(0.2)) == {1: "nothing came for 3.5 s", 2: "nothing came for 3.5 s"}
+    assert shut(alone.wait(0.2)) == {1: "nothing received for 3.5 s", 2: "nothing received for 3.5 s"}
     assert len(alone.router.links) == 0
 
 
@@ -92,7 +92,7 @@ def test_who_answers_stays():
 def test_who_never_says_hello_is_closed():
     alone = Alone()
     alone.router.opened(1, 0.0)
-    assert shut(alone.wait(3.6)) == {1: "no Hello came for 3.5 s"}
+    assert shut(alone.wait(3.6)) == {1: "no Hello received for 3.5 s"}
 
 
 def test_a_jump_of_the_clock_closes_no_link():
@@ -124,7 +124,7 @@ def test_of_several_links_to_a_neighbour_the_newest_is_used_and_the_neighbour_st
 def test_a_fifth_link_closes_the_oldest():
     alone = Alone()
     done = [action for link in range(1, 6) for action in alone.router_link(link, "b")]
-    assert shut(done) == {1: "there are newer links between us"}
+    assert shut(done) == {1: "replaced by newer links"}
 
 
 def test_there_may_be_so_many_neighbours_and_no_more(monkeypatch):
@@ -132,7 +132,7 @@ def test_there_may_be_so_many_neighbours_and_no_more(monkeypatch):
     alone = Alone()
     for link, name in ((1, "b"), (2, "c"), (3, "c")):
         assert shut(alone.router_link(link, name)) == {}
-    assert shut(alone.router_link(4, "d"))[4].startswith("there are 2 neighbours here")
+    assert shut(alone.router_link(4, "d"))[4].startswith("this router has 2 neighbours")
 
 
 def test_what_comes_over_a_link_that_is_closed_is_ignored():

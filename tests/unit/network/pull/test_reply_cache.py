@@ -47,13 +47,13 @@ class Cache:
 
     def __init__(self, **settings):
         self.local = RouterContext(Settings("a", **settings), 1)
-        self.local.clock.tell(0.0)
+        self.local.clock.advance(0.0)
         self.now = 0.0
         self.cache = ReplyCache(self.local)
 
     def wait(self, seconds):
         self.now += seconds
-        self.local.clock.tell(self.now)
+        self.local.clock.advance(self.now)
 
     def put(self, *said, **more):
         self.cache.put(reply(*said, **more))

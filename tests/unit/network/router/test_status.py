@@ -47,9 +47,9 @@ def test_a_router_says_how_it_is():
 def test_a_client_says_what_to_do_if_it_is_slow():
     new = Alone("a")
     new.client_link(1)
-    assert new.router.links.get(1).is_dropped_for
+    assert new.router.links.get(1).drops_when_slow
     new.say(1, SlowPolicy("disconnect"))
-    assert not new.router.links.get(1).is_dropped_for
+    assert not new.router.links.get(1).drops_when_slow
 
 
 def test_a_link_that_is_not_read_is_not_dead():

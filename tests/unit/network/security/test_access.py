@@ -23,17 +23,17 @@ def client(name="c", token=""):
 
 def denial(access, said, names=None):
     with pytest.raises(Denied) as raised:
-        access.admitted(said, names)
+        access.admit(said, names)
     return raised.value.summary
 
 
 def test_anybody_may_link_where_nothing_is_said():
-    assert Access().admitted(client("c", "x.y"), None) == ("c", ALL_RIGHTS)
-    assert Access().admitted(hello("router", "r"), None) == ("r", ALL_RIGHTS)
+    assert Access().admit(client("c", "x.y"), None) == ("c", ALL_RIGHTS)
+    assert Access().admit(hello("router", "r"), None) == ("r", ALL_RIGHTS)
 
 
 def test_a_client_is_who_its_token_says_whatever_it_calls_itself():
-    assert CLIENTS.admitted(client("card", TICKER.token), frozenset({"card"})) == ("ticker", RIGHTS)
+    assert CLIENTS.admit(client("card", TICKER.token), frozenset({"card"})) == ("ticker", RIGHTS)
 
 
 @pytest.mark.parametrize(
@@ -42,37 +42,38 @@ def test_a_client_is_who_its_token_says_whatever_it_calls_itself():
     ids=["short", "of nobody", "of no token", "another", "longer"],
 )
 def test_all_wrong_tokens_are_refused_in_the_same_words(token):
-    assert denial(CLIENTS, client("ticker", token)) == "unknown token; ask who runs the router for a new one"
+    assert denial(CLIENTS, client("ticker", token)) == "unknown token; ask the operator of the router for a new one"
 
 
 def test_a_client_without_a_token_is_told_to_have_one():
-    assert denial(CLIENTS, client("ticker")).startswith("a token is needed; say it with --token")
-    assert denial(CLIENTS, client("card")).startswith("a token is needed")  # and shows no certificate
+    assert denial(CLIENTS, client("ticker")).startswith("a token is required; use --token")
+    assert denial(CLIENTS, client("card")).startswith("a token is required")  # and shows no certificate
 
 
 def test_a_client_may_show_a_certificate_instead_if_it_has_no_token():
-    assert CLIENTS.admitted(client("card"), frozenset({"card", "x"})) == ("card", ALL_RIGHTS)
-    assert CLIENTS.admitted(client("client-1f"), frozenset({"card", "ticker"})) == ("card", ALL_RIGHTS)
-    assert "no client is known by a certificate for x" in denial(CLIENTS, client("card"), frozenset({"x"}))
-    assert "no client is known by" in denial(CLIENTS, client("ticker"), frozenset({"ticker"}))  # it has a token
+    assert CLIENTS.admit(client("card"), frozenset({"card", "x"})) == ("card", ALL_RIGHTS)
+    assert CLIENTS.admit(client("client-1f"), frozenset({"card", "ticker"})) == ("card", ALL_RIGHTS)
+    assert "no client has a certificate for x" in denial(CLIENTS, client("card"), frozenset({"x"}))
+    assert "no client has a certificate for" in denial(
+        CLIENTS, client("ticker"), frozenset({"ticker"})
+    )  # it has a token
 
 
 def test_a_certificate_for_several_clients_is_shown_by_the_one_that_is_said():
     access, names = Access({"card": Account(ALL_RIGHTS), "disc": Account(RIGHTS)}), frozenset({"card", "disc"})
-    assert access.admitted(client("disc"), names) == ("disc", RIGHTS)
-    assert (
-        denial(access, client("c"), names) == "the certificate is for card, disc; say which of them connects: name=..."
-    )
+    assert access.admit(client("disc"), names) == ("disc", RIGHTS)
+    assert denial(access, client("c"), names) == "the certificate is for card, disc; choose one of them with name=..."
 
 
 def test_only_routers_of_the_list_may_link_and_with_their_own_names():
-    assert ROUTERS.admitted(hello("router", "b"), frozenset({"b"})) == ("b", ALL_RIGHTS)
-    assert denial(ROUTERS, hello("router", "c"), frozenset({"c"})) == "the router 'c' may not link; add it to `routers`"
-    assert "the certificate of the router 'b' is for c, d" in denial(
-        ROUTERS, hello("router", "b"), frozenset({"c", "d"})
+    assert ROUTERS.admit(hello("router", "b"), frozenset({"b"})) == ("b", ALL_RIGHTS)
+    assert (
+        denial(ROUTERS, hello("router", "c"), frozenset({"c"}))
+        == "router 'c' is not allowed to link; add it to `routers`"
     )
+    assert "the certificate of router 'b' is for c, d" in denial(ROUTERS, hello("router", "b"), frozenset({"c", "d"}))
     for names in (None, frozenset()):
-        assert "the router 'b' shows no certificate" in denial(ROUTERS, hello("router", "b"), names)
+        assert "router 'b' shows no certificate" in denial(ROUTERS, hello("router", "b"), names)
 
 
 # --- at a router
@@ -87,7 +88,7 @@ def alone(access):
 def test_a_client_that_is_not_let_in_is_told_why_and_the_link_is_closed():
     new = alone(CLIENTS)
     done = new.open(1, client("ticker", "ticker.wrong"))
-    reason = "unknown token; ask who runs the router for a new one"
+    reason = "unknown token; ask the operator of the router for a new one"
     assert sent(done, RefusedFrame) == [RefusedFrame(1, 0, reason)]
     assert shut(done) == {1: reason}
     assert sent(new.say(1, Ping(1))) == []
@@ -105,7 +106,7 @@ def test_a_client_that_is_let_in_has_its_true_name_and_rights_and_its_token_is_f
 def test_a_router_that_claims_the_name_of_another_is_not_let_in():
     new = alone(ROUTERS)
     new.router.opened(1, 0.0, frozenset({"c"}))
-    assert "the certificate of the router 'b' is for c" in shut(new.say(1, hello("router", "b")))[1]
+    assert "the certificate of router 'b' is for c" in shut(new.say(1, hello("router", "b")))[1]
     new.router.opened(2, 0.0, frozenset({"b"}))
     assert shut(new.say(2, hello("router", "b"))) == {}
     assert new.router.links.neighbours() == {"b": 1}
@@ -130,7 +131,7 @@ def test_clients_are_read_from_tables():
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"a": 5}, "clients.a must be a table; begin it with a line [clients.a]"),
+        ({"a": 5}, "clients.a must be a table; start it with [clients.a]"),
         ({"a": {"tokn": "x"}}, "unknown key 'tokn' in [clients.a]; write token"),
         ({"a": {"token": "a.secret"}}, "token in [clients.a] is not the hash of a token"),
         ({"a\n": {}}, "is not a valid client name"),

@@ -42,7 +42,7 @@ def test_what_is_missing_beyond_loopback_is_said(file, said, missing):
     with pytest.raises(InputError) as raised:
         configuration(file(BEYOND + said), {}, {})
     problem = raised.value.problem
-    assert problem.startswith("0.0.0.0:4001 can be reached from other machines, and there is no word of")
+    assert problem.startswith("0.0.0.0:4001 is reachable from other machines, but has no")
     assert [each for each in ("TLS", "[clients.NAME]", "routers") if each in problem] == missing
     assert f'insecure = "{INSECURE}"' in raised.value.hint
 
@@ -59,7 +59,7 @@ def test_the_words_let_it_be_reached_by_anybody(file):
     found = configuration(file(BEYOND + f'insecure = "{INSECURE}"'), {}, {})
     assert (found.security.access.clients, found.security.tls) == (None, None)
     for words in ("yes", "true", INSECURE.upper()):
-        with pytest.raises(InputError, match="can be reached from other machines"):
+        with pytest.raises(InputError, match="is reachable from other machines"):
             configuration(file(BEYOND + f'insecure = "{words}"'), {}, {})
 
 
@@ -100,15 +100,15 @@ def test_lists_may_be_said_in_the_environment_and_clients_may_not():
     [
         ('key = "k.pem"', "key without a certificate"),
         ('authority = "ca.pem"', "authority without a certificate"),
-        ('certificate = "ca-a.pem"', "a certificate without an authority"),
-        ("client_certificates = true", "client_certificates without TLS"),
+        ('certificate = "ca-a.pem"', "certificate without an authority"),
+        ("client_certificates = true", "client_certificates needs TLS"),
         ('certificate = "none.pem"\nauthority = "ca.pem"', "none.pem: cannot read: No such file"),
         ('certificate = "ca-a.pem"\nauthority = "none.pem"', "none.pem: cannot read: No such file"),
-        ('certificate = "ca.pem"\nauthority = "ca.pem"', "ca.pem: this is not a certificate, with its key, in PEM"),
-        ('certificate = "router.toml"\nauthority = "ca.pem"', "router.toml: this is not a certificate"),
+        ('certificate = "ca.pem"\nauthority = "ca.pem"', "ca.pem: not a certificate with its key in PEM format"),
+        ('certificate = "router.toml"\nauthority = "ca.pem"', "router.toml: not a certificate"),
         (
             'certificate = "ca-a.pem"\nauthority = "router.toml"',
-            "router.toml: this is not the certificate of an authority",
+            "router.toml: not a certificate of an authority",
         ),
         ("routers = 5", "routers must be a list of names"),
         ("clients = 5", "clients must be a table"),

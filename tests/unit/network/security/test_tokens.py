@@ -62,7 +62,7 @@ def test_a_token_comes_as_text_from_a_file_or_from_the_environment(tmp_path):
 def test_what_is_no_token_is_not_quoted(token):
     with pytest.raises(InputError) as raised:
         parse_token(token)
-    assert str(raised.value).startswith("this is not a token; a token is one line")
+    assert str(raised.value).startswith("not a token; a token is one line")
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path):
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_there_is_said(tmp_path):
 
 @pytest.mark.parametrize("said", [5, "", "ticker.secret", "sha256:x", "md5:x:" + "0" * 64, "sha256:x:" + "g" * 64])
 def test_what_is_no_hash_is_said(said):
-    with pytest.raises(InputError, match="is not the hash of a token; make both with `cbnet token NAME`"):
+    with pytest.raises(InputError, match="is not the hash of a token; create both with `cbnet token NAME`"):
         parse_token_hash(said, "[clients.a]")
 
 

@@ -80,7 +80,7 @@ def test_printed_configuration_can_be_read_again(file):
         ('name = "a"\n[neighbours]\nb = "x"', {}, {}, "'x' is not an address"),
         ('name = "a"\n[weights]\nb = "x"', {}, {}, "'x' is not a whole number"),
         ('name = "a"\nscheme = "best"', {}, {}, "unknown scheme 'best'"),
-        ('name = "a"\nlisten = "0.0.0.0:4001"', {}, {}, "0.0.0.0:4001 can be reached from other machines"),
+        ('name = "a"\nlisten = "0.0.0.0:4001"', {}, {}, "0.0.0.0:4001 is reachable from other machines"),
         ("name = ", {}, {}, "not TOML: Invalid value"),
         (
             'name = "a"',
@@ -90,7 +90,7 @@ def test_printed_configuration_can_be_read_again(file):
         ),
         ('name = "a"', {"CBNET_TREES": "x"}, {}, "CBNET_TREES: 'x' is not a whole number"),
         ('name = "a"', {"CBNET_NEIGHBOURS": "b"}, {}, "'b' has no name"),
-        ('name = "a"', {}, {"trees": "0"}, "0 trees"),
+        ('name = "a"', {}, {"trees": "0"}, "invalid number of trees: 0"),
         ('name = "a"', {}, {"is_limited": "yes"}, "'yes' is not true or false"),
         ('name = "a"', {}, {"speed": "9"}, "unknown key 'speed' in --set"),
     ],
