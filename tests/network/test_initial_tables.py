@@ -83,9 +83,9 @@ def network(tmp_path_factory):
         assert routers == ["1", "2", "3", "4", "5"]
         warning = process.stderr.readline()
         assert "router 3: " in warning
-        assert "tables/2.cbt: the table is not what the predicates give" in warning
-        assert "nobody wants #jazz behind the interface to 4" in warning
-        assert "the router goes on with its records; run the pipeline again" in warning
+        assert "tables/2.cbt: the table disagrees with the predicates" in warning
+        assert "the interface to 4 has #jazz, which no node behind it has" in warning
+        assert "the router uses its records instead; run the pipeline again" in warning
         assert "5 routers know each other" in process.stderr.readline()
         yield folder
 
@@ -128,7 +128,7 @@ def test_sub_loaded_prints_the_deliveries_of_the_node(cbnet, network):
     assert out == "#jazz, #live  tonight\n"
     refused = cbnet("sub", "--loaded", "--network", network, "--router", "2")
     assert refused.code != 0
-    assert "no predicate was loaded at 2" in refused.err
+    assert "router 2 has no loaded predicate" in refused.err
     for arguments in (["sub"], ["sub", "x = 1", "--loaded"]):
         outcome = cbnet(*arguments, "--network", network)
         assert (outcome.code, "give either a predicate, in quotes, or --loaded" in outcome.err) == (2, True)
@@ -140,7 +140,7 @@ def test_tables_are_ignored_with_another_scheme(tmp_path):
     plan.scheme = "psf"
     with ProcessNetwork.of(plan.graph, data=plan.data, **plan.settings) as network:
         assert len(network.warnings) == 2
-        assert "a table is of trees, and the scheme is psf" in network.warnings[0]
+        assert "a compiled table needs the scheme multitree, not psf" in network.warnings[0]
         network.wait()
         messages = random_messages(40)
         expected = brute_force(messages)
@@ -168,7 +168,7 @@ def test_mistake_is_one_line(cbnet, tmp_path):
     (folder / "network.toml").write_text(text.replace("graph.txt", "ring:3"))
     assert "[tables] names '3', which is not a router of the graph" in error("--fib", folder)
     (folder / "network.toml").write_text(text.partition("[tables]")[0].replace("graph.txt", "ring:3"))
-    assert "a predicate of '3', which is no node of the graph" in error("--fib", folder)
+    assert "a predicate of '3', which is not a node of the graph" in error("--fib", folder)
     (folder / "predicates.parquet" / "p.parquet").write_text("damaged")
     assert "not Parquet" in error("--fib", folder)
     message = "routers on one machine: 501 is over the limit of 500; take a smaller graph, simulate it"

@@ -186,11 +186,11 @@ def test_traced_request_shows_its_path(cbnet, network):
     outcome = cbnet("request", 'sym = "A" and price = 1', "--trace", "--router", network.addresses["r1"])
     lines = outcome.out.splitlines()
     assert lines[:4] == ['the request     sym = "A", price = 1', "requested at    router r1", "",
-                         "router r1   sent toward r3, the nearest that offers it"]  # fmt: skip
-    assert lines[4] == "router r2   passed on toward r3"
+                         "router r1   sent toward r3, the nearest router that offers it"]  # fmt: skip
+    assert lines[4] == "router r2   forwarded toward r3"
     assert lines[5].endswith("was asked: it has the item")
     assert lines[6:] == [
-        "the reply came back over r2, r1", "", "answered by a holder at router r3; 1 holder asked",
+        "reply received back over r2, r1", "", "answered by a holder at router r3; 1 holder asked",
         'sym = "A", price = 1, #q  one',
     ]  # fmt: skip
     outcome = cbnet("request", 'sym = "A" and price = 1', "--trace", "--router", network.addresses["r1"], "--json")

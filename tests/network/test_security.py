@@ -117,7 +117,11 @@ def test_router_certificate_that_a_client_rejects_is_explained_on_both_sides(run
 @pytest.mark.parametrize("case", ["none", "expired", "unknown authority"])
 def test_client_certificate_that_a_router_rejects_is_explained_on_both_sides(run, ours, theirs, caplog, case):
     shown, client_says, router_says = {
-        "none": (ours.tls(), "requires a certificate; configure a certificate", "shows no certificate, which is required"),
+        "none": (
+            ours.tls(),
+            "requires a certificate; configure a certificate",
+            "shows no certificate, which is required",
+        ),
         "expired": (ours.tls("card", is_expired=True), "of this side has expired; renew it", "has expired"),
         "unknown authority": (theirs.tls("card", trusts=ours), "does not trust the authority", "is not trusted here"),
     }[case]
@@ -166,7 +170,7 @@ def test_tls_on_one_side_only_is_explained(run, ours, caplog):
                 await connect_async(str(b.address), tls=ours.tls())
 
     run(story())
-    assert any("this is TLS, and there is none here" in reason for reason in logged(caplog))
+    assert any("the peer uses TLS, which is not enabled here" in reason for reason in logged(caplog))
 
 
 def test_token_is_not_sent_without_tls():

@@ -31,14 +31,14 @@ ROUTER = encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet"
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "this is HTTP, which is answered at `http`"),
-        (b"\0\0\0\5hello", "not a frame"),
-        (encode(Ping(1)), "the first frame is a Ping, not a Hello"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "the peer uses HTTP, which is served at the address `http`"),
+        (b"\0\0\0\5hello", "invalid frame"),
+        (encode(Ping(1)), "the first frame is Ping, not Hello"),
         (CLIENT + CLIENT, "a second Hello"),
-        (CLIENT + encode(LinkRecord("a", 1, 9, 0, {"evil": 1})), "a client may not send a Links"),
+        (CLIENT + encode(LinkRecord("a", 1, 9, 0, {"evil": 1})), "a client must not send Links"),
         (CLIENT + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes"),
-        (CLIENT + b"\0\0\0\2\x91\xc1", "not a frame"),
-        (ROUTER + encode(Subscribe(1, "x = 1", 0)), "a router may not send a Subscribe"),
+        (CLIENT + b"\0\0\0\2\x91\xc1", "invalid frame"),
+        (ROUTER + encode(Subscribe(1, "x = 1", 0)), "a router must not send Subscribe"),
         (
             ROUTER
             + encode(

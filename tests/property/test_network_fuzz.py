@@ -194,12 +194,12 @@ HELLO = encode(hello("client", "s", scheme=""))
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "this is HTTP, which is answered at `http`"),
-        (b"\0\0\0\1\xc1", "not a frame: "),
-        (encode(frames.Ping(1)), "the first frame is a Ping, not a Hello"),
-        (HELLO + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes; at most 1,048,576 are allowed"),
+        (b"GET / HTTP/1.1\r\n\r\n", "the peer uses HTTP, which is served at the address `http`"),
+        (b"\0\0\0\1\xc1", "invalid frame: "),
+        (encode(frames.Ping(1)), "the first frame is Ping, not Hello"),
+        (HELLO + b"\xff\xff\xff\xff", "frame of 4,294,967,295 bytes; the maximum is 1,048,576"),
         (HELLO + HELLO, "a second Hello"),
-        (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client may not send a Links"),
+        (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client must not send Links"),
         (
             encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, scheme="psf")),
             "no common protocol version: the peer supports 7 to 9, this router 1 to 1",

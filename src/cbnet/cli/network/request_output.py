@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.network import NoReply, Reply, Timeout
 from cbnet.network.client.message_text import message_line, payload_members
-from cbnet.network.pull.pull_trace import CAME_BACK
+from cbnet.network.pull.pull_trace import REPLY_STEP
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -41,11 +41,11 @@ def print_answer(answer: Reply | NoReply | Timeout, request: Message, router: st
 
 def _path(steps: list[StepField]) -> Iterator[str]:
     """Yield a line for each step of the request, and one for the path of the reply."""
-    forward = [step for step in steps if step.what != CAME_BACK]
+    forward = [step for step in steps if step.what != REPLY_STEP]
     width = max((len(step.router) for step in forward), default=0)
     for step in forward:
         yield f"router {step.router:<{width}}   {step.what}"
-    back = [step.router for step in steps if step.what == CAME_BACK]
+    back = [step.router for step in steps if step.what == REPLY_STEP]
     if back:
         yield f"the reply came back over {', '.join(back)}"
 

@@ -1,1 +1,1 @@
-"""Predicates that routers announce to each other, and the tables that hold them."""
+"""Predicates of nodes: announcement, records as tables, and the initial state of a network."""

@@ -1,13 +1,12 @@
-"""Announcement: which filters of this node must the others know? Those that no other filter of it covers [2003 §3].
+"""Filters that a node announces: those that no other filter of it covers [2003 §3].
 
     subscriptions    x > 2    x > 3 and #a    y = 1    x > 2
     announced        x > 2                    y = 1
     covered          └─ x > 3 and #a
 
-A filter that comes and is covered changes nothing for the others. One that goes, and covered some, is replaced by
-those of them that nothing else covers: at every moment what is announced matches what the subscriptions match. (Where
-very many filters overlap and few cover another, a filter may be announced that another one covers: the search is given
-up, so that nobody can make it long.)
+Adding a covered filter changes nothing. Removing a filter announces those that only it covered: at every moment the
+announced filters match what the subscriptions match. (Where very many filters overlap and few cover another, a covered
+filter may be announced: the search is bounded, so that no client can make it long.)
 """
 
 from __future__ import annotations
@@ -23,29 +22,31 @@ from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.values import sort_key
-from cbnet.network.announce.slots import Slots, live_table
+from cbnet.matching import LiveTable
+from cbnet.network.announce.slots import Slots
+from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.protocol.filter_codec import canonical_filter
 
 Symbol: TypeAlias = Hashable
-_MOST_IN_VAIN = 64  # filters that a new one is set against, and neither covers the other: 0.3 ms
+_MAX_FAILED_COMPARISONS = 64  # of a new filter with others that neither cover it nor are covered: 0.3 ms
 
 
 @dataclass
 class Difference:
-    """Filters that are announced now and were not, and the other way round."""
+    """Filters added to and removed from an announcement."""
 
     added: dict[Filter, None] = field(default_factory=dict)
     removed: dict[Filter, None] = field(default_factory=dict)
 
     def add(self, filter: Filter) -> None:
-        """Note that a filter is announced."""
+        """Record that a filter is announced."""
         if filter in self.removed:
             del self.removed[filter]
         else:
             self.added[filter] = None
 
     def remove(self, filter: Filter) -> None:
-        """Note that a filter is no longer announced."""
+        """Record that a filter is no longer announced."""
         if filter in self.added:
             del self.added[filter]
         else:
@@ -59,10 +60,10 @@ class Announcement:
     """The filters of the subscriptions at one node, and which of them are announced."""
 
     def __init__(self, *, is_limited: bool = True) -> None:
-        """Take whether covered filters are left out; if not, all are announced."""
-        self.pending = Difference()  # since it was last taken
+        """Announce all filters if not `is_limited`; else only those that no other covers."""
+        self.pending = Difference()  # since the last `take`
         self._is_limited = is_limited
-        self._said: Counter[Filter] = Counter()
+        self._counts: Counter[Filter] = Counter()
         self._covered: dict[Filter, dict[Filter, None]] = {}  # by the announced filter that covers them
         self._coverer: dict[Filter, Filter] = {}
         self._index = _Index()
@@ -75,41 +76,41 @@ class Announcement:
 
     @property
     def distinct(self) -> int:
-        """How many different filters there are, announced or not."""
-        return len(self._said)
+        """The number of different filters, announced or not."""
+        return len(self._counts)
 
     def take(self) -> Difference:
-        """Return what changed since this was last asked for."""
+        """Return the difference since the last call."""
         taken, self.pending = self.pending, Difference()
         return taken
 
-    def others_have(self, filters: Iterable[Filter]) -> None:
-        """Take it that the others know these filters, and no others: what is pending is the difference to them."""
+    def reset(self, filters: Iterable[Filter]) -> None:
+        """Set the filters that other routers know: the pending difference is relative to them."""
         known = dict.fromkeys(filters)
         added = dict.fromkeys(filter for filter in self._covered if filter not in known)
         self.pending = Difference(added, dict.fromkeys(filter for filter in known if filter not in self._covered))
 
     def add(self, filter: Filter) -> None:
-        """Add a filter of a subscription; others may have said the same one."""
-        own = _needed(filter)
-        if own is not None:
-            self._said[own] += 1
-            if self._said[own] == 1:
-                self._place(own)
+        """Add a filter of a subscription; several may have the same one."""
+        normal = _normalise(filter)
+        if normal is not None:
+            self._counts[normal] += 1
+            if self._counts[normal] == 1:
+                self._insert(normal)
 
     def remove(self, *filters: Filter) -> None:
-        """Remove filters that were added: all at once, so that none finds a new place before it goes too."""
-        gone: dict[Filter, None] = {}
+        """Remove filters at once, so that none is announced just before it is removed too."""
+        removed: dict[Filter, None] = {}
         for filter in filters:
-            own = _needed(filter)
-            if own is not None:
-                self._said[own] -= 1
-                if not self._said[own]:
-                    del self._said[own]
-                    gone[own] = None
-        self._displace(gone)
+            normal = _normalise(filter)
+            if normal is not None:
+                self._counts[normal] -= 1
+                if not self._counts[normal]:
+                    del self._counts[normal]
+                    removed[normal] = None
+        self._delete(removed)
 
-    def _place(self, filter: Filter) -> None:
+    def _insert(self, filter: Filter) -> None:
         """File a filter under one that covers it, or announce it."""
         analysis = FilterAnalysis(filter)
         coverer = self._index.covering(analysis) if self._is_limited else None
@@ -124,23 +125,23 @@ class Announcement:
             for below in (*self._withdraw(other), other):
                 self._file(below, filter)
 
-    def _displace(self, gone: Mapping[Filter, None]) -> None:
-        """Forget filters; those that they covered find another place."""
-        left: dict[Filter, None] = {}
-        for filter in gone:
+    def _delete(self, removed: Mapping[Filter, None]) -> None:
+        """Delete filters, and insert again those that they covered."""
+        uncovered: dict[Filter, None] = {}
+        for filter in removed:
             coverer = self._coverer.pop(filter, None)
             if coverer is None:
-                left.update(self._withdraw(filter))
+                uncovered.update(self._withdraw(filter))
             elif coverer in self._covered:
                 del self._covered[coverer][filter]
-        for filter in left.keys() - gone.keys():
+        for filter in uncovered.keys() - removed.keys():
             del self._coverer[filter]
-        for filter in left:
-            if filter not in gone:
-                self._place(filter)
+        for filter in uncovered:
+            if filter not in removed:
+                self._insert(filter)
 
     def _withdraw(self, filter: Filter) -> dict[Filter, None]:
-        """No longer announce a filter; return those that it covered."""
+        """Stop announcing a filter; return those that it covered."""
         self._index.remove(filter)
         self.pending.remove(filter)
         return self._covered.pop(filter)
@@ -151,16 +152,17 @@ class Announcement:
 
 
 class _Index:
-    """The announced filters, arranged so that few are asked whether they cover another, or are covered by it.
+    """The announced filters, indexed so that few are tested for covering.
 
-    What covers a filter accepts all that the filter accepts, so two messages that match it: a table finds who matches
-    both. What a filter covers bears all its symbols: tags, names, and names with the one value that `=` asks for.
+    A filter that covers another matches every message that the other matches: candidates are those that match two
+    such messages, found by a table. A filter that is covered by another has all the other's symbols: tags, names, and
+    names with the value that `=` requires.
     """
 
     def __init__(self) -> None:
         self._analyses: dict[Filter, FilterAnalysis] = {}
-        self._bearing: dict[Symbol, dict[Filter, None]] = defaultdict(dict)
-        self._table = live_table()
+        self._by_symbol: dict[Symbol, dict[Filter, None]] = defaultdict(dict)
+        self._table = LiveTable(empty_table())
         self._slots: Slots[Filter] = Slots()
 
     def add(self, analysis: FilterAnalysis) -> None:
@@ -168,45 +170,45 @@ class _Index:
         self._analyses[filter] = analysis
         self._table.add(self._slots.take(filter), filter)
         for symbol in _symbols(analysis):
-            self._bearing[symbol][filter] = None
+            self._by_symbol[symbol][filter] = None
 
     def remove(self, filter: Filter) -> None:
-        self._table.remove(self._slots.give_back(filter), filter)
+        self._table.remove(self._slots.release(filter), filter)
         for symbol in _symbols(self._analyses.pop(filter)):
-            del self._bearing[symbol][filter]
-            if not self._bearing[symbol]:
-                del self._bearing[symbol]
+            del self._by_symbol[symbol][filter]
+            if not self._by_symbol[symbol]:
+                del self._by_symbol[symbol]
 
     def covering(self, analysis: FilterAnalysis) -> Filter | None:
-        """Return a filter that covers another one; unless too many are asked in vain."""
+        """Return a filter that covers another one, unless too many comparisons fail."""
         firsts, lasts = _witnesses(analysis)
         also = set(self._table.match(lasts))
         matching = (self._slots.holder(slot) for slot in self._table.match(firsts) if slot in also)
-        return next((wide for wide in islice(matching, _MOST_IN_VAIN) if analysis.implies(wide)), None)
+        return next((wide for wide in islice(matching, _MAX_FAILED_COMPARISONS) if analysis.implies(wide)), None)
 
     def covered_by(self, analysis: FilterAnalysis) -> Iterator[Filter]:
-        """Yield filters that another one covers; all, unless too many are asked in vain."""
-        asked = (self._bearing.get(symbol, {}) for symbol in _demands(analysis.filter))
-        in_vain = 0
-        for narrow in list(min(asked, key=len, default=self._analyses)):
+        """Yield the filters that another one covers; not all if too many comparisons fail."""
+        candidates = (self._by_symbol.get(symbol, {}) for symbol in _required_symbols(analysis.filter))
+        failed = 0
+        for narrow in list(min(candidates, key=len, default=self._analyses)):
             if self._analyses[narrow].implies(analysis.filter):
                 yield narrow
             else:
-                in_vain += 1
-                if in_vain == _MOST_IN_VAIN:
+                failed += 1
+                if failed == _MAX_FAILED_COMPARISONS:
                     return
 
 
-def _needed(filter: Filter) -> Filter | None:
-    """Return the filter without what it can do without, the same for equal filters; None if no message matches it."""
-    plain = canonical_filter(filter)
-    if len({constraint.name for constraint in plain.constraints}) == len(plain.constraints):
-        return plain if satisfiable(plain) else None
-    return next(iter(reduce(Filter(sorted(plain.constraints), plain.tags))), None)
+def _normalise(filter: Filter) -> Filter | None:
+    """Return the filter without redundant constraints, one form for equal filters; None if no message matches it."""
+    canonical = canonical_filter(filter)
+    if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
+        return canonical if satisfiable(canonical) else None
+    return next(iter(reduce(Filter(sorted(canonical.constraints), canonical.tags))), None)
 
 
 def _symbols(analysis: FilterAnalysis) -> Iterator[Symbol]:
-    """Yield the symbols of a filter: all demands of what covers it are among them."""
+    """Yield the symbols of a filter, a superset of the required symbols of any filter that covers it."""
     for name, attribute in analysis.ranges.items():
         yield ("name", name)
         if attribute.typed is not None and attribute.typed.first is not None:
@@ -215,8 +217,8 @@ def _symbols(analysis: FilterAnalysis) -> Iterator[Symbol]:
         yield ("tag", tag)
 
 
-def _demands(filter: Filter) -> Iterator[Symbol]:
-    """Yield the symbols that a filter which is covered by this one bears too."""
+def _required_symbols(filter: Filter) -> Iterator[Symbol]:
+    """Yield the symbols that every filter covered by this one has."""
     for constraint in filter.constraints:
         if constraint.op is Op.EQ and constraint.value is not None:
             yield ("value", constraint.name, sort_key(constraint.value))
@@ -227,9 +229,9 @@ def _demands(filter: Filter) -> Iterator[Symbol]:
 
 
 def _witnesses(analysis: FilterAnalysis) -> tuple[dict[str, object], dict[str, object]]:
-    """Return two messages that match a filter, far from each other if that is easy."""
+    """Return two messages that match a filter, with values far apart where that is easy."""
     tags = {"#": sorted(analysis.filter.tags)} if analysis.filter.tags else {}
     ranges = [(name, attribute.typed) for name, attribute in analysis.ranges.items()]
-    firsts = {name: True if typed is None else typed.first for name, typed in ranges}  # None: any value will do
+    firsts = {name: True if typed is None else typed.first for name, typed in ranges}  # None: any value
     lasts = {name: "" if typed is None else typed.last for name, typed in ranges}
     return {**firsts, **tags}, {**lasts, **tags}

@@ -1,11 +1,11 @@
-"""Live interests: who wants a message now? What the schemes ask, answered by a table that changes under them.
+"""Interests of receivers whose predicates change while a scheme uses them.
 
-`routing.interests` numbers the filters of all receivers, which do not change, and a disjunction is a set of filters.
-Here a disjunction is a set of receivers, the bits of one int: a table of a router then says which nodes are
-behind each neighbour, and stays right when a node changes its predicate.
+In `routing.interests` predicates are fixed, and a disjunction is a set of filters. Here a disjunction is a set of
+receivers, the bits of one int: a scheme's table then lists the nodes behind each neighbour, and stays valid when a
+node changes its predicate.
 
     receivers     a: 0b001     b: 0b010     c: 0b100
-    b ∨ c         0b110                                 matches if one of both wants the message now
+    b ∨ c         0b110                                 matches if either predicate matches now
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from cbnet.routing.interests import Interests, filter_words, set_bits
 
 
 class LiveInterests(Interests):
-    """The predicates of the nodes of one graph, as they are at the moment."""
+    """The present predicates of the nodes of one graph."""
 
     def __init__(self, nodes: Sequence[str], predicates: NodePredicates) -> None:
-        """Take the names of the nodes by id."""
         self._nodes = nodes
         self._predicates = predicates
         self._ids = {name: id for id, name in enumerate(nodes)}
-        self._answer: int | None = None
+        self._assumed: int | None = None  # receivers, whatever the message
 
     def of(self, receiver: int) -> int:
         """Return the set of one receiver."""
@@ -41,29 +40,29 @@ class LiveInterests(Interests):
         return reduce(or_, predicates, 0)
 
     def matched(self, message: Message) -> int:
-        """Return the receivers that want a message, or those that are supposed to."""
-        return self.wanting(cast(Content, message)) if self._answer is None else self._answer
+        """Return the receivers of a message, or those that are assumed."""
+        return self.receivers(cast(Content, message)) if self._assumed is None else self._assumed
 
-    def wanting(self, content: Content) -> int:
-        """Return the receivers that want a message."""
+    def receivers(self, content: Content) -> int:
+        """Return the receivers whose predicate a message matches."""
         bits = 0
         for slot in self._predicates.matched(content):
             id = self._ids.get(self._predicates.slots.holder(slot))
-            if id is not None:  # else a node that cannot be reached
+            if id is not None:  # else the node is unreachable
                 bits |= 1 << id
         return bits
 
     @property
-    def are_first(self) -> bool:
-        """Whether all want what they wanted at the start, and nothing is supposed."""
-        return self._answer is None and not self._predicates.changes
+    def are_initial(self) -> bool:
+        """Whether no predicate has changed since the start, and no receivers are assumed."""
+        return self._assumed is None and not self._predicates.changes
 
-    def suppose(self, receivers: int | None) -> None:
-        """Answer, whatever the message, that these want it; None: answer as it is."""
-        self._answer = receivers
+    def assume(self, receivers: int | None) -> None:
+        """Return these receivers for any message from now on; None: match again."""
+        self._assumed = receivers
 
     def interested(self, message: Message) -> set[int]:
-        """Return the receivers that want a message, by id."""
+        """Return the ids of the receivers of a message."""
         return set(set_bits(self.matched(message)))
 
     def predicate(self, bits: int) -> Predicate:
@@ -71,9 +70,9 @@ class LiveInterests(Interests):
         return Predicate(filter for id in set_bits(bits) for filter in self._predicates.predicate(self._nodes[id]))
 
     def words(self, bits: int) -> int:
-        """Return the words of a disjunction, which is not reduced further than each predicate is by its owner."""
+        """Return the words of a disjunction; only the owners have reduced its predicates."""
         return sum(map(filter_words, self.predicate(bits).filters))
 
     def unreduced_words(self, receiver: int) -> int:
-        """Return the words of a receiver's predicate as it was announced."""
+        """Return the words of a receiver's announced predicate."""
         return self.words(self.of(receiver))

@@ -1,67 +1,47 @@
-"""Slots: which small number stands for something that comes and goes?
+"""Small reusable numbers for things that come and go.
 
-A live table never forgets an interface that it was once told of. So its interfaces are numbers, and the number of
-what is gone is given to what comes next.
+A live table never frees an interface. So its interfaces are numbers, and a released number is given to the next holder.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Generic, TypeVar
 
-from cbnet.matching import LiveTable, Table
-from cbnet.network.announce.timed_table import TimedTable
-
 Holder = TypeVar("Holder")
-
-
-@cache
-def _empty() -> Table[int]:
-    return Table.build({})
-
-
-def timed_table() -> TimedTable:
-    """Return a new table without interfaces, whose matches are counted and timed."""
-    return TimedTable(_empty())
-
-
-def live_table() -> LiveTable[int]:
-    """Return a new table without interfaces. All begin with one that is compiled once: that takes milliseconds."""
-    return LiveTable(_empty())
 
 
 class Slots(Generic[Holder]):
     """Numbers from 0 on, each for one holder at a time."""
 
     def __init__(self) -> None:
-        self._of: dict[Holder, int] = {}
+        self._numbers: dict[Holder, int] = {}
         self._holders: list[Holder | None] = []
         self._free: list[int] = []
 
     def holder(self, slot: int) -> Holder:
-        """Return who has a number that is taken."""
-        found = self._holders[slot]
-        assert found is not None
-        return found
+        """Return the holder of a number that is taken."""
+        holder = self._holders[slot]
+        assert holder is not None
+        return holder
 
     def take(self, holder: Holder) -> int:
-        """Return the number of a holder; if it has none, one that is free."""
-        slot = self._of.get(holder)
+        """Return the number of a holder; if it has none, assign a free one."""
+        slot = self._numbers.get(holder)
         if slot is None:
-            slot = self._free.pop() if self._free else self._added()
-            self._of[holder], self._holders[slot] = slot, holder
+            slot = self._free.pop() if self._free else self._append()
+            self._numbers[holder], self._holders[slot] = slot, holder
         return slot
 
-    def give_back(self, holder: Holder) -> int:
-        """Take a number away from its holder; return it."""
-        slot = self._of.pop(holder)
+    def release(self, holder: Holder) -> int:
+        """Free the number of a holder and return it."""
+        slot = self._numbers.pop(holder)
         self._holders[slot] = None
         self._free.append(slot)
         return slot
 
-    def _added(self) -> int:
+    def _append(self) -> int:
         self._holders.append(None)
         return len(self._holders) - 1
 
     def __len__(self) -> int:
-        return len(self._of)
+        return len(self._numbers)

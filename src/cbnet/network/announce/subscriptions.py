@@ -1,138 +1,165 @@
-"""Subscriptions: which clients of this router does a message go to? One live table of all their predicates.
+"""Subscriptions of a router's clients, in one live table of all their predicates.
 
-A node may also have a predicate that was loaded when the network was made. It belongs to no client, and stays; clients
-may listen to what is delivered to it.
+A node may also have an initial predicate, loaded when the network started. It belongs to no client and stays; clients
+may listen to what is delivered to it. A gateway registers the interests of its other domains.
 
-Offers are the same for requests: another table, of what clients answer requests for.
+Offers are kept the same way, in another table: the predicates of requests that clients answer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple, TypeAlias
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.network.announce.announcement import Announcement
-from cbnet.network.announce.slots import Slots, timed_table
+from cbnet.network.announce.slots import Slots
+from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
 
-LOADED = 0  # the link of the predicate that was loaded: no client has it
-BEYOND = -1  # the link of what a gateway asks for because it is wanted in other domains
+
+class InternalSubscriber(Enum):
+    """A subscriber of a router that is not a client."""
+
+    LOADED = "the loaded predicate"
+    OTHER_DOMAINS = "other domains"
+
+
+Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
+
+
+class Matches(NamedTuple):
+    """The subscriptions that a message matches."""
+
+    clients: dict[int, list[int]]  # ids by link
+    domains: list[int]  # sides of a gateway
+    is_loaded: bool  # whether the initial predicate matches
 
 
 class Subscriptions:
-    """The subscriptions of all clients, each known by the client's link and the id that the client chose."""
+    """The subscriptions of all subscribers, each identified by the subscriber and the id that it chose."""
 
-    def __init__(self, announced: Announcement) -> None:
-        """Take where the filters are to be announced."""
-        self.announcement = announced
-        self.table = timed_table()
-        self._slots: Slots[tuple[int, int]] = Slots()
-        self._of: dict[int, dict[int, dict[Filter, None]]] = {}  # link -> id -> filters
-        self._listening: dict[tuple[int, int], None] = {}  # to the loaded predicate: link and id
-        self.size = 0  # bytes of all filters, as records have them
+    def __init__(self, announcement: Announcement) -> None:
+        self.announcement = announcement
+        self.table = TimedTable(empty_table())
+        self._slots: Slots[tuple[Subscriber, int]] = Slots()
+        self._filters: dict[Subscriber, dict[int, dict[Filter, None]]] = {}  # by subscriber and id
+        self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
+        self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
-        self._constraints: Counter[int] = Counter()  # of the filters of each client
+        self._constraints: Counter[Subscriber] = Counter()
 
     # --- lookup
 
-    def matched(self, content: Content) -> dict[int, list[int]]:
-        """Return the ids of the subscriptions that a message matches, by link."""
-        found: dict[int, list[int]] = {}
+    def matched(self, content: Content) -> Matches:
+        """Return the subscriptions that a message matches."""
+        clients: dict[int, list[int]] = {}
+        domains: list[int] = []
+        is_loaded = False
         for slot in self.table.match(content.members):
-            link, id = self._slots.holder(slot)
-            found.setdefault(link, []).append(id)
-        if LOADED in found:
-            for link, id in self._listening:
-                found.setdefault(link, []).append(id)
-        return found
+            subscriber, id = self._slots.holder(slot)
+            if isinstance(subscriber, int):
+                clients.setdefault(subscriber, []).append(id)
+            elif subscriber is InternalSubscriber.OTHER_DOMAINS:
+                domains.append(id)
+            else:
+                is_loaded = True
+        if is_loaded:
+            for link, id in self._listeners:
+                clients.setdefault(link, []).append(id)
+        return Matches(clients, domains, is_loaded)
 
     def count(self, link: int) -> int:
-        """Return how many subscriptions a client has."""
-        return len(self._of.get(link, ())) + sum(listener == link for listener, _ in self._listening)
+        """Return the number of subscriptions of a client."""
+        return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)
 
     def constraints(self, links: Iterable[int], link: int, id: int, predicate: Predicate) -> int:
-        """Return how many constraints, with tags, a client with some links would have if it had this subscription."""
-        before = _constraints(self._of.get(link, {}).get(id, ()))
+        """Return how many constraints and tags a client with these links would have after adding a subscription."""
+        before = _constraints(self._filters.get(link, {}).get(id, ()))
         return sum(self._constraints[each] for each in links) - before + _constraints(predicate.filters)
 
     @property
     def loaded(self) -> Predicate | None:
-        """The predicate that was loaded; None if there is none."""
-        return Predicate(self._of[LOADED][0]) if LOADED in self._of else None
+        """The initial predicate; None if there is none."""
+        filters = self._filters.get(InternalSubscriber.LOADED)
+        return None if filters is None else Predicate(filters[0])
 
     @property
     def loaded_count(self) -> int:
-        """How many filters were loaded."""
-        return len(self._of[LOADED][0]) if LOADED in self._of else 0
+        """The number of filters of the initial predicate."""
+        return len(self._filters.get(InternalSubscriber.LOADED, {0: {}})[0])
 
-    def all(self) -> Iterable[tuple[int, int, Predicate]]:
-        """Yield link, id and predicate of each subscription."""
-        for link, by_id in self._of.items():
+    def all(self) -> Iterable[tuple[Subscriber, int, Predicate]]:
+        """Yield subscriber, id and predicate of each subscription."""
+        for subscriber, by_id in self._filters.items():
             for id, filters in by_id.items():
-                yield link, id, Predicate(filters)
+                yield subscriber, id, Predicate(filters)
 
     def __len__(self) -> int:
-        return len(self._slots) - (LOADED in self._of) + len(self._listening)
+        return len(self._slots) - (InternalSubscriber.LOADED in self._filters) + len(self._listeners)
 
     # --- changes
 
     def listen(self, link: int, id: int) -> None:
-        """Add a subscription to what is delivered to the loaded predicate."""
+        """Add a subscription to the deliveries to the initial predicate."""
         self.remove(link, id)
-        self._listening[link, id] = None
+        self._listeners[link, id] = None
 
-    def set(self, link: int, id: int, predicate: Predicate) -> None:
-        """Add a subscription, or give it another predicate."""
+    def set(self, subscriber: Subscriber, id: int, predicate: Predicate) -> None:
+        """Add a subscription, or replace its predicate."""
         self.changes += 1
-        self._listening.pop((link, id), None)
-        before = self._of.setdefault(link, {}).get(id, {})
+        if isinstance(subscriber, int):
+            self._listeners.pop((subscriber, id), None)
+        before = self._filters.setdefault(subscriber, {}).get(id, {})
         after = dict.fromkeys(map(canonical_filter, predicate.filters))
-        slot = self._slots.take((link, id))
-        self._of[link][id] = after
-        self._constraints[link] += _constraints(after) - _constraints(before)
+        slot = self._slots.take((subscriber, id))
+        self._filters[subscriber][id] = after
+        self._constraints[subscriber] += _constraints(after) - _constraints(before)
         for filter in after:
             if filter not in before:
                 self.table.add(slot, filter)
                 self.announcement.add(filter)
                 self.size += len(filter_to_bytes(filter))
-        gone = [filter for filter in before if filter not in after]
-        self._take_out(slot, gone)
-        self.announcement.remove(*gone)
+        removed = [filter for filter in before if filter not in after]
+        self._remove_from_table(slot, removed)
+        self.announcement.remove(*removed)
 
-    def remove(self, link: int, id: int) -> bool:
+    def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
-        if (link, id) in self._listening:
-            del self._listening[link, id]
+        if isinstance(subscriber, int) and (subscriber, id) in self._listeners:
+            del self._listeners[subscriber, id]
             return True
-        if id not in self._of.get(link, {}):
+        if id not in self._filters.get(subscriber, {}):
             return False
-        self.announcement.remove(*self._removed(link, id))
+        self.announcement.remove(*self._remove_announced(subscriber, id))
         return True
 
-    def closed(self, link: int) -> None:
+    def remove_client(self, link: int) -> None:
         """Remove all subscriptions of a client."""
-        self.announcement.remove(*(filter for id in list(self._of.get(link, ())) for filter in self._removed(link, id)))
-        self._of.pop(link, None)
+        ids = list(self._filters.get(link, ()))
+        self.announcement.remove(*(filter for id in ids for filter in self._remove_announced(link, id)))
+        self._filters.pop(link, None)
         self._constraints.pop(link, None)
-        self._listening = {listener: None for listener in self._listening if listener[0] != link}
+        self._listeners = {listener: None for listener in self._listeners if listener[0] != link}
 
-    def _removed(self, link: int, id: int) -> Iterable[Filter]:
-        """Forget a subscription; return its filters, which are still announced."""
+    def _remove_announced(self, subscriber: Subscriber, id: int) -> Iterable[Filter]:
+        """Remove a subscription; return its filters, which are still announced."""
         self.changes += 1
-        filters = self._of[link].pop(id)
-        self._constraints[link] -= _constraints(filters)
-        self._take_out(self._slots.give_back((link, id)), filters)
+        filters = self._filters[subscriber].pop(id)
+        self._constraints[subscriber] -= _constraints(filters)
+        self._remove_from_table(self._slots.release((subscriber, id)), filters)
         return filters
 
-    def _take_out(self, slot: int, filters: Iterable[Filter]) -> None:
+    def _remove_from_table(self, slot: int, filters: Iterable[Filter]) -> None:
         for filter in filters:
             self.table.remove(slot, filter)
             self.size -= len(filter_to_bytes(filter))
 
 
 def _constraints(filters: Iterable[Filter]) -> int:
-    """Return what filters count for: their constraints and tags, and at least one each."""
+    """Return the number of constraints and tags of filters, at least one for each."""
     return sum(max(1, len(filter.constraints) + len(filter.tags)) for filter in filters)

@@ -1,12 +1,12 @@
-"""Duplicates: has this packet been here before? Remembered in little room, and never wrongly denied.
+"""Detection of duplicate packets, in bounded memory and without false negatives.
 
-For each source the numbers of the last packets are kept, as bits below the highest that came:
+For each source the numbers of the last packets are kept, as bits below the highest number:
 
     highest        17
-    seen       …0 1 1 0 1     17, 15 and 14 have come; 16 has not
+    seen       …0 1 1 0 1     17, 15 and 14 were seen; 16 was not
 
-A number below the bits is taken for one that has come. So no packet passes twice; one that is overtaken by very many
-others of its source is lost, and counted.
+A number below the window counts as seen. So no packet passes twice; one that is overtaken by more than a window of
+later ones is dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cbnet.network.link.counters import DropReason
 
 WINDOW = 1 << 13
 _MASK = (1 << WINDOW) - 1
-_MOST_SOURCES = 20_000  # lives of routers; then the one that came first is forgotten
+_MAX_SOURCES = 20_000  # lives of routers; the oldest is evicted
 
 
 @dataclass
@@ -27,13 +27,13 @@ class _Source:
 
 
 class Duplicates:
-    """The packets that have come."""
+    """The packets that were seen."""
 
     def __init__(self) -> None:
         self._sources: dict[tuple[str, int], _Source] = {}
 
-    def refusal(self, source: str, life: int, number: int) -> DropReason | None:
-        """Return why a packet must not go on, or None, and remember that it came."""
+    def check(self, source: str, life: int, number: int) -> DropReason | None:
+        """Record a packet; return the reason to drop it, or None."""
         known = self._sources.get((source, life))
         if known is None:
             self._add(source, life, number)
@@ -51,6 +51,6 @@ class Duplicates:
         return None
 
     def _add(self, source: str, life: int, number: int) -> None:
-        if len(self._sources) >= _MOST_SOURCES:
+        if len(self._sources) >= _MAX_SOURCES:
             del self._sources[next(iter(self._sources))]
         self._sources[source, life] = _Source(number)

@@ -1,10 +1,9 @@
-"""TraceReporter: what did this router do with a traced packet, and why? [the live form of `matching.explain`]
+"""Reports of a router on traced packets: what it did, and why (the live form of `matching.explain`).
 
-For each neighbour: which nodes beyond it want the message and by which filter, or what came closest to matching. The
-same for the subscriptions here. And why the packet was dropped, if it was. A trace may suppose that somebody with some
-predicate were at some router.
+For each neighbour: the receivers behind it with the filters that matched, or the nearest misses; the same for local
+subscriptions; and the reason of a drop. A trace may assume a hypothetical subscriber at some router.
 
-What is beyond a neighbour is found by asking the scheme: where would it send this if one node alone wanted it?
+The nodes behind a neighbour are those for which the scheme would forward to it if each were the only receiver.
 """
 
 from __future__ import annotations
@@ -18,7 +17,12 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
 from cbnet.network.announce.node_predicates import NodePredicates
-from cbnet.network.announce.subscriptions import BEYOND, LOADED, Subscriptions
+from cbnet.network.announce.subscriptions import (
+    InternalSubscriber,
+    Matches,
+    Subscriber,
+    Subscriptions,
+)
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.view import View
@@ -28,28 +32,25 @@ from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
 
-_MOST_EXPLAINED = 20_000  # filters that are looked at for what came closest
+_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses
 
 
 class TraceStep(NamedTuple):
-    """What a router has done with a traced packet."""
+    """How a router handled a traced packet."""
 
     view: View
     packet: Packet
     mark: TraceMark
-    header: Header | None  # None: it went nowhere
+    header: Header | None  # None: it was not forwarded
     content: Content
     came_from: str
     sent: Sequence[int]
     dropped: DropReason | None
-    matched: dict[int, list[int]]  # subscriptions here, by link
-
-
-_OF_NO_CLIENT = {LOADED: "the loaded predicate", BEYOND: "other domains"}
+    matches: Matches  # local subscriptions
 
 
 class TraceReporter:
-    """Says what one router did."""
+    """Creates the reports of one router."""
 
     def __init__(self, name: str, predicates: NodePredicates, subscriptions: Subscriptions, links: LinkTable) -> None:
         self._name = name
@@ -58,8 +59,8 @@ class TraceReporter:
         self._links = links
 
     def hop(self, step: TraceStep) -> Hop:
-        """Return the report on a step; while the scheme still supposes what it did."""
-        delivered, missed = self._local_matches(step)
+        """Return the report on a step; call it while the hypothetical subscriber is still assumed."""
+        delivered, missed = self._local_results(step)
         return Hop(
             router=self._name,
             came_from=step.came_from,
@@ -68,114 +69,125 @@ class TraceReporter:
             branches=[] if step.header is None else self._branches(step),
             delivered=delivered,
             missed=missed,
-            supposed=self._about_supposed(step),
+            supposed=self._hypothetical_results(step),
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
-        """Return what was done for each neighbour, those that it was sent to first."""
-        wanting = step.view.interests.matched(step.content)
-        beyond = _beyond(step)
+        """Return the branches to all neighbours, those it was sent to first."""
+        receivers = step.view.interests.matched(step.content)
+        behind = _nodes_behind(step)
         neighbours = sorted(step.view.neighbours(), key=lambda w: (w not in step.sent, w))
         return [
-            self._branch(step, w, [x for x in beyond.get(w, ()) if wanting >> x & 1], beyond.get(w, ()))
+            self._branch(step, w, [x for x in behind.get(w, ()) if receivers >> x & 1], behind.get(w, ()))
             for w in neighbours[:MAX_BRANCHES]
         ]
 
-    def _branch(self, step: TraceStep, w: int, wanting: Sequence[int], beyond: Sequence[int]) -> Branch:
+    def _branch(self, step: TraceStep, w: int, receivers: Sequence[int], behind: Sequence[int]) -> Branch:
         names = step.view.names
-        shown = [names[x] for x in wanting[:MAX_EXAMPLES]]
+        shown = [names[x] for x in receivers[:MAX_EXAMPLES]]
         if names[w] == step.came_from:
             why = [CAME_FROM_THERE]
-        elif wanting:
+        elif receivers:
             why = [self._reason(name, step) for name in shown]
-        elif beyond:
-            why = closest(step.content, ((names[x], self._predicates.predicate(names[x])) for x in beyond))
+        elif behind:
+            why = nearest_misses(step.content, ((names[x], self._predicates.predicate(names[x])) for x in behind))
         else:
             why = [NOT_ON_PATH]
-        return Branch(names[w], w in step.sent, shown, len(wanting), why)
+        return Branch(names[w], w in step.sent, shown, len(receivers), why)
 
     def _reason(self, node: str, step: TraceStep) -> str:
-        found = explain(step.content, node, self._predicates.predicate(node))
-        return _short(f"{node}: {found.filter or 'is supposed to want it'}")
+        explanation = explain(step.content, node, self._predicates.predicate(node))
+        return _short(f"{node}: {explanation.filter or 'hypothetical subscriber'}")
 
-    def _local_matches(self, step: TraceStep) -> tuple[list[str], list[str]]:
-        """Return which subscriptions here match, and what came closest among the others."""
+    def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
+        """Return the local subscriptions that match, and the nearest misses among the others."""
         delivered: list[str] = []
         others: list[tuple[str, Predicate]] = []
-        for link, id, predicate in self._subscriptions.all():
-            name = _OF_NO_CLIENT.get(link) or f"subscription {id} of {self._links.name(link)}"
-            if id in step.matched.get(link, ()):
+        for subscriber, id, predicate in self._subscriptions.all():
+            name = self._subscription_name(subscriber, id)
+            if _is_matched(step.matches, subscriber, id):
                 delivered.append(_short(f"{name}: {explain(step.content, name, predicate).filter}"))
             else:
                 others.append((name, predicate))
         more = len(delivered) - MAX_EXAMPLES
         shown = delivered[:MAX_EXAMPLES] + ([f"… and {more:,} more"] if more > 0 else [])
-        return shown, closest(step.content, others)
+        return shown, nearest_misses(step.content, others)
 
-    def _about_supposed(self, step: TraceStep) -> list[str]:
-        """Return what is to be said of the subscriber that is supposed: at its router, and at the source."""
+    def _subscription_name(self, subscriber: Subscriber, id: int) -> str:
+        if isinstance(subscriber, InternalSubscriber):
+            return subscriber.value
+        return f"subscription {id} of {self._links.name(subscriber)}"
+
+    def _hypothetical_results(self, step: TraceStep) -> list[str]:
+        """Return whether the hypothetical subscriber matches: reported at its router and at the source."""
         mark = step.mark
         if not mark.predicate or self._name not in (mark.at, step.packet.source):
             return []
         if mark.at not in step.view.ids:
-            return [_short(f"no router {mark.at!r} can be reached")]
-        predicate = supposed(mark)
-        found = explain(step.content, mark.at, predicate)
-        if found.filter is not None:
-            return [_short(f"a subscriber at {mark.at}: {found.filter}")]
-        return closest(step.content, [(f"a subscriber at {mark.at}", predicate)])
+            return [_short(f"router {mark.at!r} is not reachable")]
+        predicate = hypothetical_predicate(mark)
+        explanation = explain(step.content, mark.at, predicate)
+        if explanation.filter is not None:
+            return [_short(f"a subscriber at {mark.at}: {explanation.filter}")]
+        return nearest_misses(step.content, [(f"a subscriber at {mark.at}", predicate)])
 
 
 @contextmanager
 def hypothetical_subscriber(view: View, mark: TraceMark, content: Content) -> Iterator[None]:
-    """Let the scheme believe that whom a trace supposes were there."""
+    """Make the scheme assume the hypothetical subscriber of a trace."""
     at = view.ids.get(mark.at)
-    wanting = view.interests.wanting(content)
-    predicate = supposed(mark)  # also where nobody knows the router: what is wrong must not be passed on
+    receivers = view.interests.receivers(content)
+    predicate = hypothetical_predicate(mark)  # checked even if the router is unknown: errors are not passed on
     if at is not None and predicate.matches(content):
-        wanting |= 1 << at
-    view.interests.suppose(wanting)
+        receivers |= 1 << at
+    view.interests.assume(receivers)
     try:
         yield
     finally:
-        view.interests.suppose(None)
+        view.interests.assume(None)
 
 
-def supposed(mark: TraceMark) -> Predicate:
-    """Return the predicate of the subscriber that a trace supposes; the empty one if it supposes none."""
+def hypothetical_predicate(mark: TraceMark) -> Predicate:
+    """Return the predicate of a trace's hypothetical subscriber; empty if there is none."""
     try:
         return parse(mark.predicate) if mark.predicate else Predicate()
     except InputError as error:
-        raise WireError(f"the predicate of a trace: {error.summary}") from None
+        raise WireError(f"invalid predicate of a trace: {error.summary}") from None
 
 
-def closest(content: Content, named: Iterable[tuple[str, Predicate]]) -> list[str]:
-    """Return the filters that failed in the fewest places, with whose they are and what failed."""
-    found: list[tuple[int, str]] = []
-    looked_at = 0
+def nearest_misses(content: Content, named: Iterable[tuple[str, Predicate]]) -> list[str]:
+    """Return the filters with the fewest failures, each with its owner and the failures."""
+    misses: list[tuple[int, str]] = []
+    searched = 0
     for name, predicate in named:
-        looked_at += len(predicate)
-        if looked_at > _MOST_EXPLAINED:
+        searched += len(predicate)
+        if searched > _MAX_EXPLAINED:
             break
-        misses = explain(content, name, predicate).near_misses[:MAX_EXAMPLES]
-        found += [(len(miss.failures), f"{name}: {miss}") for miss in misses]
-    fewest = min((count for count, _ in found), default=0)
-    return [_short(text) for count, text in found if count == fewest][:MAX_EXAMPLES]
+        nearest = explain(content, name, predicate).near_misses[:MAX_EXAMPLES]
+        misses += [(len(miss.failures), f"{name}: {miss}") for miss in nearest]
+    fewest = min((count for count, _ in misses), default=0)
+    return [_short(text) for count, text in misses if count == fewest][:MAX_EXAMPLES]
 
 
-def _beyond(step: TraceStep) -> dict[int, list[int]]:
-    """Return the nodes beyond each neighbour, for a packet with this header."""
+def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:
+    if isinstance(subscriber, int):
+        return id in matches.clients.get(subscriber, ())
+    return matches.is_loaded if subscriber is InternalSubscriber.LOADED else id in matches.domains
+
+
+def _nodes_behind(step: TraceStep) -> dict[int, list[int]]:
+    """Return the nodes behind each neighbour, for a packet with this header."""
     view, interests = step.view, step.view.interests
     before = interests.matched(step.content)
-    beyond: dict[int, list[int]] = {}
+    behind: dict[int, list[int]] = {}
     for node in range(len(view)):
         if node != view.me:
-            interests.suppose(1 << node)
+            interests.assume(1 << node)
             header = view.header_codec.toward(step.header, node, at_source=not step.came_from)
             for w in view.router.fwd(header, step.content):
-                beyond.setdefault(w, []).append(node)
-    interests.suppose(before)
-    return beyond
+                behind.setdefault(w, []).append(node)
+    interests.assume(before)
+    return behind
 
 
 def _short(text: str) -> str:

@@ -1,8 +1,8 @@
-"""Database: what does this router know of all routers? The newest record of each owner and kind, and nothing else.
+"""Link-state database: the newest record of each owner and kind.
 
-A record enters only if it is newer than what is there: what is stale, or here already, is refused. A change of
-a predicate, or of offers, enters only onto the version that it was made from. A record leaves when its owner has not
-renewed it for a lifetime. Predicates and offers are kept alike, and apart.
+A record is installed only if it is newer than the present one. A change of a predicate or of offers is installed only
+onto the version it was made from. A record expires when its owner has not renewed it for a lifetime. Predicates and
+offers are kept alike, and apart.
 """
 
 from __future__ import annotations
@@ -13,63 +13,63 @@ from enum import Enum
 from cbnet.network.announce.initial_predicates import InitialPredicates
 from cbnet.network.announce.node_predicates import EncodedFilters, NodePredicates
 from cbnet.network.link.counters import Event
-from cbnet.network.linkstate.records import FIRST, Key, Record, RecordKind, Version, entry_of
+from cbnet.network.linkstate.records import FIRST_SEQUENCE, Key, Record, RecordKind, Version, entry_of
 from cbnet.network.protocol.fields import MAX_ROUTERS
 from cbnet.network.protocol.frames import RecordEntry
 
 
 class UpdateOutcome(Enum):
-    """What became of a record that was to be installed."""
+    """The outcome of installing a record, which is also the event to count."""
 
     INSTALLED = Event.RECORDS_INSTALLED
-    REFUSED = Event.RECORDS_STALE  # stale, a duplicate, expired, or beyond the limit of routers
-    BASELESS = Event.RECORDS_WITHOUT_BASE  # a change to a version that is not in the database
+    STALE = Event.RECORDS_STALE  # stale, a duplicate, expired, or beyond the limit of routers
+    WITHOUT_BASE = Event.RECORDS_WITHOUT_BASE  # a change to a version that is not in the database
 
 
 class Database:
-    """The records of all routers that are known to one."""
+    """The records of all routers, as one router knows them."""
 
-    def __init__(self, lifetime: float, loaded: InitialPredicates | None = None) -> None:
-        """Take how long records live, in seconds, and the records that a network made from data begins with."""
-        self.predicates = NodePredicates(loaded)
+    def __init__(self, lifetime: float, initial: InitialPredicates | None = None) -> None:
+        """Create a database; `lifetime` is in seconds."""
+        self.predicates = NodePredicates(initial)
         self.offers = NodePredicates()
         self.filters = {RecordKind.PREDICATE: self.predicates, RecordKind.OFFERS: self.offers}
-        self.topology = 0  # grows when the links of a router change
-        self.changed = float("-inf")  # when they last did
+        self.topology = 0  # changes of links so far
+        self.changed = float("-inf")  # time of the last one
         self._lifetime = lifetime
         self._records: dict[Key, Record] = {}
         self._counts = dict.fromkeys(RecordKind, 0)
         self._neighbours: dict[str, Mapping[str, int]] = {}
-        self._gateway_paths: dict[str, tuple[str, ...]] = {}  # that gateways tell
-        for owner, life in loaded.lives.items() if loaded is not None else ():
-            self._put(Key(owner, RecordKind.PREDICATE), Version(FIRST, life), 0.0)
+        self._gateway_paths: dict[str, tuple[str, ...]] = {}
+        for owner, life in initial.lives.items() if initial is not None else ():
+            self._put(Key(owner, RecordKind.PREDICATE), Version(FIRST_SEQUENCE, life), 0.0)
 
     # --- lookup
 
     def version(self, key: Key) -> Version | None:
-        """Return the version of a record that is here."""
+        """Return the present version of a record."""
         record = self._records.get(key)
         return None if record is None else record.version
 
     def age(self, key: Key, now: float) -> int:
-        """Return the age of a record that is here, in milliseconds."""
+        """Return the age of a record, in milliseconds."""
         return max(0, round((now - self._records[key].born) * 1000))
 
     def neighbours(self, owner: str) -> Mapping[str, int]:
-        """Return the neighbours that a router says it has, with the lengths of the links."""
+        """Return the neighbours in a router's link record, with the lengths of the links."""
         return self._neighbours.get(owner, {})
 
     def gateway_path(self, owner: str) -> tuple[str, ...]:
-        """Return the way from the root of the tree between domains that a gateway tells; empty of other routers."""
+        """Return a gateway's path from the root of the gateway tree; empty for other routers."""
         return self._gateway_paths.get(owner, ())
 
     def lacks(self, key: Key, version: Version) -> bool:
-        """Return whether a version is newer than what is here."""
+        """Return whether a version is newer than the present one."""
         present = self.version(key)
         return present is None or version > present
 
     def routers(self) -> list[str]:
-        """Return the routers that have a record of links."""
+        """Return the routers that have a link record."""
         return sorted(self._neighbours)
 
     def entries(self) -> Iterator[RecordEntry]:
@@ -91,9 +91,9 @@ class Database:
         now: float,
         path: Sequence[str] = (),
     ) -> UpdateOutcome:
-        """Install what a router says of its links, and of the way to it if it is a gateway."""
-        if not self._is_welcome(Key(owner, RecordKind.LINKS), version, born, now):
-            return UpdateOutcome.REFUSED
+        """Install a link record."""
+        if not self._is_newer(Key(owner, RecordKind.LINKS), version, born, now):
+            return UpdateOutcome.STALE
         self._put(Key(owner, RecordKind.LINKS), version, born)
         self._gateway_paths[owner] = tuple(path)
         if self._neighbours.get(owner) != neighbours:
@@ -110,10 +110,10 @@ class Database:
         now: float,
         kind: RecordKind = RecordKind.PREDICATE,
     ) -> UpdateOutcome:
-        """Install the predicate, or the offers, of a node."""
+        """Install the whole predicate, or offers, of a node."""
         key = Key(owner, kind)
-        if not self._is_welcome(key, version, born, now):
-            return UpdateOutcome.REFUSED
+        if not self._is_newer(key, version, born, now):
+            return UpdateOutcome.STALE
         self._put(key, version, born)
         self.filters[kind].replace(owner, filters)
         return UpdateOutcome.INSTALLED
@@ -128,21 +128,21 @@ class Database:
         now: float,
         kind: RecordKind = RecordKind.PREDICATE,
     ) -> UpdateOutcome:
-        """Install a change of the predicate, or of the offers, of a node."""
+        """Install a change of the predicate, or offers, of a node."""
         key = Key(owner, kind)
-        if not self._is_welcome(key, version, born, now):
-            return UpdateOutcome.REFUSED
+        if not self._is_newer(key, version, born, now):
+            return UpdateOutcome.STALE
         base = Version(version.sequence - 1, version.life) if version.sequence > 1 else None
         if self.version(key) != base or not self.filters[kind].has(owner, removed):
-            return UpdateOutcome.BASELESS
+            return UpdateOutcome.WITHOUT_BASE
         self._put(key, version, born)
         self.filters[kind].change(owner, added, removed)
         return UpdateOutcome.INSTALLED
 
     def expire(self, now: float) -> list[Key]:
-        """Remove the records that were not renewed for too long; return which."""
-        old = [key for key, record in self._records.items() if now - record.born > self._lifetime]
-        for key in old:
+        """Remove expired records; return their keys."""
+        expired = [key for key, record in self._records.items() if now - record.born > self._lifetime]
+        for key in expired:
             del self._records[key]
             self._counts[key.kind] -= 1
             if key.kind is RecordKind.LINKS:
@@ -150,7 +150,7 @@ class Database:
                 self._change(now)
             else:
                 self.filters[key.kind].forget(key.owner)
-        return old
+        return expired
 
     def _change(self, now: float) -> None:
         self.topology += 1
@@ -160,7 +160,7 @@ class Database:
         self._counts[key.kind] += key not in self._records
         self._records[key] = Record(version, born)
 
-    def _is_welcome(self, key: Key, version: Version, born: float, now: float) -> bool:
+    def _is_newer(self, key: Key, version: Version, born: float, now: float) -> bool:
         if key not in self._records and self._counts[key.kind] >= MAX_ROUTERS:
             return False
         return self.lacks(key, version) and now - born <= self._lifetime

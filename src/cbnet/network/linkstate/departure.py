@@ -1,11 +1,11 @@
-"""Departure: how does a router go so that no message misses it? It tells the others, and waits until they know.
+"""Graceful departure of a router, without loss of messages.
 
-    leave()     its links become as long as a link can be. It stays where it is, and passes on what still comes; for
-                all others another way is shorter, if there is one
-    is_known    every router that can be reached has the record that says so
+    leave()     all its links get the maximum length. The router keeps forwarding; all others prefer another path, if
+                there is one
+    is_known    every reachable router has the record with these lengths
 
-Records keep their order on every link, and every router passes them on. So who has a version of this router's predicate
-that was made after the record of its links has that record too; and for predicates there are confirmations.
+Records keep their order on every link, and every router forwards them. So a router that has a version of this router's
+predicate that is newer than its link record has that link record too; and predicates are acknowledged.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from cbnet.network.linkstate.records import Version
 
 
 class Departure:
-    """Whether a router leaves, and who knows."""
+    """The departure of one router."""
 
-    def __init__(self, links: LinkTable, origin: OwnRecords, confirmations: Confirmations) -> None:
+    def __init__(self, links: LinkTable, own_records: OwnRecords, confirmations: Confirmations) -> None:
         self._links = links
-        self._origin = origin
+        self._own_records = own_records
         self._confirmations = confirmations
-        self._version: Version | None = None  # of the predicate, after the record of the links
+        self._version: Version | None = None  # of the predicate, originated after the link record
 
     def leave(self) -> None:
-        """Tell all that other ways are better."""
+        """Announce the maximum length for all links."""
         self._links.leave()
 
     def check(self) -> None:
-        """When the links are told, ask who knows."""
-        if self._links.is_leaving and self._version is None and self._origin.has_told_links:
-            self._version = self._origin.renewed()
+        """Renew the predicate once the link record is out."""
+        if self._links.is_leaving and self._version is None and self._own_records.are_links_current:
+            self._version = self._own_records.renew_predicate()
 
-    def remind(self) -> None:
-        """Ask those who have not told that they know."""
+    def request_acks(self) -> None:
+        """Request missing acknowledgements."""
         if self._version is not None:
-            self._confirmations.remind(self._version)
+            self._confirmations.request_acks(self._version)
 
     @property
     def is_known(self) -> bool:
-        """Whether all who can be reached know that this router leaves."""
-        return self._version is not None and self._confirmations.is_known(self._version)
+        """Whether all reachable routers know that this one is leaving."""
+        return self._version is not None and self._confirmations.is_confirmed(self._version)

@@ -1,7 +1,7 @@
-"""RecordRequests: which records does this router lack, and whom does it ask for each?
+"""Requests for records that this router lacks.
 
-Several neighbours may have told of the same record. One is asked; another only if that one goes away or
-does not answer in time. After some attempts it is given up: its owner renews it, or it is gone everywhere.
+Several neighbours may have announced the same record. One is asked; another only if the first disconnects or does not
+answer in time. After some attempts the request is given up: the owner renews its record, or it has expired everywhere.
 """
 
 from __future__ import annotations
@@ -9,69 +9,70 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cbnet.network.linkstate.records import Key, Version
+from cbnet.network.linkstate.records import Key, RecordKind, Version
 from cbnet.network.protocol.fields import MAX_ROUTERS
 
-_ATTEMPTS = 8
-_MOST = 3 * MAX_ROUTERS  # as many as there are kinds of records
+_MAX_ATTEMPTS = 8
+_MAX_REQUESTS = len(RecordKind) * MAX_ROUTERS
 
 
 @dataclass
-class _Want:
+class _Request:
     version: Version
-    sources: dict[int, Version] = field(default_factory=dict)  # link -> what is there; the one asked last stands last
-    asked: float | None = None  # when
+    sources: dict[int, Version] = field(default_factory=dict)  # by link; the one asked last is last
+    asked: float | None = None  # time
     attempts: int = 0
 
 
 class RecordRequests:
-    """The records that others are known to have in a newer version."""
+    """The records of which neighbours have newer versions."""
 
     def __init__(self, retry: float) -> None:
         self._retry = retry
-        self._wants: dict[Key, _Want] = {}
+        self._requests: dict[Key, _Request] = {}
 
     def __len__(self) -> int:
-        return len(self._wants)
+        return len(self._requests)
 
-    def heard(self, link: int, key: Key, version: Version) -> None:
-        """Note that a newer version is to be had over a link."""
-        if key not in self._wants and len(self._wants) >= _MOST:
+    def add(self, link: int, key: Key, version: Version) -> None:
+        """Record that a newer version is available over a link."""
+        if key not in self._requests and len(self._requests) >= _MAX_REQUESTS:
             return
-        want = self._wants.setdefault(key, _Want(version))
-        want.version = max(want.version, version)
-        want.sources[link] = max(want.sources.get(link, version), version)
+        request = self._requests.setdefault(key, _Request(version))
+        request.version = max(request.version, version)
+        request.sources[link] = max(request.sources.get(link, version), version)
 
-    def coming(self, key: Key, version: Version, now: float) -> None:
-        """Note that a part of a version came: if it is what is wanted, the rest is waited for."""
-        want = self._wants.get(key)
-        if want is not None and version >= want.version:
-            want.asked = now
+    def postpone(self, key: Key, version: Version, now: float) -> None:
+        """Restart the timeout of a request, of which a part was received."""
+        request = self._requests.get(key)
+        if request is not None and version >= request.version:
+            request.asked = now
 
-    def have(self, key: Key, version: Version) -> None:
-        """Note that a version is here."""
-        want = self._wants.get(key)
-        if want is not None and version >= want.version:
-            del self._wants[key]
+    def complete(self, key: Key, version: Version) -> None:
+        """Remove the request for a version that was installed."""
+        request = self._requests.get(key)
+        if request is not None and version >= request.version:
+            del self._requests[key]
 
-    def closed(self, link: int) -> None:
-        """Note that a link is gone: what was asked for over it is asked for elsewhere, if anybody else has it."""
-        for key, want in list(self._wants.items()):
-            if want.sources.pop(link, None) is not None:
-                want.asked = None
-                if not want.sources:
-                    del self._wants[key]
+    def remove_link(self, link: int) -> None:
+        """Remove a link as a source: its records are requested from other neighbours that have them."""
+        for key, request in list(self._requests.items()):
+            if request.sources.pop(link, None) is not None:
+                request.asked = None
+                if not request.sources:
+                    del self._requests[key]
 
     def due(self, now: float) -> Iterator[tuple[int, Key]]:
-        """Yield over which link to ask for which record, now."""
-        for key, want in list(self._wants.items()):
-            if want.asked is not None and now - want.asked < self._retry:
+        """Yield the requests to send now: link and key."""
+        for key, request in list(self._requests.items()):
+            if request.asked is not None and now - request.asked < self._retry:
                 continue
-            if want.attempts == _ATTEMPTS:
-                del self._wants[key]
+            if request.attempts == _MAX_ATTEMPTS:
+                del self._requests[key]
                 continue
-            link = next(link for link, version in want.sources.items() if version == max(want.sources.values()))
-            want.sources[link] = want.sources.pop(link)
-            want.asked = now
-            want.attempts += 1
+            newest = max(request.sources.values())
+            link = next(link for link, version in request.sources.items() if version == newest)
+            request.sources[link] = request.sources.pop(link)
+            request.asked = now
+            request.attempts += 1
             yield link, key

@@ -1,11 +1,11 @@
-"""Records: what does a router tell all others about itself, and which of two versions is newer?
+"""Link-state records: owners, kinds and versions.
 
-A record has an owner, a kind and a version. The owner counts its versions; since it begins anew when it is started
-again, a version also has the number of the owner's life, drawn at random at its start:
+The owner numbers its versions. As it starts from 1 again after a restart, a version also has the owner's life, a random
+number drawn at its start:
 
     (sequence, life)    compared in this order
 
-An owner that meets a version above its own, from an earlier life, goes on counting from there.
+An owner that receives a version above its own, of an earlier life, continues counting from there.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from typing import NamedTuple
 
 from cbnet.network.protocol.frames import FilterChange, FilterRecord, LinkRecord, RecordEntry
 
-FIRST = 1  # the sequence number of a first version
+FIRST_SEQUENCE = 1
 
 
 class RecordKind(IntEnum):
-    """What a record is about."""
+    """The content of a record."""
 
     LINKS = 0
-    PREDICATE = 1  # what its clients subscribe to
-    OFFERS = 2  # what its clients answer requests for
+    PREDICATE = 1  # of the subscriptions of its clients
+    OFFERS = 2  # of its clients
 
 
-FILTER_KINDS = (RecordKind.PREDICATE, RecordKind.OFFERS)  # those that hold filters: all is the same for both
+FILTER_KINDS = (RecordKind.PREDICATE, RecordKind.OFFERS)  # kinds that hold filters, and are handled alike
 
 
 class Version(NamedTuple):
-    """Which of an owner's records of one kind it is: the larger, the newer."""
+    """The version of a record; larger is newer."""
 
     sequence: int
     life: int
 
 
 class Key(NamedTuple):
-    """What a record is about: of each key a router keeps the newest version."""
+    """Owner and kind of a record; a router keeps the newest version of each key."""
 
     owner: str
     kind: RecordKind
@@ -46,22 +46,22 @@ class Key(NamedTuple):
 
 @dataclass
 class Record:
-    """A record without its content."""
+    """Version and time of a record, without its content."""
 
     version: Version
-    born: float  # when its owner made it, by the clock of this router
+    born: float  # time of origin, by the clock of this router
 
 
-def version_of(said: LinkRecord | FilterRecord | FilterChange | RecordEntry) -> Version:
-    """Return the version that a frame, or an entry of a summary, is about."""
-    return Version(said.sequence, said.life)
+def version_of(record: LinkRecord | FilterRecord | FilterChange | RecordEntry) -> Version:
+    """Return the version of a record frame, or of an entry of a summary."""
+    return Version(record.sequence, record.life)
 
 
-def key_of(said: FilterRecord | FilterChange | RecordEntry) -> Key:
-    """Return what a record of filters, or an entry of a summary, is about."""
-    return Key(said.owner, RecordKind(said.kind))
+def key_of(record: FilterRecord | FilterChange | RecordEntry) -> Key:
+    """Return the key of a filter record, or of an entry of a summary."""
+    return Key(record.owner, RecordKind(record.kind))
 
 
 def entry_of(key: Key, version: Version) -> RecordEntry:
-    """Return the entry that says that there is this record."""
+    """Return the entry of a summary for a record."""
     return RecordEntry(key.owner, key.kind, version.life, version.sequence)

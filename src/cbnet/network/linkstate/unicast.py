@@ -1,4 +1,4 @@
-"""UnicastFrame: how does a frame for one router get there? By the next hop toward it, at every router anew."""
+"""Unicast of frames to one router, hop by hop along shortest paths."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ UnicastFrame: TypeAlias = RecordAck | AckRequest | TraceReport | Request | Reply
 
 
 class UnicastForwarder:
-    """Sends frames toward single routers. They may be lost: who needs an answer asks again."""
+    """Forwards unicast frames. They may be lost: senders that need an answer retry."""
 
     def __init__(self, context: RouterContext, views: ViewHistory, links: LinkTable) -> None:
         self._context = context
         self._views = views
         self._links = links
 
-    def pass_on(self, frame: UnicastFrame) -> None:
-        """Send a frame that came and is for another router."""
+    def forward(self, frame: UnicastFrame) -> None:
+        """Forward a received frame that is for another router."""
         if frame.hops >= MAX_HOPS:
             self._context.drop(DropReason.TOO_MANY_HOPS)
         else:
             self.send(replace(frame, hops=frame.hops + 1))
 
-    def has_way(self, router: str) -> bool:
-        """Return whether there is a link on the way to a router."""
+    def has_route(self, router: str) -> bool:
+        """Return whether there is a link to the next hop toward a router."""
         return self._link(router) is not None
 
     def _link(self, router: str) -> int | None:
@@ -40,7 +40,7 @@ class UnicastForwarder:
         return None if hop is None else self._links.to(hop)
 
     def send(self, frame: UnicastFrame) -> None:
-        """Send a frame toward the router that it is for."""
+        """Send a frame to the next hop toward its destination."""
         link = self._link(frame.to)
         if link is None:
             self._context.drop(DropReason.NO_ROUTE)

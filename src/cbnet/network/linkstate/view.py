@@ -1,11 +1,10 @@
-"""View: how does the network look to one router, and what does its scheme make of that?
+"""Views of the network: the topology that one router sees, and the scheme's router on it.
 
-    records of links ─► links that both ends tell of ─► the part that this router can reach ─► one `routing.Network`
+    link records ─► links that both ends announce ─► the part that this router can reach ─► one `routing.Network`
 
-A link has the greater of the lengths that its ends say. All nodes send and receive. The predicates are not
-in the view: the interests ask the database, so that a change of a predicate leaves every view as it is, and
-a change of the topology makes a new one, with new trees, in the place of the old. The old one is kept for a while:
-others may not know of the change yet.
+A link has the greater of the lengths that its ends announce. All nodes send and receive. Predicates are not part of a
+view: the interests read the database, so that a change of a predicate leaves every view as it is. A change of the
+topology creates a new view, with new trees. The old one is kept for a while, as other routers may still use it.
 """
 
 from __future__ import annotations
@@ -33,32 +32,31 @@ from cbnet.routing import Network, Scheme, SchemeRouter, scheme
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import Graph, Tree, shortest_path_tree
 
-_MOST_EARLIER = 2
+_MAX_EARLIER = 2
 
 
 class View:
-    """The network around one router; it does not change."""
+    """An immutable view of the network around one router."""
 
     def __init__(
         self,
         settings: Settings,
         edges: Edges,
         predicates: NodePredicates,
-        first: InitialTable | None = None,
+        initial: InitialTable | None = None,
         counters: Counter[str] | None = None,
     ) -> None:
-        """Take the links, what nodes want, and a table to match by at first: see `open_initial_table`."""
         self.edges = edges
         self._settings = settings
-        self._first = first
+        self._initial = initial
         self._counters: Counter[str] = Counter() if counters is None else counters
         self._predicates = predicates
-        self.seconds = 0.0  # that its scheme took to compute
+        self.seconds = 0.0  # time to compute the scheme
 
     def __len__(self) -> int:
         return len({self._settings.name, *chain.from_iterable(self.edges)})
 
-    # made when they are asked for: while a network starts there are very many views, and few are used
+    # computed on demand: while a network starts there are very many views, and few are used
 
     @cached_property
     def _graph(self) -> Graph:
@@ -67,12 +65,12 @@ class View:
 
     @cached_property
     def names(self) -> list[str]:
-        """The routers that can be reached, by id."""
+        """The reachable routers, by id."""
         return [str(name) for name in self._graph.names]
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """The ids of these routers."""
+        """The ids of the reachable routers."""
         return {name: id for id, name in enumerate(self.names)}
 
     @cached_property
@@ -82,29 +80,29 @@ class View:
 
     @cached_property
     def interests(self) -> LiveInterests:
-        """What these routers want."""
+        """The interests of the reachable routers."""
         return LiveInterests(self.names, self._predicates)
 
     @cached_property
     def _scheme(self) -> Scheme:
-        nobody = dict.fromkeys(range(len(self)), Predicate())
-        network = Network(self._graph, nobody, interests=self.interests)
+        empty = dict.fromkeys(range(len(self)), Predicate())
+        network = Network(self._graph, empty, interests=self.interests)
         if self._settings.scheme == "multitree":
             return MultiTree(network, self._roots())
         return scheme(self._settings.scheme)(network)
 
     def _roots(self) -> list[int]:
-        """Return the roots that are said, or the nodes with the most neighbours, of several the smallest first.
+        """Return the configured roots, or the nodes with the most neighbours, ties by id.
 
-        A root that cannot be reached is replaced by the node with the most neighbours: the same at every router.
+        An unreachable root is replaced by the node with the most neighbours: the same at every router.
         """
-        said = self._settings.roots
+        roots = self._settings.roots
         order = np.lexsort((-self._graph.degrees, self._leaving()))
         busiest: list[int] = order[: self._settings.trees].tolist()
-        return [self.ids.get(root, busiest[0]) for root in said] if said else busiest
+        return [self.ids.get(root, busiest[0]) for root in roots] if roots else busiest
 
     def _leaving(self) -> NDArray[np.bool_]:
-        """Return which nodes have only links that are as long as can be: a tree should not be rooted there."""
+        """Return which nodes have only links of maximum length: no tree should be rooted there."""
         is_leaving = np.ones(len(self), bool)
         for (u, v), weight in self.edges.items():
             if weight < MAX_WEIGHT:
@@ -113,21 +111,21 @@ class View:
 
     @cached_property
     def router(self) -> SchemeRouter:
-        """What the scheme says for this router."""
-        began = perf_counter()
+        """The scheme's router at this node."""
+        start = perf_counter()
         try:
-            return self._made_router()
+            return self._create_router()
         finally:
-            self.seconds += perf_counter() - began
+            self.seconds += perf_counter() - start
 
-    def _made_router(self) -> SchemeRouter:
-        if self._first is not None and isinstance(self._scheme, MultiTree):
-            return InitialTableRouter(self._scheme, self.me, self._first, self.interests, self._counters)
+    def _create_router(self) -> SchemeRouter:
+        if self._initial is not None and isinstance(self._scheme, MultiTree):
+            return InitialTableRouter(self._scheme, self.me, self._initial, self.interests, self._counters)
         return self._scheme.router(self.me)
 
     @cached_property
     def header_codec(self) -> HeaderCodec:
-        """How the headers of the scheme travel."""
+        """The codec of the scheme's headers."""
         return header_codec(self._scheme, self.names, self.ids)
 
     @cached_property
@@ -136,7 +134,7 @@ class View:
 
     @cached_property
     def _hops(self) -> dict[str, str]:
-        """The neighbour on the way to each other node."""
+        """The next hop to each other node."""
         tree = self._tree
         return {
             self.names[node]: self.names[child]
@@ -144,8 +142,8 @@ class View:
             for node in tree.descendants(child).tolist()
         }
 
-    def behind(self) -> dict[str, list[str]] | None:
-        """Return the nodes behind each neighbour on the first tree; None if the scheme has no trees for all."""
+    def nodes_behind(self) -> dict[str, list[str]] | None:
+        """Return the nodes behind each neighbour on the first tree; None if the scheme has no shared trees."""
         if not isinstance(self._scheme, MultiTree):
             return None
         sides = self._scheme.subscriptions.behind(self.me, 0)
@@ -153,16 +151,16 @@ class View:
 
     def neighbours(self) -> list[int]:
         """Return the neighbours of this router, by id."""
-        found: list[int] = self._graph.neighbours(self.me).tolist()
-        return found
+        neighbours: list[int] = self._graph.neighbours(self.me).tolist()
+        return neighbours
 
     def nearest(self, nodes: Iterable[str]) -> str | None:
-        """Return that of some nodes which is nearest, of equal ones the first by name; None if none can be reached."""
+        """Return the nearest of some nodes, ties by name; None if none is reachable."""
         reached = (node for node in nodes if node in self.ids)
         return min(reached, key=lambda node: (int(self._tree.distances[self.ids[node]]), node), default=None)
 
     def next_hop(self, node: str) -> str | None:
-        """Return the neighbour on the way to another node; None if there is no way."""
+        """Return the next hop to a node; None if it is unreachable."""
         return self._hops.get(node)
 
 
@@ -172,18 +170,18 @@ class _Earlier(NamedTuple):
 
 
 class ViewHistory:
-    """The view of a router, made anew when the topology has changed and somebody asks, and those before it."""
+    """The present view of a router, computed on demand after a change of the topology, and the earlier ones."""
 
     def __init__(
         self,
         settings: Settings,
         database: Database,
-        first: InitialTable | None = None,
+        initial: InitialTable | None = None,
         counters: Counter[str] | None = None,
     ) -> None:
         self._settings = settings
         self._database = database
-        self._first = first
+        self._initial = initial
         self._counters = counters
         self._topology = -1
         self._view: View | None = None
@@ -195,33 +193,35 @@ class ViewHistory:
         if self._view is None or self._topology != self._database.topology:
             edges = reachable_edges(self._settings.name, self._database.neighbours)
             self._topology = self._database.topology
-            if self._view is None or self._view.edges != edges:  # else the change was somewhere out of reach
+            if self._view is None or self._view.edges != edges:  # else the change was out of reach
                 if self._view is not None:
                     self._keep(self._view, self._database.changed + self._settings.overlap)
                 self.changes += 1
-                first = self._first if self._first is not None and self._first.loaded.edges == edges else None
-                self._view = View(self._settings, edges, self._database.predicates, first, self._counters)
+                initial = (
+                    self._initial if self._initial is not None and self._initial.predicates.edges == edges else None
+                )
+                self._view = View(self._settings, edges, self._database.predicates, initial, self._counters)
         return self._view
 
     def earlier(self, now: float) -> list[View]:
-        """Return the views before the present one that others may still have."""
+        """Return the earlier views that other routers may still use."""
         if self._earlier:
             self._earlier = [each for each in self._earlier if each.until > now]
         return [each.view for each in self._earlier]
 
     def _keep(self, view: View, until: float) -> None:
-        """Keep the oldest view, which others may have longest, and the newest."""
+        """Keep the oldest view, which others may use longest, and the newest."""
         recent = [each for each in self._earlier if each.until > self._database.changed]
-        self._earlier = [*recent[: _MOST_EARLIER - 1], _Earlier(view, until)]
+        self._earlier = [*recent[: _MAX_EARLIER - 1], _Earlier(view, until)]
 
 
 def reachable_edges(start: str, neighbours: Callable[[str], Mapping[str, int]]) -> dict[tuple[str, str], int]:
-    """Return the two-way links of the part of the network around a node, by the names of their ends."""
+    """Return the lengths of the two-way links that a node can reach, by the names of their ends."""
     edges: dict[tuple[str, str], int] = {}
-    waiting = [start]
+    queue = [start]
     reached = {start}
-    done: set[str] = set()  # what is to be said of their links is said
-    for u in waiting:  # grows meanwhile
+    done: set[str] = set()
+    for u in queue:  # grows meanwhile
         done.add(u)
         for v, weight in neighbours(u).items():
             if v in done:
@@ -231,5 +231,5 @@ def reachable_edges(start: str, neighbours: Callable[[str], Mapping[str, int]]) 
                 edges[min(u, v), max(u, v)] = max(weight, back)
                 if v not in reached:
                     reached.add(v)
-                    waiting.append(v)
+                    queue.append(v)
     return edges

@@ -1,1 +1,1 @@
-"""The protocol: frames, their bytes, and the encodings inside them."""
+"""The wire protocol: frames, their encoding, addresses, and codecs of filters, headers and requests."""

@@ -1,4 +1,4 @@
-"""Addresses: where is a router? A host and a port, as in 127.0.0.1:4001 or [::1]:4001."""
+"""Addresses of routers: host and port, as in 127.0.0.1:4001 or [::1]:4001."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cbnet.errors import InputError
 
 DEFAULT_ADDRESS = "127.0.0.1:4001"
-_MOST_PORT = 65_535
+_MAX_PORT = 65_535
 
 
 class Address(NamedTuple):
@@ -23,19 +23,19 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether the address is reachable from this machine only."""
         if self.host == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:  # a name, which may lead anywhere
+        except ValueError:  # a host name, which may resolve to any address
             return False
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that a text says."""
+    """Parse an address; raise an `InputError` if it is invalid."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MOST_PORT:
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MAX_PORT:
         raise InputError(f"{text!r} is not an address", hint=f"write host:port, such as {DEFAULT_ADDRESS}")
     return Address(host, int(port))

@@ -1,6 +1,6 @@
-"""Content: a message as it came in a frame, ready to be matched.
+"""Message content of a frame, ready to be matched.
 
-What its frame says is checked when the frame is read (`frames`), and not again: that would take as long as matching.
+Values were checked while the frame was decoded, and are not checked again: that would take as long as matching.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class MessageFields(Protocol):
 
 
 class Content(Message):
-    """The message of a frame; `members` is its JSON form, which tables match fastest, and mostly all that is needed."""
+    """The message of a frame; `members` is its JSON form, which tables match fastest."""
 
     __slots__ = ("_fields", "members")
     _fields: MessageFields
     members: dict[str, object]
 
     def __init__(self, frame: MessageFields) -> None:
-        members: dict[str, object] = frame.attributes  # type: ignore[assignment]  # it is never changed
+        members: dict[str, object] = frame.attributes  # type: ignore[assignment]  # never modified
         if RESERVED_NAME in members:
             raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
         if frame.tags:

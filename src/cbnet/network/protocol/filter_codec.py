@@ -1,10 +1,10 @@
-"""Filters: how is a filter written in a record? In one form only, so that equal filters are equal bytes.
+"""Encoding of filters in records: one canonical form, so that equal filters are equal bytes.
 
     price < 500 and #upgradeable        [["price", 2, 500], "upgradeable"]       MessagePack
 
-A constraint is an array of its name, its operator (its place in `Op`) and, but for `exists`, its constant; a tag is a
-string. Constraints stand before tags, both in their order; nothing stands twice; `x != true` is written `x = false`,
-and 5.0 as 5. A router compares, keeps and passes on the bytes; what is not in this form is refused.
+A constraint is an array of its name, its operator (its index in `Op`) and, except for `exists`, its constant; a tag is
+a string. Constraints precede tags, both sorted and without duplicates; `x != true` is encoded as `x = false`, and 5.0
+as 5. Routers compare, store and forward the bytes; any other form is refused.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ _decoder = msgspec.msgpack.Decoder(list[str | list[Scalar]])
 
 
 def canonical_filter(filter: Filter) -> Filter:
-    """Return the one form of a filter: `x != true` as `x = false`, as tables have it."""
+    """Return the canonical form of a filter, with `x = false` for `x != true`, as in tables."""
     if not any(_is_bool_ne(constraint) for constraint in filter.constraints):
         return filter
-    plain = [
+    constraints = [
         Constraint(constraint.name, Op.EQ, not constraint.value) if _is_bool_ne(constraint) else constraint
         for constraint in filter.constraints
     ]
-    return Filter(plain, filter.tags)
+    return Filter(constraints, filter.tags)
 
 
 def filter_to_bytes(filter: Filter) -> bytes:
-    """Return the bytes of a filter; an error if they are too many for a record."""
-    constraints = [_written(constraint) for constraint in sorted(canonical_filter(filter).constraints)]
-    written = _encoder.encode([*constraints, *sorted(filter.tags)])
-    if len(written) > MAX_FILTER_BYTES:
+    """Encode a filter; raise an `InputError` if it is too long for a record."""
+    constraints = [_encode_constraint(constraint) for constraint in sorted(canonical_filter(filter).constraints)]
+    encoded = _encoder.encode([*constraints, *sorted(filter.tags)])
+    if len(encoded) > MAX_FILTER_BYTES:
         raise InputError(
-            f"a filter of {len(written):,} bytes; at most {MAX_FILTER_BYTES:,} are allowed", hint="shorten it"
+            f"a filter of {len(encoded):,} bytes; at most {MAX_FILTER_BYTES:,} are allowed", hint="shorten it"
         )
-    return written
+    return encoded
 
 
-def filter_from_bytes(written: bytes) -> Filter:
-    """Return the filter that was written."""
+def filter_from_bytes(encoded: bytes) -> Filter:
+    """Decode a filter; raise a `WireError` if it is invalid."""
     try:
-        parts = _decoder.decode(written)
-        constraints = [_read(part) for part in parts if isinstance(part, list)]
+        parts = _decoder.decode(encoded)
+        constraints = [_decode_constraint(part) for part in parts if isinstance(part, list)]
         filter = Filter(constraints, [part for part in parts if isinstance(part, str)])
-        is_plain = filter_to_bytes(filter) == written
+        is_canonical = filter_to_bytes(filter) == encoded
     except (msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
-        raise WireError(f"not a filter: {error}") from None
-    if not is_plain:
-        raise WireError(f"a filter that is not in its one form: {filter}")
+        raise WireError(f"invalid filter: {error}") from None
+    if not is_canonical:
+        raise WireError(f"filter not in canonical form: {filter}")
     return filter
 
 
@@ -62,15 +62,15 @@ def _is_bool_ne(constraint: Constraint) -> bool:
     return constraint.op is Op.NE and isinstance(constraint.value, bool)
 
 
-def _written(constraint: Constraint) -> list[Scalar]:
-    said: list[Scalar] = [constraint.name, constraint.op.rank]
-    return said if constraint.value is None else [*said, constraint.value]
+def _encode_constraint(constraint: Constraint) -> list[Scalar]:
+    parts: list[Scalar] = [constraint.name, constraint.op.rank]
+    return parts if constraint.value is None else [*parts, constraint.value]
 
 
-def _read(part: list[Scalar]) -> Constraint:
+def _decode_constraint(part: list[Scalar]) -> Constraint:
     if not 2 <= len(part) <= 3:
-        raise WireError("not a filter: a constraint has a name, an operator and a constant")
+        raise WireError("invalid filter: a constraint has a name, an operator and a constant")
     name, op, *constant = part
     if not isinstance(name, str) or type(op) is not int or not 0 <= op < len(_OPS):
-        raise WireError("not a filter: a constraint begins with a name and the number of an operator")
+        raise WireError("invalid filter: a constraint begins with a name and the index of an operator")
     return Constraint(name, _OPS[op], *constant)

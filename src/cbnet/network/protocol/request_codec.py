@@ -1,10 +1,10 @@
-"""Requests: how does a request travel? As the filter that its replies must match, in the one form that filters have.
+"""Encoding of requests: the filter that replies must match, in the canonical form of filters.
 
-    symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `filters`
+    symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `filter_codec`
 
-A request holds tags and equality constraints only, so the filter is the message too that offers are matched with
-[2014 §2]. Equal requests are equal bytes: by these a cache knows them. Every router on the way reads a request, so a
-long one is refused: it takes at most 1 ms.
+A request has tags and equality constraints only, so the filter is also the message that is matched with offers
+[2014 §2]. Equal requests are equal bytes, which are the keys of caches. Every router on the path decodes a request, so
+long ones are refused: decoding takes at most 1 ms.
 """
 
 from __future__ import annotations
@@ -26,60 +26,60 @@ from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_byt
 from cbnet.network.protocol.wire import WireError
 
 RequestLike: TypeAlias = str | Filter | Message | Mapping[str, Any]
-_REMEMBERED = 1_024  # requests that need not be read again, as a router meets the same ones often
-_SHORT = 256  # bytes of those that are remembered
+_CACHE_SIZE = 1_024  # decoded requests: a router receives the same ones often
+_MAX_CACHED_BYTES = 256  # of one request
 _terms = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 
 
 class DecodedRequest(NamedTuple):
-    """A request that was read."""
+    """A request as a filter and as a message."""
 
     filter: Filter  # what a reply must match
     content: Content  # what an offer must match
 
 
-class _Said(NamedTuple):
+class _Fields(NamedTuple):
     attributes: Attributes
     tags: Tags
 
 
-def as_request(said: RequestLike) -> Message:
-    """Return a request that is said as text, as a filter or as a message; an `InputError` if it is none."""
-    if isinstance(said, str):
-        said = parse_filter(said)
-    return request_of(said) if isinstance(said, Filter) else Message.of(said)
+def as_request(request: RequestLike) -> Message:
+    """Return a request given as text, filter or message; raise an `InputError` if it is invalid."""
+    if isinstance(request, str):
+        request = parse_filter(request)
+    return request_of(request) if isinstance(request, Filter) else Message.of(request)
 
 
 def request_to_bytes(request: Message) -> bytes:
-    """Return the bytes of a request; an error if it is too long."""
-    written = filter_to_bytes(filter_of(request))
+    """Encode a request; raise a `LimitError` if it is too long."""
+    encoded = filter_to_bytes(filter_of(request))
     for what, count, limit in (
         ("values and tags of a request", len(request.attributes) + len(request.tags), MAX_REQUEST_TERMS),
-        ("bytes of a request", len(written), MAX_REQUEST_BYTES),
+        ("bytes of a request", len(encoded), MAX_REQUEST_BYTES),
     ):
         if count > limit:
             raise LimitError(what, count, limit)
-    return written
+    return encoded
 
 
-def request_from_bytes(written: bytes) -> DecodedRequest:
-    """Return the request that was written."""
-    return _remembered(written) if len(written) <= _SHORT else _read(written)
+def request_from_bytes(encoded: bytes) -> DecodedRequest:
+    """Decode a request; raise a `WireError` if it is invalid."""
+    return _decode_cached(encoded) if len(encoded) <= _MAX_CACHED_BYTES else _decode(encoded)
 
 
-def _read(written: bytes) -> DecodedRequest:
+def _decode(encoded: bytes) -> DecodedRequest:
     try:
-        count = len(_terms(written))
+        count = len(_terms(encoded))
     except msgspec.DecodeError as error:
-        raise WireError(f"not a request: {error}") from None
+        raise WireError(f"invalid request: {error}") from None
     if count > MAX_REQUEST_TERMS:
         raise WireError(f"a request of {count:,} values and tags; at most {MAX_REQUEST_TERMS} are allowed")
-    filter = filter_from_bytes(written)
+    filter = filter_from_bytes(encoded)
     try:
         message = request_of(filter)
     except InputError as error:
-        raise WireError(f"not a request: {error}") from None
-    return DecodedRequest(filter, Content(_Said(dict(message.attributes), sorted(message.tags))))
+        raise WireError(f"invalid request: {error}") from None
+    return DecodedRequest(filter, Content(_Fields(dict(message.attributes), sorted(message.tags))))
 
 
-_remembered = lru_cache(_REMEMBERED)(_read)
+_decode_cached = lru_cache(_CACHE_SIZE)(_decode)

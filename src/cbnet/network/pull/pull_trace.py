@@ -1,4 +1,4 @@
-"""Pull steps: which way did a traced request take, and its reply? Both carry it along: no router remembers anything."""
+"""Steps of traced requests and replies, which carry them along: routers keep no state of a request."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from msgspec.structs import replace
 from cbnet.network.protocol.fields import MAX_STEPS
 from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request, StepField
 
-Traced = TypeVar("Traced", Request, ReplyFrame, NoItem)
-CAME_BACK = "the reply came"  # what a router does with a reply
-_LONGEST = 100  # characters
+PullMessage = TypeVar("PullMessage", Request, ReplyFrame, NoItem)
+REPLY_STEP = "reply received"  # the step of every router on the path of a reply
+_MAX_LENGTH = 100
 
 
-def with_step(frame: Traced, router: str, what: str) -> Traced:
-    """Return a frame with what a router did added to its steps, if it is traced."""
+def with_step(frame: PullMessage, router: str, what: str) -> PullMessage:
+    """Return a frame with a router's step appended, if it is traced."""
     before: list[StepField] | None = frame.steps
     if before is None or len(before) >= MAX_STEPS:
         return frame
-    said = what if len(what) <= _LONGEST else what[: _LONGEST - 1] + "…"
-    return replace(frame, steps=before + [StepField(router, said)])  # noqa: RUF005
+    text = what if len(what) <= _MAX_LENGTH else what[: _MAX_LENGTH - 1] + "…"
+    return replace(frame, steps=before + [StepField(router, text)])  # noqa: RUF005

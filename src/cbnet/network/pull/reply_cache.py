@@ -1,12 +1,12 @@
-"""Reply cache: which replies that have passed this router may answer the same request again? [2014 §2]
+"""Cache of the replies that have passed this router, to answer equal requests [2014 §2].
 
-The replies that were used last, as many as there is room for, each until it is too old:
+Least recently used replies are evicted:
 
-    room    `cache_bytes` of memory; 0: nothing is kept
-    age     `cache_age` seconds since a holder gave the reply, or less if the holder says so; 0: nothing is kept
+    size    `cache_bytes` of memory; 0: no cache
+    age     `cache_age` seconds since a holder replied, or less if the holder limits it; 0: no cache
 
-A reply is kept as the bytes that it travels in: as an object it would take up to six times as much. The age goes with
-it from cache to cache. Time on links is not counted; that in which the process stood still is.
+A reply is stored as its bytes on the wire: as an object it would take up to six times as much. Its age goes with it
+from cache to cache. Time on links is not counted; time while the process was suspended is.
 """
 
 from __future__ import annotations
@@ -21,71 +21,71 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import ReplyFrame
 
-ENTRY_BYTES = 400  # that a reply takes beside its own: 270 to 400 were measured
+ENTRY_BYTES = 400  # overhead per reply: 270 to 400 were measured
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ReplyFrame).decode
 
 
-class _Kept(NamedTuple):
-    written: bytes
-    born: float  # when a holder gave it
-    until: float  # when it is too old
+class _Entry(NamedTuple):
+    encoded: bytes
+    born: float  # time of the holder's reply
+    until: float  # time of expiry
 
 
 class ReplyCache:
-    """The replies that one router keeps."""
+    """The cached replies of one router."""
 
     def __init__(self, context: RouterContext) -> None:
         self._context = context
-        self._most = context.settings.cache_bytes
-        self._longest = context.settings.cache_age
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()  # by request; the one used last stands last
+        self._max_bytes = context.settings.cache_bytes
+        self._max_age = context.settings.cache_age
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()  # by request; most recently used last
         self.size = 0  # bytes
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def get(self, request: bytes) -> ReplyFrame | None:
-        """Return a reply to a request, with the age that it has now."""
-        if not self._most:
+        """Return a reply to a request, with its present age."""
+        if not self._max_bytes:
             return None
-        kept = self._kept.get(request)
-        if kept is not None and kept.until <= self._context.clock.elapsed:
-            self._forget(request)
+        entry = self._entries.get(request)
+        if entry is not None and entry.until <= self._context.clock.elapsed:
+            self._remove(request)
             self._context.counters[Event.CACHE_EXPIRED] += 1
-            kept = None
-        if kept is None:
+            entry = None
+        if entry is None:
             self._context.counters[Event.CACHE_MISSES] += 1
             return None
         self._context.counters[Event.CACHE_HITS] += 1
-        self._kept.move_to_end(request)
-        return replace(_decode(kept.written), age=round((self._context.clock.elapsed - kept.born) * 1000))
+        self._entries.move_to_end(request)
+        return replace(_decode(entry.encoded), age=round((self._context.clock.elapsed - entry.born) * 1000))
 
     def put(self, reply: ReplyFrame) -> None:
-        """Keep a reply, if it may be kept, in the place of an older one to the same request."""
+        """Cache a reply, if allowed, and replace an older one to the same request."""
         born = self._context.clock.elapsed - reply.age / 1000
-        present = self._kept.get(reply.request)
+        present = self._entries.get(reply.request)
         if present is not None:
             if present.born > born:
                 return
-            self._forget(reply.request)
-        until = born + self._lasting(reply)
-        if not self._most or until <= self._context.clock.elapsed:
+            self._remove(reply.request)
+        until = born + self._lifetime(reply)
+        if not self._max_bytes or until <= self._context.clock.elapsed:
             return
-        kept = _Kept(_encode(replace(reply, steps=None)), born, until)
-        if _size(reply.request, kept) <= self._most:
-            self._kept[reply.request] = kept
-            self.size += _size(reply.request, kept)
-            while self.size > self._most:
-                self._forget(next(iter(self._kept)))
+        entry = _Entry(_encode(replace(reply, steps=None)), born, until)
+        if _size(reply.request, entry) <= self._max_bytes:
+            self._entries[reply.request] = entry
+            self.size += _size(reply.request, entry)
+            while self.size > self._max_bytes:
+                self._remove(next(iter(self._entries)))
                 self._context.counters[Event.CACHE_EVICTIONS] += 1
 
-    def _lasting(self, reply: ReplyFrame) -> float:
-        return self._longest if reply.keep is None else min(self._longest, reply.keep / 1000)
+    def _lifetime(self, reply: ReplyFrame) -> float:
+        return self._max_age if reply.keep is None else min(self._max_age, reply.keep / 1000)
 
-    def _forget(self, request: bytes) -> None:
-        self.size -= _size(request, self._kept.pop(request))
+    def _remove(self, request: bytes) -> None:
+        self.size -= _size(request, self._entries.pop(request))
 
 
-def _size(request: bytes, kept: _Kept) -> int:
-    return ENTRY_BYTES + len(request) + len(kept.written)
+def _size(request: bytes, entry: _Entry) -> int:
+    return ENTRY_BYTES + len(request) + len(entry.encoded)

@@ -1,6 +1,6 @@
-"""ClientHandler: what does a router answer to those who subscribe, publish and trace, offer and request?
+"""Handlers of client frames: subscribe, publish, trace, offer and request.
 
-A mistake of a client, such as a predicate with a wrong sign, is answered with `Refused`, and the link goes on.
+A client's mistake, such as a syntax error in a predicate, is answered with `RefusedFrame`, and the link stays open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.confirmations import REGISTERED, Confirmations
+from cbnet.network.linkstate.confirmations import CONFIRMATION_FRAMES, Confirmations
 from cbnet.network.linkstate.flooding import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.linkstate.own_records import OwnRecords
 from cbnet.network.linkstate.records import RecordKind
@@ -48,8 +48,8 @@ from cbnet.network.pull.requesters import Requesters
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
-MAX_FILTER_CONSTRAINTS = 256  # of one filter: a message has no more attributes
-MAX_CLIENT_SUBSCRIPTIONS = 100_000  # of one client; as many offers
+MAX_FILTER_CONSTRAINTS = 256  # a message has no more attributes
+MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
     Publish: Denial.PUBLISH,
@@ -60,7 +60,7 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
 
 
 class ClientHandler:
-    """The clients of one router."""
+    """Handles the frames of one router's clients."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ClientHandler:
         links: LinkTable,
         subscriptions: Subscriptions,
         offers: Subscriptions,
-        origin: OwnRecords,
+        own_records: OwnRecords,
         confirmations: Confirmations,
         forwarder: Forwarder,
         traces: Traces,
@@ -79,7 +79,7 @@ class ClientHandler:
         self._links = links
         self._subscriptions = subscriptions
         self._offers = offers
-        self._origin = origin
+        self._own_records = own_records
         self._confirmations = confirmations
         self._forwarder = forwarder
         self._traces = traces
@@ -87,7 +87,7 @@ class ClientHandler:
         self._pulls = pulls
 
     def subscribe(self, link: int, frame: Subscribe) -> None:
-        """Take a subscription; if it is to be waited for, answer later."""
+        """Register a subscription; if the client waits for confirmation, answer later."""
         try:
             predicate = self._checked(link, frame)
         except InputError as error:
@@ -102,16 +102,16 @@ class ClientHandler:
     def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
         """Remove a subscription."""
         if self._subscriptions.remove(link, frame.id):
-            self._confirmations.forget(link, RecordKind.PREDICATE, frame.id)
+            self._confirmations.cancel(link, RecordKind.PREDICATE, frame.id)
             self._context.outbox.send(link, Unsubscribed(frame.id))
         else:
-            self._refuse(link, frame, frame.id, InputError(f"there is no subscription {frame.id}"))
+            self._refuse(link, frame, frame.id, InputError(f"unknown subscription {frame.id}"))
 
     def offer(self, link: int, frame: OfferFrame) -> None:
-        """Take an offer; if it is to be waited for, answer later."""
+        """Register an offer; if the client waits for confirmation, answer later."""
         try:
             predicate = parse(frame.predicate, PREDICATE_LIMITS)
-            self._check_room(link, frame.id, predicate, self._offers, "offers")
+            self._check_limits(link, frame.id, predicate, self._offers, "offers")
             self._rights(link).check_offer(predicate)
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
@@ -122,13 +122,13 @@ class ClientHandler:
     def withdraw(self, link: int, frame: Withdraw) -> None:
         """Remove an offer."""
         if self._offers.remove(link, frame.id):
-            self._confirmations.forget(link, RecordKind.OFFERS, frame.id)
+            self._confirmations.cancel(link, RecordKind.OFFERS, frame.id)
             self._context.outbox.send(link, Withdrawn(frame.id))
         else:
-            self._refuse(link, frame, frame.id, InputError(f"there is no offer {frame.id}"))
+            self._refuse(link, frame, frame.id, InputError(f"unknown offer {frame.id}"))
 
     def pull(self, link: int, frame: PullFrame) -> None:
-        """Get a client the reply to a request."""
+        """Send a request of a client."""
         requested = request_from_bytes(frame.request)
         try:
             rights = self._rights(link)
@@ -142,7 +142,7 @@ class ClientHandler:
         self._pulls.begin(request)
 
     def publish(self, link: int, frame: Publish) -> None:
-        """Send a message on its way."""
+        """Forward a message."""
         try:
             rights = self._rights(link)
             if rights is not ALL_RIGHTS:
@@ -155,56 +155,56 @@ class ClientHandler:
             self._context.outbox.send(link, Published(frame.number))
 
     def trace(self, link: int, frame: Trace) -> None:
-        """Send a message on its way and tell the client what becomes of it."""
+        """Forward a message and report its path to the client."""
         try:
             self._check_trace(self._rights(link), frame)
             self._forwarder.publish(frame, self._traces.begin(link, frame))
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
 
-    def closed(self, link: int) -> None:
-        """Forget a client."""
-        self._subscriptions.closed(link)
-        self._offers.closed(link)
-        self._confirmations.forget(link)
-        self._traces.forget(link)
-        self._requesters.closed(link)
+    def remove(self, link: int) -> None:
+        """Remove a client."""
+        self._subscriptions.remove_client(link)
+        self._offers.remove_client(link)
+        self._confirmations.cancel(link)
+        self._traces.remove_client(link)
+        self._requesters.remove_client(link)
 
     def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: RecordKind) -> None:
-        """Answer that a subscription or an offer is taken: now, or when all have it."""
-        self._confirmations.forget(link, kind, frame.id)
+        """Confirm a subscription or an offer: at once, or when all routers have it."""
+        self._confirmations.cancel(link, kind, frame.id)
         if frame.wait:
-            self._confirmations.wait(link, frame.id, self._origin.awaited(kind), frame.wait)
+            self._confirmations.wait(link, frame.id, self._own_records.next_version(kind), frame.wait)
         else:
-            self._context.outbox.send(link, REGISTERED[kind](frame.id, False, 1, []))
+            self._context.outbox.send(link, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
 
     def _rights(self, link: int) -> Rights:
         known = self._links.get(link)
         return ALL_RIGHTS if known is None else known.rights
 
     def _check_trace(self, rights: Rights, frame: Trace) -> None:
-        content = Content(frame)  # refuses what is no message, before anything is begun
+        content = Content(frame)  # checks the message first
         rights.check_watch()
         rights.check_publish(content)
 
     def _checked(self, link: int, frame: Subscribe) -> Predicate:
         if frame.is_loaded:
             self._rights(link).check_subscribe(self._loaded())
-            predicate = Predicate()  # it is here already
+            predicate = Predicate()  # already registered
         else:
             predicate = parse(frame.predicate, PREDICATE_LIMITS)
-        self._check_room(link, frame.id, predicate, self._subscriptions, "subscriptions")
+        self._check_limits(link, frame.id, predicate, self._subscriptions, "subscriptions")
         self._rights(link).check_subscribe(predicate)
         return predicate
 
-    def _check_room(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, what_all: str) -> None:
+    def _check_limits(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, plural: str) -> None:
         links = self._links.of_same_client(link)
-        self._rights(link).check_constraints(registered.constraints(links, link, id, predicate), what_all)
-        longest = max((len(filter.constraints) for filter in predicate.filters), default=0)
-        size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # refuses what is too long by itself
+        self._rights(link).check_constraints(registered.constraints(links, link, id, predicate), plural)
+        largest = max((len(filter.constraints) for filter in predicate.filters), default=0)
+        size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # raises if one is too long
         for what, count, limit in (
-            ("constraints of a filter", longest, MAX_FILTER_CONSTRAINTS),
-            (f"{what_all} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
+            ("constraints of a filter", largest, MAX_FILTER_CONSTRAINTS),
+            (f"{plural} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
             ("filters at a router", registered.announcement.distinct + len(predicate), MAX_NODE_FILTERS),
             ("bytes of filters at a router", registered.size + size, MAX_NODE_BYTES),
         ):
@@ -214,8 +214,8 @@ class ClientHandler:
     def _loaded(self) -> Predicate:
         predicate = self._subscriptions.loaded
         if predicate is None:
-            hint = "ask for one of a network that `cbnet up --fib` started"
-            raise InputError(f"no predicate was loaded at {self._context.name}", hint=hint)
+            hint = "start the network with `cbnet up --fib`"
+            raise InputError(f"router {self._context.name} has no loaded predicate", hint=hint)
         return predicate
 
     def _refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
@@ -227,7 +227,7 @@ class ClientHandler:
         )
 
     def _denied(self, link: int, what: Denial, error: Denied) -> None:
-        """Count what a client may not do; of very many, log the first, the tenth, the hundredth …"""
+        """Count a denial; log the first, tenth, hundredth … of a client."""
         self._context.counters[what.key] += 1
         known = self._links.get(link)
         if known is not None:

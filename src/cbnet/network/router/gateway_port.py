@@ -1,30 +1,30 @@
-"""GatewayPort: what does a router that belongs to a gateway tell its domain, and what does it hand over?
+"""The part of a router that a gateway uses to join its domain with others.
 
-told        what is wanted in other domains, as subscriptions of nobody here; the gateway's path in the tree between
-            domains, in its record of links
-heard       what is wanted in this domain by all but the gateway itself; the paths of the other gateways here
-handed over a message that matches what is wanted beyond, as if it were delivered to a client
+registered    interests of other domains, as subscriptions of no client; the gateway's path in the gateway tree, in
+              its link record
+read          interests of this domain, without the gateway's own; the paths of the other gateways
+handed over   messages that match the interests of other domains, as if delivered to a client
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import TypeAlias
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.subscriptions import BEYOND, Subscriptions
-from cbnet.network.link.actions import Action, Send
+from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.view import ViewHistory
 from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import Deliver
 
-GatewayPath = tuple[str, ...]  # the gateways from the root of the tree between domains to the one that tells it
+Path: TypeAlias = tuple[str, ...]  # of gateways: from the root of the gateway tree to the one that announces it
 
 
 class GatewayPort:
-    """The part of a router that a gateway uses; idle in all other routers."""
+    """The gateway's access to a router; idle in all other routers."""
 
     def __init__(
         self, context: RouterContext, views: ViewHistory, database: Database, subscriptions: Subscriptions
@@ -33,53 +33,55 @@ class GatewayPort:
         self._views = views
         self._database = database
         self._subscriptions = subscriptions
-        self._read: dict[bytes, Filter] = {}  # what was wanted when it was last asked
-        self.on_message: Callable[[Deliver], None] | None = None  # called with what is wanted beyond
+        self._decoded: dict[bytes, Filter] = {}  # at the last call of `interests`
+        self.on_message: Callable[[Deliver], None] | None = None  # called with messages for other domains
 
     # --- lookup
 
-    def paths(self) -> list[GatewayPath]:
-        """Return the paths of the other gateways that can be reached in this domain."""
+    def paths(self) -> list[Path]:
+        """Return the paths of the other reachable gateways of this domain."""
         names = self._views.current().names
         return [path for name in names if name != self._context.name and (path := self._database.gateway_path(name))]
 
     def state(self) -> tuple[object, ...]:
-        """Return something that is another when something else may be wanted here."""
+        """Return a value that changes whenever the interests may have changed."""
         return self._views.current(), self._database.predicates.changes, self._subscriptions.changes
 
-    def wanted(self) -> Predicate:
-        """Return what is wanted in this domain, by whoever can be reached and by the clients of this router."""
-        predicates, before = self._database.predicates, self._read
+    def interests(self) -> Predicate:
+        """Return the interests of this domain: of all reachable routers, and of the clients of this one."""
+        predicates, before = self._database.predicates, self._decoded
         others = (name for name in self._views.current().names if name != self._context.name)
-        told = dict.fromkeys(written for name in others for written in predicates.written(name))
-        self._read = {written: before.get(written) or filter_from_bytes(written) for written in told}
-        own = (each for link, _, predicate in self._subscriptions.all() if link != BEYOND for each in predicate)
-        return Predicate([*self._read.values(), *own])
+        encoded = dict.fromkeys(filter for name in others for filter in predicates.encoded(name))
+        self._decoded = {filter: before.get(filter) or filter_from_bytes(filter) for filter in encoded}
+        own = (
+            filter
+            for subscriber, _, predicate in self._subscriptions.all()
+            if subscriber is not InternalSubscriber.OTHER_DOMAINS
+            for filter in predicate
+        )
+        return Predicate([*self._decoded.values(), *own])
 
-    # --- changes; they are told at the next tick
+    # --- changes; they are announced at the next tick
 
-    def tell(self, path: GatewayPath) -> None:
-        """Tell this domain the path to the gateway."""
+    def announce(self, path: Path) -> None:
+        """Announce the gateway's path in this domain."""
         self._context.gateway_path = path
 
-    def want(self, side: int, predicate: Predicate) -> None:
-        """Ask here for what is wanted on another side of the gateway."""
+    def register(self, side: int, predicate: Predicate) -> None:
+        """Register in this domain the interests of another side of the gateway."""
         if predicate.filters:
-            self._subscriptions.set(BEYOND, side, predicate)
+            self._subscriptions.set(InternalSubscriber.OTHER_DOMAINS, side, predicate)
         else:
-            self._subscriptions.remove(BEYOND, side)
+            self._subscriptions.remove(InternalSubscriber.OTHER_DOMAINS, side)
 
-    # --- what is to be done
+    # --- messages
 
-    def passed_on(self, actions: list[Action]) -> list[Action]:
-        """Hand over the messages that are wanted beyond; return the other actions."""
-        if self.on_message is None:
-            return actions
-        for action in actions:
-            if action.link == BEYOND and isinstance(action, Send) and isinstance(action.frame, Deliver):
-                self.on_message(action.frame)
-        return self.kept(actions)
+    def hand_over(self) -> None:
+        """Pass the messages for other domains to the gateway."""
+        for frame in self._context.outbox.take_exports():
+            if self.on_message is not None:
+                self.on_message(frame)
 
-    def kept(self, actions: Iterable[Action]) -> list[Action]:
-        """Return the actions that are for this domain."""
-        return [action for action in actions if action.link != BEYOND]
+    def discard(self) -> None:
+        """Drop the messages for other domains: they have just come from there."""
+        self._context.outbox.take_exports()

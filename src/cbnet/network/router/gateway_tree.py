@@ -1,16 +1,16 @@
-"""GatewayPort tree: which gateways pass messages on, so that domains hang together and nothing goes round in circles?
+"""Spanning tree of gateways, which keeps messages from circulating between domains.
 
-Gateways join domains as bridges join the segments of a local network, and agree on a tree as bridges do, with
-two differences: what they tell is a record of their domain and lives as long as they can be reached in it, and it
-names the whole path, so that a path over one that has died does not come back to who passed it on.
+Gateways join domains as bridges join the segments of a local network, and agree on a tree as bridges do, with two
+differences: a path is announced in the gateway's link record, so it lives as long as the gateway is reachable; and it
+lists all gateways, so a path over a dead one is never accepted back by a gateway that announced it.
 
-    path       the gateways from the root to the one that tells it: (g1, g4, g7)
-    better    a smaller root, then a shorter path, then smaller names
+    path      the gateways from the root to the one that announces it: (g1, g4, g7)
+    better    smaller root, then shorter path, then smaller names
 
-A gateway takes the best path that it hears and adds itself; if none has a root that is smaller than itself, it is the
-root. It is active in the domain that its path comes from, and in each domain where no other gateway tells a better path
+A gateway takes the best path that it receives and appends itself; if no path has a smaller root than itself, it is the
+root. It is active in the domain its path comes from, and in each domain where no other gateway announces a better path
 than its own. So in every domain one gateway leads to the root, and a gateway that would close a circle is active on one
-side alone: it passes nothing on, until it hears that another has gone.
+side only: it forwards nothing, until another gateway disappears.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from cbnet.network.protocol.fields import MAX_GATEWAYS
-from cbnet.network.router.gateway_port import GatewayPath
+from cbnet.network.router.gateway_port import Path
 
 
 class TreePosition(NamedTuple):
-    """Where a gateway stands in the tree."""
+    """The path of a gateway in the tree, and the sides where it is active."""
 
-    path: GatewayPath
-    active: frozenset[int]  # sides
+    path: Path
+    active: frozenset[int]
 
 
-def tree_position(me: str, heard: Sequence[Collection[GatewayPath]]) -> TreePosition:
-    """Return the place of a gateway in the tree, by the paths that it hears on each of its sides."""
-    others = [[path for path in paths if me not in path] for paths in heard]  # else it hangs on this one
-    offers = [
+def tree_position(me: str, received: Sequence[Collection[Path]]) -> TreePosition:
+    """Return the position of a gateway in the tree, given the paths announced on each of its sides."""
+    others = [[path for path in paths if me not in path] for paths in received]  # else it depends on this one
+    candidates = [
         (_rank(path), side)
         for side, paths in enumerate(others)
         for path in paths
         if path[0] < me and len(path) < MAX_GATEWAYS
     ]
-    own: GatewayPath = (me,)
+    own: Path = (me,)
     to_root: set[int] = set()
-    if offers:
-        (_, _, path), side = min(offers)
+    if candidates:
+        (_, _, path), side = min(candidates)
         own, to_root = (*path, me), {side}
     leads = {side for side, paths in enumerate(others) if all(_rank(own) < _rank(path) for path in paths)}
     return TreePosition(own, frozenset(to_root | leads))
 
 
-def _rank(path: GatewayPath) -> tuple[str, int, GatewayPath]:
+def _rank(path: Path) -> tuple[str, int, Path]:
     return path[0], len(path), path

@@ -1,4 +1,4 @@
-"""InitialState: what is one router given when a network starts that was made from data?"""
+"""Initial state of a router in a network that a pipeline computed."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from cbnet.network.linkstate.view import View
 
 @dataclass(frozen=True)
 class InitialState:
-    """The predicates of all nodes, the first table of one router if it has one, and its life if that is chosen."""
+    """The predicates of all nodes, the compiled table of one router, and its life, as far as they are given."""
 
-    loaded: InitialPredicates | None = None
-    first: InitialTable | None = None
+    predicates: InitialPredicates | None = None
+    table: InitialTable | None = None
     life: int | None = None
 
-    def loaded_by(self, name: str, life: int) -> InitialPredicates | None:
-        """Return the predicates, with another life of a router that is not started for the first time."""
-        if self.loaded is None or self.loaded.lives[name] == life:
-            return self.loaded
-        return replace(self.loaded, lives={**self.loaded.lives, name: life})
+    def predicates_for(self, name: str, life: int) -> InitialPredicates | None:
+        """Return the predicates, with the present life of a router that was restarted."""
+        if self.predicates is None or self.predicates.lives[name] == life:
+            return self.predicates
+        return replace(self.predicates, lives={**self.predicates.lives, name: life})
 
 
 EMPTY_STATE = InitialState()
 
 
-def open_initial_table(path: Path, settings: Settings, loaded: InitialPredicates) -> InitialTable:
-    """Open the table that was made for a router, and check it against the records; raise what is wrong with it."""
-    behind = View(settings, loaded.edges, NodePredicates(loaded)).behind()
+def open_initial_table(path: Path, settings: Settings, predicates: InitialPredicates) -> InitialTable:
+    """Open the table compiled for a router and check it against the records; raise an `InputError` if it differs."""
+    behind = View(settings, predicates.edges, NodePredicates(predicates)).nodes_behind()
     if behind is None:
-        hint = "start the network with --scheme multitree, or leave the table out"
-        raise InputError(f"a table is of trees, and the scheme is {settings.scheme}", hint=hint, file=str(path))
-    return check_table(path, loaded, behind)
+        hint = "start the network with --scheme multitree, or without the table"
+        raise InputError(
+            f"a compiled table needs the scheme multitree, not {settings.scheme}", hint=hint, file=str(path)
+        )
+    return check_table(path, predicates, behind)

@@ -1,4 +1,4 @@
-"""Status: how is a router? What it answers to a client that asks, such as a live view of the network."""
+"""Status of a router, as its clients see it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
-    """Return how a router is now; of very many links and counters only the first.
-
-    is_whole: with what tells of others, the links and counters.
-    """
+    """Return the router's status, with links and counters, which reveal data of others, only if `is_whole`."""
     counters = context.counters + router.subscriptions.table.times() + router.database.predicates.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
@@ -26,7 +23,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         network=context.settings.network,
         scheme=context.settings.routing,
         life=context.life,
-        uptime=context.now,  # the clock of a router begins with its life
+        uptime=context.now,  # the clock starts with the router
         neighbours=router.links.neighbours(),
         reachable=len(router.view),
         records=len(router.database),

@@ -34,7 +34,7 @@ import msgspec
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.announce.initial_predicates import InitialPredicates, read_initial_predicates
 from cbnet.network.announce.initial_table import InitialTable
-from cbnet.network.announce.slots import live_table
+from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
 from cbnet.network.router.initial_state import InitialState, open_initial_table
@@ -48,7 +48,7 @@ def main() -> None:
     """Carry out the commands on standard input until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when this process ends
     new_loop().close()  # imports the modules of the event loop
-    live_table()  # compiles the table that every router starts with
+    empty_table()  # compiles the table that every router starts with
     Launcher().run()
 
 

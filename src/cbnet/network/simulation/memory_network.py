@@ -179,7 +179,7 @@ class MemoryNetwork:
         host = self.hosts[name]
         life = self.random.getrandbits(62)
         chosen, host.initial = host.initial.life, replace(host.initial, life=None)  # used once
-        host.router = Router(host.settings, life if chosen is None else chosen, beginning=host.initial)
+        host.router = Router(host.settings, life if chosen is None else chosen, initial=host.initial)
         host.tick()
         return host.router
 

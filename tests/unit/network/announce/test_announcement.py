@@ -95,12 +95,12 @@ def test_without_the_limit_every_filter_is_announced():
 
 
 def test_where_many_are_asked_in_vain_more_may_be_announced_and_nothing_is_lost(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_IN_VAIN", 2)
+    monkeypatch.setattr(module, "_MAX_FAILED_COMPARISONS", 2)
     said = [parse_filter(f"x > {n} and y < {n}") for n in range(6)] + [parse_filter("x > 5")]
     known = Announcement()
     for filter in said:
         known.add(filter)
-        assert covers(Predicate(known), Predicate(f for f in said if f in known._said))
+        assert covers(Predicate(known), Predicate(f for f in said if f in known._counts))
     known.add(parse_filter("x > 4"))
     assert parse_filter("x > 4") in set(known)
     for filter in [*said[::2], parse_filter("x > 4"), *said[1::2]]:
@@ -109,7 +109,7 @@ def test_where_many_are_asked_in_vain_more_may_be_announced_and_nothing_is_lost(
 
 
 def test_a_filter_that_covers_many_takes_the_place_of_all_of_them(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_IN_VAIN", 2)
+    monkeypatch.setattr(module, "_MAX_FAILED_COMPARISONS", 2)
     known = announced(*(f"x = {n}" for n in range(20)))
     known.add(parse_filter("x >= 0"))
     assert texts(known) == {"x >= 0"}
@@ -129,7 +129,7 @@ def test_filters_that_go_together_find_no_new_places_before_they_go(monkeypatch)
     for filter in nested:
         known.add(filter)
     assert texts(known) == {"x > 0", "y = 1"}
-    placed = counting(monkeypatch, Announcement, "_place")
+    placed = counting(monkeypatch, Announcement, "_insert")
     known.remove(*nested)
     assert len(placed) == 1  # that which stays
     assert texts(known) == {"x > 60", "y = 1"}
@@ -152,6 +152,6 @@ def test_the_order_of_what_goes_together_plays_no_part():
 
 def test_a_new_filter_is_set_against_few_however_many_overlap(monkeypatch):
     known = announced(*(f"x != {n} and y != {n}" for n in range(200)))
-    asked = counting(monkeypatch, module.Analysis, "implies")
+    asked = counting(monkeypatch, module.FilterAnalysis, "implies")
     known.add(parse_filter("x != 500 and y != 500"))
     assert len(asked) <= 2 * 64  # whether one covers it, and whether it covers one

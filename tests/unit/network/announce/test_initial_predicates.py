@@ -139,7 +139,7 @@ def test_where_nothing_was_loaded_nobody_can_listen():
     lab.memory.run(1)
     answer = lab.clients["b"].answers[-1]
     assert isinstance(answer, RefusedFrame)
-    assert "no predicate was loaded at b" in answer.reason
+    assert "router b has no loaded predicate" in answer.reason
 
 
 def test_a_router_that_starts_again_begins_with_the_same():
@@ -186,7 +186,7 @@ def test_a_folder_of_parquet_files_is_one_predicate_for_each_node(tmp_path):
     parquet(tmp_path / "p.parquet" / "part-1.parquet", [("a", 1, "news", "#"), ("7", 2, "news", "#")])
     (tmp_path / "p.parquet" / "_SUCCESS").write_text("")
     found = read_initial_predicates(tmp_path / "p.parquet", ["7", "a", "b"], {}, {})
-    assert {name: len(each) for name, each in found.written.items()} == {"7": 1, "a": 2, "b": 0}
+    assert {name: len(each) for name, each in found.filters.items()} == {"7": 1, "a": 2, "b": 0}
     assert found.count == 3
     assert found.table.match({"#": ["news"]}) == [0, 1] or found.table.match({"#": ["news"]}) == [1, 0]
 
@@ -194,10 +194,10 @@ def test_a_folder_of_parquet_files_is_one_predicate_for_each_node(tmp_path):
 @pytest.mark.parametrize(
     ("write", "problem"),
     [
-        (lambda path: path.mkdir(), "there is no Parquet file in this folder; run the pipeline again"),
-        (lambda path: path.write_text("no"), "not Parquet"),
-        (lambda path: parquet(path / "part.parquet", [("z", 0, "t", "#")]), "a predicate of 'z', which is no node"),
-        (lambda path: (path.mkdir(), (path / "part.parquet").write_text("no")), "not Parquet"),
+        (lambda path: path.mkdir(), "no Parquet file in this folder; run the pipeline again"),
+        (lambda path: path.write_text("no"), "not a Parquet file"),
+        (lambda path: parquet(path / "part.parquet", [("z", 0, "t", "#")]), "predicate of 'z', which is not a node"),
+        (lambda path: (path.mkdir(), (path / "part.parquet").write_text("no")), "not a Parquet file"),
         (lambda _: None, "cannot read: No such file"),
     ],
 )

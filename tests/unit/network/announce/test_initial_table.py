@@ -40,40 +40,42 @@ def test_a_table_that_is_what_the_records_give_is_taken(given, table, engine):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({2: "#jazz and #vinyl or #news"}, "it lacks #jazz, #live of d at the interface to c"),
-        ({2: "#vinyl or #news or #jazz and #live"}, "nobody wants #vinyl behind the interface to c"),
-        ({4: "#art or #jazz"}, "nobody wants #jazz behind the interface to e"),
-        ({3: "#news"}, "the table leads to d, which is no neighbour on the first tree"),
-        ({9: "#news"}, "the table leads 9, which is no neighbour on the first tree"),
+        ({2: "#jazz and #vinyl or #news"}, "the interface to c lacks #jazz, #live of d"),
+        ({2: "#vinyl or #news or #jazz and #live"}, "the interface to c has #vinyl, which no node behind it has"),
+        ({4: "#art or #jazz"}, "the interface to e has #jazz, which no node behind it has"),
+        ({3: "#news"}, "the table has an interface to d, which is no neighbour on the first tree"),
+        ({9: "#news"}, "the table has an interface to 9, which is no neighbour on the first tree"),
     ],
 )
 def test_a_table_that_differs_is_told_of_with_the_difference_and_the_remedy(given, table, changes, problem):
     with pytest.raises(InputError) as raised:
         open_initial_table(table(changes), SETTINGS, given)
     assert problem in str(raised.value)
-    assert "the router goes on with its records; run the pipeline again" in str(raised.value)
+    assert "the router uses its records instead; run the pipeline again" in str(raised.value)
     assert "1.cbt" in str(raised.value)
 
 
 def test_all_differences_are_counted(given, table):
     changes = {0: "#x", 4: "#y"}  # two that are lacking, two that nobody wants
-    with pytest.raises(InputError, match=r"it lacks #jazz of a at the interface to a, and 3 more"):
+    with pytest.raises(InputError, match=r"the interface to a lacks #jazz of a, and 3 more"):
         open_initial_table(table(changes), SETTINGS, given)
 
 
 def test_a_table_with_more_than_tags_is_not_taken(given, table):
-    with pytest.raises(InputError, match="filters that are not of tags alone"):
+    with pytest.raises(InputError, match="filters with constraints, not only tags"):
         open_initial_table(table({4: "#art or x > 1"}, engine="pivot"), SETTINGS, given)
 
 
 def test_a_table_of_another_tree_is_found_out(given, table):
     settings = Settings("b", scheme="multitree", roots=("e",))  # there c lies behind e
-    with pytest.raises(InputError, match="the table leads to c, which is no neighbour on the first tree"):
+    with pytest.raises(InputError, match="the table has an interface to c, which is no neighbour on the first tree"):
         open_initial_table(table(), settings, given)
 
 
 def test_a_scheme_without_such_trees_takes_no_table(given, table):
-    with pytest.raises(InputError, match="a table is of trees, and the scheme is psf; start the network with"):
+    with pytest.raises(
+        InputError, match="a compiled table needs the scheme multitree, not psf; start the network with"
+    ):
         open_initial_table(table(), Settings("b", scheme="psf"), given)
 
 

@@ -30,10 +30,10 @@ def test_the_answer_follows_the_table():
 
 def test_a_supposition_stands_in_the_place_of_the_answer():
     _, live = interests()
-    live.suppose(0b010)
+    live.assume(0b010)
     assert live.matched(content(x=3)) == 0b010
-    assert live.wanting(content(x=3)) == 0b001
-    live.suppose(None)
+    assert live.receivers(content(x=3)) == 0b001
+    live.assume(None)
     assert live.matched(content(x=3)) == 0b001
 
 

@@ -18,26 +18,26 @@ def subscriptions(*said):
 
 def test_a_message_goes_to_exactly_the_subscriptions_that_match():
     new, _ = subscriptions((1, 1, "x = 1"), (1, 2, "x > 0 or y = 1"), (2, 1, "x = 2"), (3, 7, "true"))
-    assert new.matched(content(x=1)) == {1: [1, 2], 3: [7]}
-    assert new.matched(content(y=1)) == {1: [2], 3: [7]}
-    assert new.matched(content(x=2)) == {1: [2], 2: [1], 3: [7]}
+    assert new.matched(content(x=1)).clients == {1: [1, 2], 3: [7]}
+    assert new.matched(content(y=1)).clients == {1: [2], 3: [7]}
+    assert new.matched(content(x=2)).clients == {1: [2], 2: [1], 3: [7]}
 
 
 def test_an_id_that_is_used_again_has_the_new_predicate_only():
     new, announced = subscriptions((1, 1, "x = 1 or y = 1"), (1, 1, "y = 1 or z = 1"))
-    assert new.matched(content(x=1)) == {}
-    assert new.matched(content(y=1)) == new.matched(content(z=1)) == {1: [1]}
+    assert new.matched(content(x=1)).clients == {}
+    assert new.matched(content(y=1)).clients == new.matched(content(z=1)).clients == {1: [1]}
     assert {str(filter) for filter in announced} == {"y = 1", "z = 1"}
     assert new.count(1) == 1
 
 
 def test_the_subscriptions_of_a_client_go_with_it():
     new, announced = subscriptions((1, 1, "x = 1"), (1, 2, "x = 1"), (2, 1, "x = 1"))
-    new.closed(1)
-    assert new.matched(content(x=1)) == {2: [1]}
+    new.remove_client(1)
+    assert new.matched(content(x=1)).clients == {2: [1]}
     assert len(announced) == 1
-    new.closed(2)
-    assert new.matched(content(x=1)) == {}
+    new.remove_client(2)
+    assert new.matched(content(x=1)).clients == {}
     assert len(announced) == len(new) == 0
 
 
@@ -51,9 +51,9 @@ def test_removing_says_whether_there_was_one():
 
 def test_two_ways_to_say_the_same_are_one_filter_until_both_are_gone():
     new, announced = subscriptions((1, 1, "b != true or b = false"), (1, 2, "b = false"))
-    assert new.matched(content(b=False)) == {1: [1, 2]}
+    assert new.matched(content(b=False)).clients == {1: [1, 2]}
     new.remove(1, 2)
-    assert new.matched(content(b=False)) == {1: [1]}
+    assert new.matched(content(b=False)).clients == {1: [1]}
     assert len(announced) == 1
 
 
@@ -61,7 +61,7 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
     new, _ = subscriptions()
     for turn in range(50):
         new.set(turn, 1, parse("x = 1"))
-        new.closed(turn)
+        new.remove_client(turn)
     assert len(new.table) == 1
 
 
@@ -70,7 +70,7 @@ def test_a_client_that_goes_leaves_what_others_have_said():
     known.set(1, 1, parse("x > 1"))
     known.set(1, 2, parse("x > 2 or y = 1"))
     known.set(2, 1, parse("x > 2"))
-    known.closed(1)
+    known.remove_client(1)
     assert [str(filter) for filter in known.announcement] == ["x > 2"]
     assert known.size == len(filter_to_bytes(parse_filter("x > 2")))
     assert len(known) == 1

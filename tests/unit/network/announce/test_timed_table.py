@@ -1,10 +1,10 @@
 import cbnet.network.announce.timed_table as timed
 from cbnet import parse
-from cbnet.network.announce.slots import timed_table
+from cbnet.network.announce.timed_table import TimedTable, empty_table
 
 
 def filled():
-    table = timed_table()
+    table = TimedTable(empty_table())
     for interface, text in enumerate(("x > 1", "x > 2 and y = 1")):
         for filter in parse(text).filters:
             table.add(interface, filter)
@@ -13,7 +13,7 @@ def filled():
 
 def test_it_answers_as_a_live_table_does_whether_timed_or_not():
     table = filled()
-    for _ in range(3 * timed._ONE_IN):
+    for _ in range(3 * timed._SAMPLE_INTERVAL):
         assert table.match({"x": 2}) == [0]
         assert table.match({"x": 3, "y": 1}) == [0, 1]
 
@@ -21,7 +21,7 @@ def test_it_answers_as_a_live_table_does_whether_timed_or_not():
 def test_every_match_is_counted_and_one_in_many_timed():
     table = filled()
     assert table.times() == {"matches": 0, "matches_timed": 0, "matches_timed_ns": 0}
-    for asked in range(1, 3 * timed._ONE_IN + 2):
+    for asked in range(1, 3 * timed._SAMPLE_INTERVAL + 2):
         table.match({"x": asked})
         assert table.times()["matches"] == asked
     times = table.times()
@@ -33,7 +33,7 @@ def test_those_that_are_timed_are_counted_by_how_long_they_took(monkeypatch):
     took = iter([0, 900, 0, 1_000, 0, 1_001, 0, 10**9])  # ns: begin and end of each
     monkeypatch.setattr(timed, "thread_time_ns", lambda: next(took))
     table = filled()
-    for _ in range(4 * timed._ONE_IN + 1):
+    for _ in range(4 * timed._SAMPLE_INTERVAL + 1):
         table.match({"x": 1})
     assert timed.BOUNDS_NS[:4] == (1_000, 2_000, 5_000, 10_000)
     assert table.within == [2, 1] + [0] * (len(timed.BOUNDS_NS) - 2) + [1]

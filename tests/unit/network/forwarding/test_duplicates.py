@@ -7,7 +7,7 @@ from cbnet.network.forwarding.duplicates import WINDOW, Duplicates
 
 
 def passes(duplicates, number, source="a", life=1):
-    return duplicates.refusal(source, life, number) is None
+    return duplicates.check(source, life, number) is None
 
 
 def test_a_packet_passes_once():
@@ -35,7 +35,7 @@ def test_what_is_too_far_behind_is_not_let_pass():
     duplicates = Duplicates()
     assert passes(duplicates, WINDOW + 10)
     assert passes(duplicates, 11)
-    assert duplicates.refusal("a", 1, 10) == "overtaken"
+    assert duplicates.check("a", 1, 10) == "overtaken"
 
 
 def test_a_leap_forgets_what_was_before_and_lets_none_of_it_pass():
@@ -58,7 +58,7 @@ def test_against_a_set_of_all_numbers():
 
 
 def test_there_is_room_for_so_many_sources_and_the_first_is_forgotten(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_SOURCES", 2)
+    monkeypatch.setattr(module, "_MAX_SOURCES", 2)
     duplicates = Duplicates()
     assert all(passes(duplicates, 1, source) for source in "abc")
     assert passes(duplicates, 1, "a")

@@ -46,21 +46,21 @@ def test_a_second_hello_is_refused():
 def test_nothing_may_come_before_the_hello():
     alone = Alone()
     alone.router.opened(1, 0.0)
-    assert shut(alone.say(1, Ping(1))) == {1: "a Ping before the Hello"}
+    assert shut(alone.say(1, Ping(1))) == {1: "Ping before Hello"}
 
 
 @pytest.mark.parametrize("frame", [LinkRecord("b", 1, 1, 0, {}), RecordSummary([])])
 def test_a_client_may_not_speak_as_a_router(frame):
     alone = Alone()
     alone.client_link(1)
-    assert shut(alone.say(1, frame)) == {1: f"a client may not send a {type(frame).__name__}"}
+    assert shut(alone.say(1, frame)) == {1: f"a client must not send {type(frame).__name__}"}
 
 
 @pytest.mark.parametrize("frame", [Subscribe(1, "x = 1", 0), Publish(1, {}, [], b"", False)])
 def test_a_router_may_not_speak_as_a_client(frame):
     alone = Alone()
     alone.router_link(1, "b")
-    assert shut(alone.say(1, frame)) == {1: f"a router may not send a {type(frame).__name__}"}
+    assert shut(alone.say(1, frame)) == {1: f"a router must not send {type(frame).__name__}"}
 
 
 def test_a_ping_is_answered_at_once():

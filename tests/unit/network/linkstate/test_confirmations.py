@@ -135,7 +135,7 @@ def test_what_nobody_says_who_is_known_is_not_remembered():
             for n in range(50)
         ],
     )
-    assert len(alone.router._confirmations._seen) == 0
+    assert len(alone.router._confirmations._acknowledged) == 0
 
 
 def test_a_client_that_is_gone_gets_no_answer():

@@ -34,8 +34,8 @@ def predicate(db):
 def test_newer_wins_and_what_is_stale_or_here_already_is_refused():
     db = Database(100)
     assert links(db, 2, 1, {"b": 1}) is UpdateOutcome.INSTALLED
-    assert links(db, 2, 1, {"c": 1}) is UpdateOutcome.REFUSED
-    assert links(db, 1, 9, {"c": 1}) is UpdateOutcome.REFUSED
+    assert links(db, 2, 1, {"c": 1}) is UpdateOutcome.STALE
+    assert links(db, 1, 9, {"c": 1}) is UpdateOutcome.STALE
     assert db.neighbours("a") == {"b": 1}
     assert links(db, 2, 2, {"c": 1}) is UpdateOutcome.INSTALLED  # a later life with the same count
     assert links(db, 3, 1, {"d": 4}) is UpdateOutcome.INSTALLED
@@ -54,11 +54,11 @@ def test_the_topology_has_changed_only_if_the_neighbours_have():
 
 def test_a_change_needs_the_version_before():
     db = Database(100)
-    assert change(db, 2, 1, ["x = 1"]) is UpdateOutcome.BASELESS
+    assert change(db, 2, 1, ["x = 1"]) is UpdateOutcome.WITHOUT_BASE
     assert change(db, 1, 1, ["x = 1", "y = 1"]) is UpdateOutcome.INSTALLED
-    assert change(db, 3, 1, ["z = 1"]) is UpdateOutcome.BASELESS
-    assert change(db, 2, 2, ["z = 1"]) is UpdateOutcome.BASELESS  # of another life
-    assert change(db, 1, 1) is UpdateOutcome.REFUSED
+    assert change(db, 3, 1, ["z = 1"]) is UpdateOutcome.WITHOUT_BASE
+    assert change(db, 2, 2, ["z = 1"]) is UpdateOutcome.WITHOUT_BASE  # of another life
+    assert change(db, 1, 1) is UpdateOutcome.STALE
     assert change(db, 2, 1, ["z = 1"], ["x = 1"]) is UpdateOutcome.INSTALLED
     assert predicate(db) == {"y = 1", "z = 1"}
 
@@ -66,7 +66,7 @@ def test_a_change_needs_the_version_before():
 def test_a_change_that_removes_what_is_not_there_does_not_fit():
     db = Database(100)
     change(db, 1, 1, ["x = 1"])
-    assert change(db, 2, 1, [], ["y = 1"]) is UpdateOutcome.BASELESS
+    assert change(db, 2, 1, [], ["y = 1"]) is UpdateOutcome.WITHOUT_BASE
     assert db.version(PREDICATE) == (1, 1)
 
 
@@ -74,7 +74,7 @@ def test_a_whole_takes_the_place_of_what_was_there():
     db = Database(100)
     change(db, 1, 1, ["x = 1", "y = 1"])
     assert whole(db, 5, 1, "y = 1", "z = 1") is UpdateOutcome.INSTALLED
-    assert whole(db, 4, 9, "q = 1") is UpdateOutcome.REFUSED
+    assert whole(db, 4, 9, "q = 1") is UpdateOutcome.STALE
     assert predicate(db) == {"y = 1", "z = 1"}
     assert change(db, 6, 1, ["x = 1"], ["z = 1"]) is UpdateOutcome.INSTALLED
     assert predicate(db) == {"x = 1", "y = 1"}
@@ -90,7 +90,7 @@ def test_a_record_that_is_not_renewed_is_forgotten():
     assert db.expire(151) == [PREDICATE]
     assert predicate(db) == set()
     assert db.version(PREDICATE) is None
-    assert links(db, 2, 1, {"b": 1}, born=0, now=200) is UpdateOutcome.REFUSED  # too old when it comes
+    assert links(db, 2, 1, {"b": 1}, born=0, now=200) is UpdateOutcome.STALE  # too old when it comes
 
 
 def test_what_is_forgotten_leaves_its_place_in_the_table():
@@ -107,7 +107,7 @@ def test_there_is_room_for_so_many_routers_and_no_more(monkeypatch):
     assert [links(db, 1, 1, {}, owner=owner) for owner in "abc"] == [
         UpdateOutcome.INSTALLED,
         UpdateOutcome.INSTALLED,
-        UpdateOutcome.REFUSED,
+        UpdateOutcome.STALE,
     ]
     assert links(db, 2, 1, {"b": 1}, owner="a") is UpdateOutcome.INSTALLED
     db.expire(11)

@@ -151,7 +151,7 @@ def test_parts_of_different_versions_are_not_put_together():
 
 
 def test_a_large_predicate_is_sent_in_parts(monkeypatch):
-    monkeypatch.setattr(flooding, "PART_BYTES", 20)
+    monkeypatch.setattr(flooding, "MAX_PART_BYTES", 20)
     alone = three()
     filters = written(*(f"x = {n}" for n in range(10)))
     alone.say(1, FilterRecord(owner="x", life=1, sequence=7, age=0, filters=filters, is_last=True))
@@ -210,7 +210,7 @@ def test_a_whole_with_something_that_is_no_filter_closes_the_link_and_changes_no
     done = alone.say(
         1, FilterRecord(owner="x", life=1, sequence=7, age=0, filters=[*written("x = 1"), b"\xc1"], is_last=True)
     )
-    assert shut(done)[1].startswith("not a filter")
+    assert shut(done)[1].startswith("invalid filter")
     assert alone.router.database.version(Key("x", RecordKind.PREDICATE)) is None
 
 
@@ -220,7 +220,7 @@ def test_a_filter_that_is_none_closes_the_link_and_changes_nothing(field):
     frame = FilterChange(owner="x", life=1, sequence=1, age=0, added=written("x = 1"), removed=[], wants_ack=False)
     setattr(frame, field, [*written("x = 2"), b"\xc1"])
     done = alone.say(1, frame)
-    assert shut(done)[1].startswith("not a filter")
+    assert shut(done)[1].startswith("invalid filter")
     assert alone.router.database.version(Key("x", RecordKind.PREDICATE)) is None
     assert links_of(done, FilterChange) == []
 
@@ -274,7 +274,7 @@ def test_a_covered_subscription_costs_no_record():
 
 
 def test_a_change_that_is_too_large_for_one_frame_is_advertised(monkeypatch):
-    monkeypatch.setattr(flooding, "PART_BYTES", 10)
+    monkeypatch.setattr(flooding, "MAX_PART_BYTES", 10)
     alone = three()
     alone.client_link(9)
     done = alone.say(9, Subscribe(1, "x = 1 or y = 1", 0))

@@ -10,7 +10,7 @@ KEY = Key("a", RecordKind.PREDICATE)
 def wanted(*heard):
     new = RecordRequests(retry=1.0)
     for link, sequence in heard:
-        new.heard(link, KEY, Version(sequence, 1))
+        new.add(link, KEY, Version(sequence, 1))
     return new
 
 
@@ -32,35 +32,35 @@ def test_if_it_does_not_come_another_is_asked():
 def test_if_who_was_asked_goes_away_another_is_asked_at_once():
     new = wanted((1, 5), (2, 5))
     list(new.due(0.0))
-    new.closed(1)
+    new.remove_link(1)
     assert list(new.due(0.1)) == [(2, KEY)]
-    new.closed(2)
+    new.remove_link(2)
     assert not new
 
 
 def test_what_came_is_no_longer_wanted_unless_there_is_a_newer_one():
     new = wanted((1, 5), (2, 6))
     list(new.due(0.0))
-    new.have(KEY, Version(5, 1))
+    new.complete(KEY, Version(5, 1))
     assert len(new) == 1
-    new.have(KEY, Version(6, 1))
+    new.complete(KEY, Version(6, 1))
     assert not new
 
 
 def test_while_parts_of_it_come_it_is_not_asked_for_again():
     new = wanted((1, 5))
     list(new.due(0.0))
-    new.coming(KEY, Version(5, 1), 0.9)
+    new.postpone(KEY, Version(5, 1), 0.9)
     assert list(new.due(1.5)) == []
-    new.coming(KEY, Version(4, 9), 1.8)  # not what is wanted
+    new.postpone(KEY, Version(4, 9), 1.8)  # not what is wanted
     assert list(new.due(2.0)) == [(1, KEY)]
 
 
 def test_there_is_room_for_so_many_and_no_more(monkeypatch):
-    monkeypatch.setattr(module, "_MOST", 1)
+    monkeypatch.setattr(module, "_MAX_REQUESTS", 1)
     new = wanted((1, 5))
-    new.heard(1, Key("b", RecordKind.LINKS), Version(1, 1))
-    new.heard(2, KEY, Version(6, 1))
+    new.add(1, Key("b", RecordKind.LINKS), Version(1, 1))
+    new.add(2, KEY, Version(6, 1))
     assert len(new) == 1
     assert list(new.due(0.0)) == [(2, KEY)]
 

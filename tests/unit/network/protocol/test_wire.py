@@ -140,7 +140,7 @@ ALL = [
     frames.PullReply(
         number=1, attributes={"x": 1}, tags=["t"], payload=b"\0", holder="a", cache="b", age=9, asked=1, steps=None
     ),
-    frames.PullFailure(1, False, 2, 1, [frames.StepField("a", "nobody offers it")]),
+    frames.PullFailure(1, False, 2, 1, [frames.StepField("a", "no router offers it")]),
     frames.Deliver(subscriptions=[1, 2], source="a", life=1, number=2, attributes={"x": 1}, tags=["t"], payload=b"p"),
     frames.Lost(3),
     frames.Status(
@@ -208,7 +208,7 @@ def refusal(data, hello=ROUTER):
 
 
 def test_the_first_frame_must_be_a_hello():
-    assert refusal(encode(Ping(1)), hello=None) == "the first frame is a Ping, not a Hello"
+    assert refusal(encode(Ping(1)), hello=None) == "the first frame is Ping, not Hello"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_the_first_frame_must_be_a_hello():
 def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
     started = reader(hello) if hello else FrameReader()
     assert list(started.feed(most.to_bytes(4))) == []
-    assert refusal((most + 1).to_bytes(4), hello) == f"a frame of {most + 1:,} bytes; at most {most:,} are allowed"
+    assert refusal((most + 1).to_bytes(4), hello) == f"frame of {most + 1:,} bytes; the maximum is {most:,}"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
     ],
 )
 def test_what_is_no_frame_is_refused(data):
-    assert refusal(data).startswith("not a frame: ")
+    assert refusal(data).startswith("invalid frame: ")
 
 
 def test_frames_before_a_wrong_one_are_read():
@@ -313,5 +313,5 @@ def test_after_a_wrong_frame_nothing_more_is_read():
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n"])
 def test_who_speaks_http_is_told_where_that_is_answered(said):
-    with pytest.raises(WireError, match="this is HTTP, which is answered at `http`"):
+    with pytest.raises(WireError, match="the peer uses HTTP, which is served at the address `http`"):
         list(FrameReader().feed(said))

@@ -112,9 +112,9 @@ def test_a_cache_answers_after_the_holder_is_gone_until_the_reply_is_too_old():
     lab.memory.kill("c")
     lab.run(1)
     assert lab.request("a").payload == b"item"
-    assert lab.request("a", is_fresh=True) == PullFailure(7, False, 0, 0, [StepField("a", "nobody offers it")])
+    assert lab.request("a", is_fresh=True) == PullFailure(7, False, 0, 0, [StepField("a", "no router offers it")])
     lab.run(3)
-    assert lab.request("a") == PullFailure(7, False, 0, 0, [StepField("a", "nobody offers it")])
+    assert lab.request("a") == PullFailure(7, False, 0, 0, [StepField("a", "no router offers it")])
 
 
 def test_a_reply_that_must_not_be_kept_is_not():
@@ -148,7 +148,7 @@ def test_a_holder_without_the_item_is_followed_by_the_nearest_of_the_others():
     reply = lab.request("a")
     assert (reply.holder, reply.asked, lab.asked) == ("f", 3, ["c", "d", "f"])
     asked = [step.what.partition(": ")[2] for step in reply.steps if "was asked" in step.what]
-    assert asked == ["it has not got the item", "it has not got the item", "it has the item"]
+    assert asked == ["it lacks the item", "it lacks the item", "it has the item"]
 
 
 def test_no_more_holders_are_asked_than_was_said():
@@ -157,7 +157,7 @@ def test_no_more_holders_are_asked_than_was_said():
         lab.offer(name, "exists s", has("A") if name == "f" else has())
     answer = lab.request("a", max_holders=3)
     assert (answer.is_late, answer.tried, answer.asked, lab.asked) == (False, 3, 3, ["b", "c", "d"])
-    assert answer.steps[-1].what == "enough holders were asked"
+    assert answer.steps[-1].what == "the maximum of holders were asked"
     assert lab.request("a", max_holders=5).holder == "f"
 
 
@@ -269,7 +269,7 @@ def test_of_a_request_that_is_lost_the_first_router_tells_where_it_sent_it():
     lab.offer("c", "exists s", has("A"))
     lab.memory.cut("b", "c", noticed_by=[])
     answer = lab.request("a", timeout=1.0)
-    assert answer == PullFailure(7, True, 0, 0, [StepField("a", "sent toward c, the nearest that offers it")])
+    assert answer == PullFailure(7, True, 0, 0, [StepField("a", "sent toward c, the nearest router that offers it")])
 
 
 def test_a_reply_that_does_not_match_its_request_is_dropped_where_it_enters_and_the_next_holder_asked():
@@ -441,7 +441,7 @@ def test_mistakes_with_offers_are_told():
     alone = Alone("a")
     alone.client_link(1)
     assert [each.frame for each in sent(alone.say(1, OfferFrame(5, "s <", 0)), RefusedFrame)] == [26]
-    assert [each.reason for each in sent(alone.say(1, Withdraw(5)), RefusedFrame)] == ["there is no offer 5"]
+    assert [each.reason for each in sent(alone.say(1, Withdraw(5)), RefusedFrame)] == ["unknown offer 5"]
     assert sent(alone.say(1, OfferFrame(5, "exists s", 0)), Offered) == [Offered(5, False, 1, [])]
     assert sent(alone.say(1, Withdraw(5)), Withdrawn) == [Withdrawn(5)]
 

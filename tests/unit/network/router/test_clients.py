@@ -52,7 +52,7 @@ def test_unsubscribing_is_answered():
     new = alone()
     new.say(1, Subscribe(7, "x = 1", 0))
     assert sent(new.say(1, Unsubscribe(7))) == [Unsubscribed(7)]
-    assert sent(new.say(1, Unsubscribe(7))) == [RefusedFrame(21, 7, "there is no subscription 7")]
+    assert sent(new.say(1, Unsubscribe(7))) == [RefusedFrame(21, 7, "unknown subscription 7")]
 
 
 def test_one_client_cannot_touch_the_subscriptions_of_another():
@@ -96,11 +96,11 @@ def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
         ),
         (
             Trace(number=1, attributes={}, tags=[], payload=b"", is_dry=True, predicate="x = 1", at=""),
-            "say both, or neither",
+            "give both, or neither",
         ),
         (
             Trace(number=1, attributes={}, tags=[], payload=b"", is_dry=True, predicate="", at="a"),
-            "say both, or neither",
+            "give both, or neither",
         ),
     ],
 )

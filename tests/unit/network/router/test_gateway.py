@@ -73,7 +73,7 @@ def test_what_is_too_much_for_a_record_is_told_as_everything(monkeypatch, caplog
     assert told(net, "b1")["h@b"] == told(net, "a1")["g@a"] == "true"
     assert net.deliveries({"x": 1}) == [(name, "c2", 1) for name in net.routers]
     assert net.deliveries({"x": 9}) == []
-    assert "too much" in caplog.messages
+    assert "summary too large" in caplog.messages
 
 
 def test_a_domain_where_nothing_is_wanted_elsewhere_is_told_nothing():
@@ -102,7 +102,7 @@ def test_in_a_circle_of_domains_nothing_comes_twice_and_nothing_circles():
     assert net.deliveries({"x": 1}) == sorted((source, name, 1) for source in net.routers for name in net.routers)
     counters = [host.router.counters for host in net.memory.hosts.values()]
     assert sum(each["dropped.duplicate"] for each in counters) == 0
-    assert sum(len(each.gateway.place.active) == 2 for each in net.gateways.values()) == 2
+    assert sum(len(each.gateway.position.active) == 2 for each in net.gateways.values()) == 2
     # 6 messages, each into the 2 other domains once
     assert sum(each["domain_entered"] for each in counters) == 12
 
@@ -122,13 +122,13 @@ def test_of_two_gateways_side_by_side_one_takes_over(silently):
     net = Domains("a1-a2; b1-b2", {"g": "a1 b1", "h": "a2 b2"})
     net.clients["b2"].subscribe(1, "x = 1")
     net.settle()
-    assert [len(each.gateway.place.active) for each in net.gateways.values()] == [2, 1]
+    assert [len(each.gateway.position.active) for each in net.gateways.values()] == [2, 1]
     net.gateways["g"].kill(silently=silently)
     net.memory.run(6)
     assert net.deliveries({"x": 1}) == [(name, "b2", 1) for name in net.routers]
     net.gateways["g"].start()
     net.settle()
-    assert [len(each.gateway.place.active) for each in net.gateways.values()] == [2, 1]
+    assert [len(each.gateway.position.active) for each in net.gateways.values()] == [2, 1]
     assert net.deliveries({"x": 1}) == [(name, "b2", 1) for name in net.routers]
 
 
@@ -140,7 +140,7 @@ def test_a_gateway_that_leaves_hands_over_and_nothing_is_missed_or_comes_twice()
     for number in range(100):
         net.clients["a1"].publish({"x": 1}, str(number).encode())
         net.memory.run(0.05)
-    assert [len(each.gateway.place.active) for each in net.gateways.values()] == [2, 2]
+    assert [len(each.gateway.position.active) for each in net.gateways.values()] == [2, 2]
     net.gateways["g"].kill()
     net.memory.run(3)
     assert sorted(int(each.payload) for each in net.clients["b2"].deliveries) == list(range(100))
@@ -191,7 +191,7 @@ def test_a_trace_ends_at_the_border_and_says_so():
 
 def test_what_makes_no_sense_is_refused():
     memory = line().memory
-    with pytest.raises(InputError, match="in one domain alone"):
+    with pytest.raises(InputError, match="has fewer than two domains"):
         MemoryGateway(memory, "one", [Settings("one@a", network="a")])
     with pytest.raises(InputError, match="unknown summary 'some'"):
         MemoryGateway(memory, "two", [Settings("two@a", network="a"), Settings("two@b", network="b")], "some")

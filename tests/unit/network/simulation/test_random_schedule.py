@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet.network.announce.announcement import Announcement
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.linkstate.own_records import _Own
@@ -30,10 +30,10 @@ def forget_covered_filters(self, gone):
     ("part", "name", "broken"),
     [
         (Flooding, "greet", lambda *_: None),  # no summary after a new connection
-        (Flooding, "_pass_on", lambda *_: None),
-        (LinkTable, "watch", lambda *_: None),  # half-open links are never noticed
-        (_Own, "met", lambda *_: False),  # earlier lives are ignored
-        (Announcement, "_displace", forget_covered_filters),
+        (Flooding, "_forward", lambda *_: None),
+        (LinkTable, "check_liveness", lambda *_: None),  # half-open links are never noticed
+        (_Own, "supersede", lambda *_: False),  # earlier lives are ignored
+        (Announcement, "_delete", forget_covered_filters),
     ],
 )
 def test_broken_part_is_detected(monkeypatch, part, name, broken):
@@ -42,16 +42,22 @@ def test_broken_part_is_detected(monkeypatch, part, name, broken):
     assert verdict.missed or verdict.packets
 
 
+def twice(matches):
+    return matches._replace(clients={link: ids * 2 for link, ids in matches.clients.items()})
+
+
+def everything(subscriptions):
+    return Matches({link: list(by_id) for link, by_id in subscriptions._filters.items() if by_id}, [], False)
+
+
 def test_duplicate_delivery_is_detected(monkeypatch):
     matched = Subscriptions.matched
-    monkeypatch.setattr(Subscriptions, "matched", lambda *a: {link: ids * 2 for link, ids in matched(*a).items()})
+    monkeypatch.setattr(Subscriptions, "matched", lambda *a: twice(matched(*a)))
     verdict = first_failure()
     assert verdict.duplicates
     assert not verdict.missed
 
 
 def test_spurious_delivery_is_detected(monkeypatch):
-    monkeypatch.setattr(
-        Subscriptions, "matched", lambda self, _: {link: list(by_id) for link, by_id in self._of.items() if by_id}
-    )
+    monkeypatch.setattr(Subscriptions, "matched", lambda self, _: everything(self))
     assert first_failure().spurious

@@ -92,7 +92,7 @@ class Truth:
 
 
 def _held(subscriptions: Subscriptions) -> set[tuple[int, int]]:
-    return {(link, id) for link, id, _ in subscriptions.all()}
+    return {(link, id) for link, id, _ in subscriptions.all() if isinstance(link, int)}
 
 
 def _is_whole(end: ConnectionEnd | None, peer: int) -> bool:

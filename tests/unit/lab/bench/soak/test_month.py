@@ -8,9 +8,9 @@ from cbnet.lab.bench.soak.ground_truth import Truth
 from cbnet.lab.bench.soak.month import LIMIT, MonthPlan, bench_month
 from cbnet.language import Message
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.router.clients import Clients
+from cbnet.network.router.clients import ClientHandler
 from cbnet.routing import SCHEMES
 
 MINUTES = MonthPlan("powerlaw:8", hours=0.03, rate=5)
@@ -61,7 +61,7 @@ def test_what_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
     matched = Subscriptions.matched
 
     def forgetful(self, content):
-        return {} if content.attributes.get("price") == 700 else matched(self, content)
+        return Matches({}, [], False) if content.attributes.get("price") == 700 else matched(self, content)
 
     monkeypatch.setattr(Subscriptions, "matched", forgetful)
     outcome = run(MonthPlan("powerlaw:8", hours=0.01))
@@ -71,16 +71,22 @@ def test_what_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
 
 def test_what_comes_twice_is_found_out(monkeypatch):
     matched = Subscriptions.matched
-    monkeypatch.setattr(Subscriptions, "matched", lambda *a: {link: ids * 2 for link, ids in matched(*a).items()})
+
+    def twice(self, content):
+        found = matched(self, content)
+        return found._replace(clients={link: ids * 2 for link, ids in found.clients.items()})
+
+    monkeypatch.setattr(Subscriptions, "matched", twice)
     outcome = run(MonthPlan("powerlaw:8", hours=0.01))
     assert outcome.counts.twice
     assert not outcome.is_good
 
 
 def test_what_nobody_asked_for_is_found_out(monkeypatch):
-    monkeypatch.setattr(
-        Subscriptions, "matched", lambda self, _: {link: list(by_id) for link, by_id in self._of.items() if by_id}
-    )
+    def everything(self, _):
+        return Matches({link: list(by_id) for link, by_id in self._filters.items() if by_id}, [], False)
+
+    monkeypatch.setattr(Subscriptions, "matched", everything)
     assert run(MonthPlan("powerlaw:8", hours=0.01)).counts.spurious
 
 
@@ -92,7 +98,7 @@ def test_a_request_that_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
 
 
 def test_a_request_that_does_not_end_is_found_out(monkeypatch):
-    monkeypatch.setattr(Clients, "pull", lambda *_: None)
+    monkeypatch.setattr(ClientHandler, "pull", lambda *_: None)
     counts = run(MonthPlan("powerlaw:8", hours=0.01)).counts
     assert counts.endless
     assert not counts.is_right
