@@ -1,4 +1,4 @@
-"""What does the network look like? Graphs, how they are named, their shortest-path trees and their measures."""
+"""Network topologies: graphs, their specifications, shortest-path trees and measures."""
 
 from cbnet.topology.graph.as_classes import AsClass, as_classes, customer_trees
 from cbnet.topology.graph.bridges import bridges

@@ -1,11 +1,11 @@
-"""AS classes: is an AS a Tier-1, a large or small ISP, or a stub?  [2014 §4.1]
+"""Classes of ASes: Tier-1, large ISP, small ISP, stub [2014 §4.1].
 
-The customer tree of an AS is all that can be reached from it over links from provider to customer, itself
-not counted. Its size makes the class: 50 or more a large ISP, 5 to 49 a small one, fewer a stub.
+The customer tree of an AS is the set of ASes reachable from it over links from provider to customer, itself
+excluded. Its size determines the class: 50 or more a large ISP, 5 to 49 a small one, fewer a stub.
 
-The paper does not say which ASes are Tier-1. Here: ASes without a provider, with a customer tree of
-50 or more, that are all neighbours of each other. By falling size of the customer tree (then by rising id), each joins
-if it is a neighbour of all that joined before.
+The paper does not define Tier-1. Here: ASes without a provider, with a customer tree of 50 or more, that are all
+neighbours of each other. In descending order of the customer tree (then ascending id), each joins if it is a
+neighbour of all that joined before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cbnet.topology.graph.edges import Relation
 from cbnet.topology.graph.graph import Graph, Ids, Lengths
 from cbnet.topology.graph.traversal import Traversal
 
-_LARGE, _SMALL = 50, 5
+_LARGE, _SMALL = 50, 5  # smallest customer trees
 
 
 class AsClass(IntEnum):
@@ -33,7 +33,7 @@ class AsClass(IntEnum):
 
     @property
     def label(self) -> str:
-        """The class as people write it."""
+        """The display name of the class."""
         return _LABELS[self]
 
 
@@ -63,7 +63,7 @@ def customer_trees(graph: Graph) -> Lengths:
 
 
 def _customers(graph: Graph) -> tuple[Lengths, Ids]:
-    """Return the customers of each AS, in rows."""
+    """Return the customers of each AS: the offset of each row, and the rows."""
     is_customer = _relations(graph) == Relation.CUSTOMER
     before = np.concatenate([[0], np.cumsum(is_customer)])
     return before[graph.offsets], graph.targets[is_customer]
@@ -82,6 +82,6 @@ def _tier_1(graph: Graph, sizes: Lengths) -> list[int]:
 def _relations(graph: Graph) -> NDArray[np.int8]:
     if graph.relations is None:
         raise InputError(
-            "the graph does not say how its ASes are related", hint="read a file of AS relations, or use aslike:1000"
+            "the graph has no relations between ASes", hint="read a file of AS relations, or use aslike:1000"
         )
     return graph.relations

@@ -1,7 +1,7 @@
-"""Bridges: without which edges would a graph fall apart?
+"""Bridges: edges whose removal disconnects a graph.
 
-One walk in depth (Tarjan): an edge down to a node is a bridge if nothing below it has an edge that
-leads back above it. `low` is the earliest node, in the order of the walk, that such edges reach.
+One depth-first search (Tarjan): an edge down to a node is a bridge if no edge from the node or below it
+leads back above it. `low` is the earliest node, in the order of the search, that such edges reach.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ def bridges(graph: Graph) -> list[tuple[int, int]]:
     step = 0
     order = [-1] * len(graph)
     low = [0] * len(graph)
-    unread = offsets[:-1]  # the place of the next neighbour of each node
-    found = []
+    unread = offsets[:-1]  # the offset of the next neighbour of each node
+    edges = []
     for root in range(len(graph)):
-        way = [root] if order[root] < 0 else []  # from the root to the node where the walk is
-        while way:
-            node = way[-1]
-            above = way[-2] if len(way) > 1 else -1
+        path = [root] if order[root] < 0 else []  # from the root to the current node
+        while path:
+            node = path[-1]
+            above = path[-2] if len(path) > 1 else -1
             if order[node] < 0:
                 order[node] = low[node] = step
                 step += 1
             if unread[node] == offsets[node + 1]:
-                way.pop()
+                path.pop()
                 if above >= 0:
                     low[above] = min(low[above], low[node])
                     if low[node] > order[above]:
-                        found.append((min(node, above), max(node, above)))
+                        edges.append((min(node, above), max(node, above)))
                 continue
             neighbour = targets[unread[node]]
             unread[node] += 1
             if order[neighbour] < 0:
-                way.append(neighbour)
+                path.append(neighbour)
             elif neighbour != above:
                 low[node] = min(low[node], order[neighbour])
-    return sorted(found)
+    return sorted(edges)

@@ -1,4 +1,4 @@
-"""Components: which parts of a graph hang together?"""
+"""Connected components of a graph."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cbnet.topology.graph.traversal import UNREACHED, Traversal
 
 
 def components(graph: Graph) -> list[Ids]:
-    """Return the nodes of each component, ascending; the largest component first, then by the smallest node."""
+    """Return the nodes of each component, ascending; largest component first, ties by the smallest node."""
     traversal = Traversal(graph.offsets, graph.targets, graph.weights[:0])
-    found = [np.sort(traversal.visit(root)) for root in range(len(graph)) if traversal.parents[root] == UNREACHED]
-    return sorted(found, key=len, reverse=True)
+    parts = [np.sort(traversal.visit(root)) for root in range(len(graph)) if traversal.parents[root] == UNREACHED]
+    return sorted(parts, key=len, reverse=True)
 
 
 def largest_component(graph: Graph) -> Graph:
-    """Return the graph of the largest component; of several that are equally large, the one with the smallest node."""
+    """Return the graph of the largest component; of equal ones, that with the smallest node."""
     nodes = np.zeros(len(graph), dtype=bool)
     nodes[components(graph)[0]] = True
     return graph.part(nodes)

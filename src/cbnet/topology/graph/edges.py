@@ -1,12 +1,11 @@
-"""EdgeSet: what is said about the edges of a graph, and which of it is a mistake?
+"""Validated edges of a graph.
 
-Nodes have names: numbers or texts; a text that is a whole number, such as "12", is that number.
+Node names are integers or strings; a string that is an integer, such as "12", is that integer.
 An edge has two ends, a length (its weight) and, between ASes, a relation. The rules:
 
 - an edge from a node to itself is a mistake;
-- a weight is a decimal number greater than 0: a float counts as the number that it is printed as;
-- an edge that is said again, in either direction, is dropped and counted; with another weight or relation it is
-  a mistake.
+- a weight is a decimal number greater than 0: a float counts as its shortest decimal representation;
+- a repeated edge, in either direction, is dropped and counted; with another weight or relation it is a mistake.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ Name: TypeAlias = str | int
 Weight: TypeAlias = int | Fraction
 WeightLike: TypeAlias = int | float | str | Decimal | Fraction
 
-_SHOWN = 20  # mistakes of one file
+_MAX_MISTAKES = 20  # reported of one file
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _DECIMAL = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?")
 
 
 class Relation(IntEnum):
-    """What an AS's neighbour is to it. The codes are ours: CAIDA's files say siblings by 1 or 2, and no provider."""
+    """What an AS's neighbour is to it. These codes differ from CAIDA's: there, 1 and 2 are siblings."""
 
     CUSTOMER = -1
     PEER = 0
@@ -46,7 +45,7 @@ _MIRRORED = {Relation.CUSTOMER: Relation.PROVIDER, Relation.PROVIDER: Relation.C
 
 
 class Edge(NamedTuple):
-    """What is said about one edge, seen from the end that was first met."""
+    """The data of one edge, seen from the end with the smaller number."""
 
     weight: Weight
     relation: Relation | None
@@ -54,11 +53,11 @@ class Edge(NamedTuple):
 
 
 class EdgeSet:
-    """The edges of a graph as they are said, one after the other, and all the mistakes in them."""
+    """The distinct edges of a graph, and all mistakes in them."""
 
     def __init__(self, file: str | None = None) -> None:
-        self.numbers: dict[Name, int] = {}  # of the nodes, as they are met
-        self.by_ends: dict[tuple[int, int], Edge] = {}  # by the smaller number, then the larger
+        self.numbers: dict[Name, int] = {}  # of the nodes, in order of appearance
+        self.by_ends: dict[tuple[int, int], Edge] = {}  # smaller number first
         self.repeated = 0
         self._file = file
         self._mistakes: list[InputError] = []
@@ -72,7 +71,7 @@ class EdgeSet:
         relation: Relation | None = None,
         line: int | None = None,
     ) -> None:
-        """Add the edge between u and v, which stands in that line."""
+        """Add the edge between u and v, found in that line."""
         try:
             first, second = self.node(u), self.node(v)
             if first == second:
@@ -85,7 +84,7 @@ class EdgeSet:
             self.mistake(error, line)
 
     def node(self, name: Name) -> int:
-        """Add a node, if there is none of that name; return its number."""
+        """Add a node unless it exists; return its number."""
         return self.numbers.setdefault(canonical_name(name), len(self.numbers))
 
     def has_node(self, name: Name) -> bool:
@@ -93,44 +92,46 @@ class EdgeSet:
         return canonical_name(name) in self.numbers
 
     def _add(self, first: int, second: int, edge: Edge, ends: str) -> None:
-        before = self.by_ends.setdefault((first, second), edge)
-        if before is edge:
+        earlier = self.by_ends.setdefault((first, second), edge)
+        if earlier is edge:
             return
-        if before[:2] == edge[:2]:
+        if earlier[:2] == edge[:2]:
             self.repeated += 1
             return
-        what = "weight" if before.weight != edge.weight else "relation"
-        where = f" in line {before.line}" if before.line else " before"
-        raise InputError(f"the edge between {ends} has another {what}{where}", hint="keep one of the two")
+        attribute = "weight" if earlier.weight != edge.weight else "relation"
+        where = f" in line {earlier.line}" if earlier.line else " before"
+        raise InputError(f"the edge between {ends} has another {attribute}{where}", hint="keep one of the two")
 
     def mistake(self, error: InputError, line: int | None = None) -> None:
-        """Note a mistake."""
+        """Record a mistake."""
         self._mistakes.append(error.at(file=self._file, line=line))
 
     def check(self) -> None:
-        """Raise the mistakes that were noted: the first ones of a file together."""
+        """Raise the recorded mistakes: those of a file together, up to a limit."""
         if not self._mistakes:
             return
         if self._file is None:
             raise self._mistakes[0]
         mistakes = sorted(self._mistakes, key=lambda mistake: mistake.line or 0)
-        more = len(mistakes) - _SHOWN
+        more = len(mistakes) - _MAX_MISTAKES
         if more > 0:
-            mistakes[_SHOWN:] = [InputError(f"{more:,} more mistakes", hint="correct these first", file=self._file)]
+            mistakes[_MAX_MISTAKES:] = [
+                InputError(f"{more:,} more mistakes", hint="correct these first", file=self._file)
+            ]
         raise FileError(self._file, mistakes)
 
 
 def canonical_name(name: Name) -> Name:
-    """Return a node's name in its one form: "12" is 12."""
+    """Return the canonical form of a node's name: "12" becomes 12."""
     if isinstance(name, Integral) and not isinstance(name, bool):
         return int(name)
     if not isinstance(name, str) or not name:
-        raise InputError(f"a node's name is a text or a whole number, not {name!r}")
+        raise InputError(f"a node's name must be a string or an integer, not {name!r}")
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
 def exact_weight(weight: WeightLike) -> Weight:
-    """Return a weight as the exact number that it is."""
+    """Return the exact value of a weight."""
     if isinstance(weight, Integral) and not isinstance(weight, bool):
         exact: Weight = int(weight)
     elif isinstance(weight, Fraction):

@@ -1,9 +1,9 @@
-"""Generators: which graph has a given shape?
+"""Generators of graphs: rings, grids, trees, random, power-law and AS-like graphs.
 
     kind:size[,option=number]…      such as  ring:12  grid:4x5  random:200,degree=4  powerlaw:200,m=3,weights=9
 
-Every generated graph is connected; its nodes are called 0, 1, 2 … All edges have length 1, or with
-`weights=W` random whole lengths from 1 to W. The same text and seed give the same graph.
+Every generated graph is connected; its nodes are 0, 1, 2 … All edges have length 1, or with `weights=W` random
+integer lengths from 1 to W. The same text and seed give the same graph.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from cbnet.topology.graph.sampling import check_seed
 
 Pair: TypeAlias = tuple[int, int] | tuple[int, int, Relation]
 
-_MOST_NODES = 1_000_000
-_MOST_EDGES = 5_000_000
-_DEGREE = 4
+_MAX_NODES = 1_000_000
+_MAX_EDGES = 5_000_000
+_DEFAULT_DEGREE = 4
 
 
 @dataclass(frozen=True)
 class GraphGenerator:
-    """How to make graphs of one kind, and what may be said about them."""
+    """A generator, its options and the number of its sizes."""
 
     make: Callable[..., Sequence[Pair]]
     example: str
@@ -41,12 +41,12 @@ class GraphGenerator:
 
 
 def generate(text: str, seed: int) -> Graph:
-    """Return the graph that a text such as powerlaw:200 asks for."""
+    """Return the graph of a specification such as powerlaw:200."""
     check_seed(seed)
-    kind = GENERATORS[text.partition(":")[0]]
-    sizes, options = _read(text, kind)
+    generator = GENERATORS[text.partition(":")[0]]
+    sizes, options = _parse(text, generator)
     weights = options.pop("weights", None)
-    pairs = kind.make(np.random.default_rng([seed, 0]), *sizes, **options)
+    pairs = generator.make(np.random.default_rng([seed, 0]), *sizes, **options)
     edges = EdgeSet()
     for node in range(prod(sizes)):
         edges.node(node)
@@ -58,34 +58,34 @@ def generate(text: str, seed: int) -> Graph:
     return Graph.from_edge_set(edges)
 
 
-def _read(text: str, kind: GraphGenerator) -> tuple[list[int], dict[str, int]]:
-    """Return the sizes and the options that a text says."""
-    said, *others = text.partition(":")[2].split(",")
-    sizes = [_number(text, size, kind) for size in said.split("x")]
-    if len(sizes) != kind.sizes:
-        raise InputError(f"{text}: {said} is not the size of such a graph", hint=f"write {kind.example}")
-    if prod(sizes) > _MOST_NODES:
-        raise InputError(f"{text}: more than {_MOST_NODES:,} nodes", hint="ask for fewer")
+def _parse(text: str, generator: GraphGenerator) -> tuple[list[int], dict[str, int]]:
+    """Return the sizes and options of a specification."""
+    size, *rest = text.partition(":")[2].split(",")
+    sizes = [_number(text, each, generator) for each in size.split("x")]
+    if len(sizes) != generator.sizes:
+        raise InputError(f"{text}: {size} is not a size of such a graph", hint=f"write {generator.example}")
+    if prod(sizes) > _MAX_NODES:
+        raise InputError(f"{text}: more than {_MAX_NODES:,} nodes", hint="use fewer")
     options: dict[str, int] = {}
-    for name, _, value in (other.partition("=") for other in others):
-        known = [option for option in (*kind.options, "weights") if option not in options]
+    for name, _, value in (option.partition("=") for option in rest):
+        known = [option for option in (*generator.options, "weights") if option not in options]
         if name not in known:
             raise InputError(f"{text}: no option {name!r} here", hint=f"use {' or '.join(known) or 'each once'}")
-        options[name] = _number(text, value, kind)
+        options[name] = _number(text, value, generator)
     return sizes, options
 
 
-def _number(text: str, said: str, kind: GraphGenerator) -> int:
-    if re.fullmatch("[1-9][0-9]{9,}", said):
-        raise InputError(f"{text}: {said} is too large", hint="ask for less")
-    if not re.fullmatch("[1-9][0-9]{0,8}", said):
-        raise InputError(f"{text}: {said!r} is not a whole number greater than 0", hint=f"write {kind.example}")
-    return int(said)
+def _number(text: str, digits: str, generator: GraphGenerator) -> int:
+    if re.fullmatch("[1-9][0-9]{9,}", digits):
+        raise InputError(f"{text}: {digits} is too large", hint="use less")
+    if not re.fullmatch("[1-9][0-9]{0,8}", digits):
+        raise InputError(f"{text}: {digits!r} is not an integer greater than 0", hint=f"write {generator.example}")
+    return int(digits)
 
 
 def _check_edges(text: str, count: int) -> None:
-    if count > _MOST_EDGES:
-        raise InputError(f"{text}: more than {_MOST_EDGES:,} edges", hint="ask for fewer")
+    if count > _MAX_EDGES:
+        raise InputError(f"{text}: more than {_MAX_EDGES:,} edges", hint="use fewer")
 
 
 def ring(_rng: Generator, n: int) -> list[Pair]:
@@ -103,22 +103,22 @@ def grid(_rng: Generator, rows: int, columns: int) -> list[Pair]:
 
 
 def tree(_rng: Generator, n: int, arity: int = 2) -> list[Pair]:
-    """Return a tree in which every node has `arity` children, as far as they last: 1 makes a line, n - 1 a star."""
+    """Return a tree with `arity` children per node, filled level by level: 1 makes a line, n - 1 a star."""
     return [((u - 1) // arity, u) for u in range(1, n)]
 
 
 def random(rng: Generator, n: int, degree: int | None = None) -> list[Pair]:
-    """Return a random tree and as many further random edges as make the average degree."""
-    degree = min(_DEGREE, n - 1) if degree is None else degree
+    """Return a random tree with further random edges up to the average degree."""
+    degree = min(_DEFAULT_DEGREE, n - 1) if degree is None else degree
     count, possible = n * degree // 2, n * (n - 1) // 2
     _check_edges(f"random:{n},degree={degree}", count)
     if not n - 1 <= count <= possible:
         raise InputError(
             f"random:{n}: no connected graph has degree {degree}", hint=f"use a degree from {min(2, n - 1)} to {n - 1}"
         )
-    # Every node joins one before it, in random order: so the graph is connected.
+    # in random order, every node joins an earlier one: the graph is connected
     order = rng.permutation(n)
-    joined = [(int(u), int(order[rng.integers(place)])) for place, u in enumerate(order[1:], 1)]
+    joined = [(int(u), int(order[rng.integers(index)])) for index, u in enumerate(order[1:], 1)]
     taken = {_code(u, v) for u, v in joined}
     drawn = rng.choice(possible, count, replace=False).tolist()
     further = [code for code in drawn if code not in taken][: count - len(joined)]
@@ -138,10 +138,10 @@ def _pair(code: int) -> tuple[int, int]:
 def powerlaw(rng: Generator, n: int, m: int = 2) -> list[Pair]:
     """Return a graph grown by preferential attachment (Barabási, Albert): every new node joins m others.
 
-    A node is drawn by its degree: as often as it is an end of the edges so far. It begins with a star of m + 1 nodes.
+    A node is drawn with a chance proportional to its degree. The first m + 1 nodes form a star.
     """
     if n < 2:
-        raise InputError(f"powerlaw:{n}: at least 2 nodes are needed")
+        raise InputError(f"powerlaw:{n}: needs at least 2 nodes")
     if m >= n:
         raise InputError(f"powerlaw:{n}: a node cannot join {m} others", hint=f"use an m from 1 to {n - 1}")
     _check_edges(f"powerlaw:{n},m={m}", n * m)
@@ -160,13 +160,13 @@ def powerlaw(rng: Generator, n: int, m: int = 2) -> list[Pair]:
 def aslike(rng: Generator, n: int) -> list[Pair]:
     """Return a graph like that of the Internet's ASes, with their relations (Elmokashfi, by networkx)."""
     if n < 10:
-        raise InputError(f"aslike:{n}: at least 10 nodes are needed")
+        raise InputError(f"aslike:{n}: needs at least 10 nodes")
     try:
         networkx: Any = import_module("networkx")
     except ImportError:
         raise CbnetError("aslike needs networkx: pip install 'cbnet[lab]'") from None
-    found = networkx.random_internet_as_graph(n, seed=int(rng.integers(2**32)))
-    return [(u, v, _relation(v, link)) for u, v, link in found.edges(data=True)]
+    internet = networkx.random_internet_as_graph(n, seed=int(rng.integers(2**32)))
+    return [(u, v, _relation(v, link)) for u, v, link in internet.edges(data=True)]
 
 
 def _relation(v: int, link: dict[str, str]) -> Relation:

@@ -1,18 +1,18 @@
-"""The graph: which routers are there, and which are neighbours over what distance?
+"""Immutable undirected graphs without parallel edges.
 
-Undirected, without parallel edges, never changed; in rows, the neighbours of a node side by side:
+Stored in rows, the neighbours of a node side by side:
 
     offsets    0     2        5   …     int64[n + 1]
     targets    │ 1 2 │ 0 2 3  │ … │     int32[2m], ascending in each row
     weights    │ 7 4 │ 7 1 1  │ … │     int64[2m], of the same edge twice
     relations  │-1 0 │ 1 2 0  │ … │     int8[2m] or None: what the neighbour is to the node (ASes only)
 
-Ids go from 0 to n - 1 in the order of the names: numbers by value, then texts by code point. So where
-ties are broken by the smallest id, users see the smallest name. Weights are whole numbers: decimal ones
-are multiplied by one power of ten, `scale` (see `scales`); a length in the user's unit is a distance over `scale`.
-All weights together are less than 2**53: distances are exact, as ints and as floats.
+Ids go from 0 to n - 1 in the order of the names: numbers by value, then strings by code point. So where
+ties are broken by the smallest id, users see the smallest name. Weights are integers: decimal ones are
+multiplied by a power of ten, `scale` (see `weight_scaling`); a length in the user's unit is a distance over `scale`.
+The sum of all weights is less than 2**53: distances are exact, as ints and as floats.
 
-A graph need not be connected; `topology` asks for that where graphs are named or read.
+A graph need not be connected; `topology` requires it of specifications and files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Graph:
     weights: Lengths
     scale: int = 1
     relations: NDArray[np.int8] | None = None
-    repeated: int = 0  # edges that were said again, and dropped
+    repeated: int = 0  # duplicate edges, dropped
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.targets, self.weights, self.relations):
@@ -58,27 +58,27 @@ class Graph:
         *,
         names: Iterable[Name] | None = None,
     ) -> Graph:
-        """Return the graph of these edges, by the names of their ends; `names` adds nodes that may have no edge."""
-        said = EdgeSet()
+        """Return the graph of edges between named nodes; `names` adds nodes, with or without edges."""
+        distinct = EdgeSet()
         for name in names or ():
-            said.node(name)
+            distinct.node(name)
         for edge in edges:
-            said.add(*edge)
-        return cls.from_edge_set(said)
+            distinct.add(*edge)
+        return cls.from_edge_set(distinct)
 
     @classmethod
-    def from_edge_set(cls, said: EdgeSet) -> Graph:
-        """Return the graph of what is said; raise its mistakes."""
-        said.check()
-        if not said.numbers:
-            raise InputError("the graph has no nodes", hint="name an edge or a node")
-        names = sorted(said.numbers, key=lambda name: (isinstance(name, str), name))
+    def from_edge_set(cls, edge_set: EdgeSet) -> Graph:
+        """Return the graph of validated edges; raise their mistakes."""
+        edge_set.check()
+        if not edge_set.numbers:
+            raise InputError("the graph has no nodes", hint="add an edge or a node")
+        names = sorted(edge_set.numbers, key=lambda name: (isinstance(name, str), name))
         ids = np.empty(len(names), dtype=np.int32)
-        ids[[said.numbers[name] for name in names]] = np.arange(len(names))
-        ends = ids[np.array([*said.by_ends], dtype=np.int64).reshape(-1, 2)]
-        sources, targets = np.concatenate([ends, ends[:, ::-1]]).T  # every edge, seen from both its ends
+        ids[[edge_set.numbers[name] for name in names]] = np.arange(len(names))
+        ends = ids[np.array([*edge_set.by_ends], dtype=np.int64).reshape(-1, 2)]
+        sources, targets = np.concatenate([ends, ends[:, ::-1]]).T  # every edge, from both ends
         order = np.lexsort((targets, sources))
-        edges = [*said.by_ends.values()]
+        edges = [*edge_set.by_ends.values()]
         scale, weights = integer_weights(edges)
         relations = _relations(edges)
         return cls(
@@ -88,7 +88,7 @@ class Graph:
             np.tile(np.array(weights, dtype=np.int64), 2)[order],
             scale,
             None if relations is None else relations[order],
-            said.repeated,
+            edge_set.repeated,
         )
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class Graph:
 
     @property
     def rows(self) -> tuple[Lengths, Ids, Lengths]:
-        """The arrays as the kernels take them: offsets, targets, and weights unless all are 1."""
+        """The arrays for the kernels: offsets, targets, and weights unless all are 1."""
         return self.offsets, self.targets, self.weights[:0] if self.is_unit else self.weights
 
     def neighbours(self, u: int) -> Ids:
@@ -124,10 +124,10 @@ class Graph:
     def weight(self, u: int, v: int) -> int:
         """Return the length of the edge between two neighbours, times `scale`."""
         row = self.neighbours(u)
-        place = int(np.searchsorted(row, v))
-        if place == len(row) or row[place] != v:
+        index = int(np.searchsorted(row, v))
+        if index == len(row) or row[index] != v:
             raise InputError(f"there is no edge between {self.name(u)} and {self.name(v)}")
-        return int(self.weights[self.offsets[u] + place])
+        return int(self.weights[self.offsets[u] + index])
 
     def edges(self) -> Iterator[tuple[int, int, int]]:
         """Yield every edge once: its smaller end, its larger end, its weight."""
@@ -142,19 +142,19 @@ class Graph:
 
     def id(self, name: Name) -> int:
         """Return the id of the node of that name."""
-        found = self._ids.get(canonical_name(name))
-        if found is None:
+        node = self._ids.get(canonical_name(name))
+        if node is None:
             near = get_close_matches(str(name), map(str, self.names), n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else None
             raise InputError(f"the graph has no node {name!r}", hint=hint)
-        return found
+        return node
 
     @cached_property
     def _ids(self) -> dict[Name, int]:
         return {name: id for id, name in enumerate(self.names)}
 
     def part(self, nodes: NDArray[np.bool_]) -> Graph:
-        """Return the graph of the nodes marked in `nodes`, bool[n], and of the edges between them."""
+        """Return the subgraph of the nodes marked in `nodes`, bool[n]."""
         sources = np.repeat(np.arange(len(self)), self.degrees)
         kept = nodes[sources] & nodes[self.targets]
         ids = np.cumsum(nodes, dtype=np.int32) - 1
@@ -170,12 +170,12 @@ class Graph:
 
 
 def _offsets(sources: Ids, n: int) -> Lengths:
-    """Return where the row of each node begins, and where the last one ends."""
+    """Return the offset of each node's row, and the end of the last."""
     return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))]).astype(np.int64)
 
 
 def _relations(edges: Sequence[Edge]) -> NDArray[np.int8] | None:
-    """Return the relation of every edge as seen from its one end, then from its other."""
+    """Return the relations of all edges from their first ends, then from their second ends."""
     known = [edge.relation for edge in edges if edge.relation is not None]
     if not known or len(known) < len(edges):
         return None

@@ -1,7 +1,7 @@
-"""Sources: from which nodes is a graph measured?
+"""Samples of source nodes for measures of graphs.
 
-To measure from all nodes of a large graph takes minutes, and a few hundred, drawn at random, say almost the
-same. A graph that has no more nodes than are asked for is measured from all: then the result is exact.
+Measuring from all nodes of a large graph takes minutes; a few hundred random ones give almost the same result. With
+a sample as large as the graph, all nodes are sources and the result is exact.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from cbnet.errors import InputError
 from cbnet.topology.graph.graph import Graph
 
 DEFAULT_SOURCES = 500
-Track = Callable[[list[int]], Iterable[int]]  # hands the sources on, and may show how far it is
+Track = Callable[[list[int]], Iterable[int]]  # yields the sources, and may show progress
 
 
 def check_seed(seed: int) -> None:
-    """Check that randomness can begin with this number."""
+    """Raise an error for a negative seed."""
     if seed < 0:
         raise InputError(f"the seed must be an integer of at least 0, not {seed}")
 
 
 def sample_sources(graph: Graph, count: int | None, seed: int) -> list[int]:
-    """Return `count` different nodes, drawn at random; all if there are no more, or if it is None."""
+    """Return `count` distinct random nodes; all nodes if there are no more, or if it is None."""
     check_seed(seed)
     if count is None or count >= len(graph):
         return [*range(len(graph))]

@@ -1,4 +1,4 @@
-"""Traversal: which nodes are reached from a node, and by which shortest paths? Room for it, used again and again."""
+"""Traversal of a graph along shortest paths, with reusable buffers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ UNREACHED = -2
 
 
 class Traversal:
-    """Shortest paths over the links of a graph, in rows, from one root after the other.
+    """Shortest paths over the links of a graph, from one root after the other.
 
-    What one root reached is in the way of the next, until it is forgotten.
+    Nodes visited from one root are not visited again until they are reset.
     """
 
     def __init__(self, offsets: Lengths, targets: Ids, weights: Lengths) -> None:
-        """Take where the links of each node begin, where they lead, and their lengths; none if all are 1."""
+        """Take the links in the rows of `Graph.rows`; no weights mean that all are 1."""
         n = len(offsets) - 1
         self.parents: Ids = np.full(n, UNREACHED, dtype=np.int32)
         self.distances: Lengths = np.full(n, -1, dtype=np.int64)
         self._rows = offsets, targets, weights
         self._order = np.empty(n, dtype=np.int32)
-        self._room = np.empty((2, n), dtype=np.int32)
+        self._buffer = np.empty((2, n), dtype=np.int32)
 
     def visit(self, root: int) -> Ids:
-        """Return the nodes that are reached from a root, itself the first, by rising distance; valid until the next."""
-        reached = kernel.grow(*self._rows, root, self.parents, self.distances, self._order, self._room)
+        """Return the nodes reached from a root by ascending distance, the root first; valid until the next call."""
+        reached = kernel.grow(*self._rows, root, self.parents, self.distances, self._order, self._buffer)
         return self._order[:reached]
 
     def reset(self, nodes: Ids) -> None:
-        """Let nodes be reached again."""
+        """Mark nodes as not visited."""
         self.parents[nodes] = UNREACHED
         self.distances[nodes] = -1

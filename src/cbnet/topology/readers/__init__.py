@@ -1,1 +1,1 @@
-"""Graphs, read from files and from specifications such as ring:6."""
+"""Readers of graphs: files, and specifications such as ring:6."""

@@ -1,8 +1,8 @@
-"""Files: which graph does a file hold?
+"""Reader of graph files.
 
-The content says what it is, not the name: XML is GraphML; lines with | are AS relations; anything else is an
-edge list. Files packed by gzip or bzip2 are unpacked. Text is UTF-8. The mistakes of a file are reported
-together, the first twenty of them.
+The format is detected by content, not by name: XML is GraphML; lines with | are AS relations; anything else is an
+edge list. Files compressed by gzip or bzip2 are decompressed. Text is UTF-8. The first twenty mistakes of a file are
+reported together.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from cbnet.topology.readers.as_relations import read_as_relations
 from cbnet.topology.readers.edge_list import read_edge_list
 from cbnet.topology.readers.graphml import read_graphml
 
-# how packed data begins -> how to unpack it
-_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
+# first bytes of compressed data -> decompression
+_DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
 
 
 def read_graph(path: Path) -> Graph:
     """Return the graph of a file, connected or not."""
-    text = decode_text(_unpacked(path), path)
+    text = decode_text(_decompressed(path), path)
     edges = EdgeSet(str(path))
     _reader_of(text)(text, edges)
     try:
@@ -44,9 +44,9 @@ def _reader_of(text: str) -> Callable[[str, EdgeSet], None]:
     return read_as_relations if "|" in first else read_edge_list
 
 
-def _unpacked(path: Path) -> bytes:
+def _decompressed(path: Path) -> bytes:
     data = read_bytes(path)
     try:
-        return next((unpack(data) for start, unpack in _PACKERS.items() if data.startswith(start)), data)
+        return next((decompress(data) for start, decompress in _DECOMPRESSORS.items() if data.startswith(start)), data)
     except (OSError, EOFError, ValueError, zlib.error):
-        raise InputError("cannot unpack: the file is damaged", file=str(path)) from None
+        raise InputError("cannot decompress: the file is damaged", file=str(path)) from None

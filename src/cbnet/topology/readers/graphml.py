@@ -1,8 +1,8 @@
-"""GraphML: which nodes and edges does an XML text name?
+"""Reader of GraphML.
 
-Read are `node` (by its id), `edge`, and the edges' data of the key that is called "weight"; an edge without
-it has the default of that key, or length 1. Directed edges are taken as undirected ones. Colours,
-labels and all other data are left aside. Hyperedges are a mistake.
+It reads `node` (by its id), `edge`, and the edges' data of the key named "weight"; an edge without
+it has the default of that key, or length 1. Directed edges become undirected. Colours, labels and all other
+data are ignored. Hyperedges are a mistake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Element:
     parts: list[_Element] = field(default_factory=list)
 
     def all(self, kind: str) -> Iterator[_Element]:
-        """Yield the elements of that kind inside this one, at any depth."""
+        """Yield the elements with that tag inside this one, at any depth."""
         stack = self.parts[::-1]
         while stack:
             element = stack.pop()
@@ -32,8 +32,8 @@ class _Element:
             if element.kind == kind:
                 yield element
 
-    def needed(self, name: str) -> str:
-        """Return the value of an attribute."""
+    def attribute(self, name: str) -> str:
+        """Return the value of a required attribute."""
         if not self.attributes.get(name):
             raise InputError(f"the {self.kind} has no {name}", hint=f'write <{self.kind} {name}="…">')
         return self.attributes[name]
@@ -60,17 +60,17 @@ def _is_weight(key: _Element) -> bool:
 
 
 def _read_node(node: _Element, _weights: dict[str, _Element], edges: EdgeSet) -> None:
-    edges.node(node.needed("id"))
+    edges.node(node.attribute("id"))
 
 
 def _read_edge(edge: _Element, weights: dict[str, _Element], edges: EdgeSet) -> None:
-    ends = edge.needed("source"), edge.needed("target")
+    ends = edge.attribute("source"), edge.attribute("target")
     for end in ends:
         if not edges.has_node(end):
             raise InputError(f"there is no node {end!r}", hint="add it, or remove the edge")
-    said = [data.text for data in edge.all("data") if data.attributes.get("key") in weights]
+    values = [data.text for data in edge.all("data") if data.attributes.get("key") in weights]
     defaults = [default.text for key in weights.values() for default in key.all("default")]
-    edges.add(*ends, next(iter([*said, *defaults]), "1").strip(), line=edge.line)
+    edges.add(*ends, next(iter([*values, *defaults]), "1").strip(), line=edge.line)
 
 
 def _read_hyperedge(_hyperedge: _Element, _weights: dict[str, _Element], _edges: EdgeSet) -> None:
@@ -78,7 +78,7 @@ def _read_hyperedge(_hyperedge: _Element, _weights: dict[str, _Element], _edges:
 
 
 def _parsed(text: str) -> _Element:
-    """Return an element that holds the whole document."""
+    """Return the root of the document, inside an element of its own."""
     parser = expat.ParserCreate(encoding="utf-8")
     parser.buffer_text = True
     stack = [_Element("document", {}, 1)]

@@ -1,8 +1,7 @@
-"""Named graphs: which graph does a text name?
+"""Specifications of graphs: a generator with its options, or a file.
 
-`topology` is the one door: what it takes can be given to every command and function that wants a graph.
-A text that begins with a kind of generator and a colon is made; any other is the path of a file.
-(A file that is called ring:12 is ./ring:12.)
+Every command that reads a graph uses `topology`. A text that begins with the name of a generator and a colon is
+generated; any other is the path of a file. (A file named ring:12 is ./ring:12.)
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from cbnet.topology.graph.generators import GENERATORS, generate
 from cbnet.topology.graph.graph import Graph
 from cbnet.topology.readers.graph_files import read_graph
 
-_SHOWN = 5  # sizes of components
+_MAX_SIZES = 5  # of components, in an error
 
 
 def topology(text: str, seed: int = 0, *, largest: bool = False, connected: bool = True) -> Graph:
-    """Return the graph that a text names: a generator such as powerlaw:200, or a file.
+    """Return the graph of a specification: a generator such as powerlaw:200, or a file.
 
-    `seed` chooses among random graphs. A graph that is not connected is an error; with `largest` its largest
-    component is taken, with connected=False it is taken as it is.
+    `seed` selects among random graphs. A graph that is not connected is an error, unless `largest` selects its
+    largest component or `connected` is False.
     """
-    graph = _named(text, seed)
+    graph = _graph(text, seed)
     if largest:
         return largest_component(graph)
     if connected:
@@ -35,11 +34,11 @@ def topology(text: str, seed: int = 0, *, largest: bool = False, connected: bool
     return graph
 
 
-def _named(text: str, seed: int) -> Graph:
+def _graph(text: str, seed: int) -> Graph:
     kind, colon, _ = text.partition(":")
     if colon and kind in GENERATORS:
         return generate(text, seed)
-    if not exists(text):  # noqa: PTH110 (Path.exists raises for a text that is too long)
+    if not exists(text):  # noqa: PTH110 (Path.exists raises an error for too long a text)
         raise InputError(f"there is no file or generator {text!r}", hint=_hint(kind))
     return read_graph(Path(text))
 
@@ -52,11 +51,13 @@ def _hint(kind: str) -> str:
 
 
 def _check_connected(graph: Graph, text: str) -> None:
-    found = components(graph)
-    if len(found) > 1:
-        sizes = ", ".join(f"{len(nodes):,}" for nodes in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    parts = components(graph)
+    if len(parts) > 1:
+        sizes = ", ".join(f"{len(nodes):,}" for nodes in parts[:_MAX_SIZES]) + (
+            ", …" if len(parts) > _MAX_SIZES else ""
+        )
         raise InputError(
-            f"the graph is not connected: its {len(found):,} components have {sizes} nodes",
-            hint="join them, or take the largest one: --largest, in Python largest=True",
+            f"the graph is not connected: its {len(parts):,} components have {sizes} nodes",
+            hint="connect them, or use the largest one: --largest, in Python largest=True",
             file=text,
         )

@@ -1,8 +1,8 @@
-"""Betweenness: which router lies on most shortest paths?
+"""Betweenness centrality of nodes.
 
 The betweenness of a node is the share of the pairs of other nodes whose shortest paths lead through it; where
-a pair has several, the share of these. By Brandes' algorithm: from each source, the number of shortest paths is
-counted outwards, then what depends on each node is added up inwards.
+a pair has several, the share of these. Brandes' algorithm: from each source, the number of shortest paths is
+counted outwards, then the dependencies on each node are summed inwards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cbnet.topology.graph.traversal import Traversal
 def betweenness(
     graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: Track = iter
 ) -> NDArray[np.float64]:
-    """Return the betweenness of each node, from 0 to 1: float64[n]; from so many sources, or from all if None."""
+    """Return the betweenness of each node, from 0 to 1: float64[n]; None: from all sources."""
     n = len(graph)
     totals = np.zeros(n, dtype=np.float64)
     paths = np.empty(n, dtype=np.longdouble)
@@ -31,15 +31,15 @@ def betweenness(
         order = traversal.visit(source)
         kernel.add_dependencies(*rows, traversal.distances, order, paths, depend, totals)
         traversal.reset(order)
-    pairs = len(drawn) * (n - 1) * (n - 2) / n  # on average, so many begin at a source and have neither end at the node
+    pairs = len(drawn) * (n - 1) * (n - 2) / n  # the average number with a sampled source and no end at the node
     return totals / pairs if n > 2 else totals
 
 
 def most_central(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0) -> int:
-    """Return the node of the largest betweenness; of several, the smallest."""
+    """Return the node of the largest betweenness; of equal ones, the smallest."""
     return int(by_betweenness(betweenness(graph, sources=sources, seed=seed))[0])
 
 
 def by_betweenness(shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the nodes by falling betweenness, then by rising id; differences of rounding do not count."""
+    """Return the nodes by descending betweenness, then ascending id, ignoring rounding errors."""
     return np.argsort(-np.round(shares, 12), kind="stable")

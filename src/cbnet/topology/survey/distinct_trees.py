@@ -1,14 +1,14 @@
-"""Interfaces: how many trees must a router tell apart at each of its interfaces?  [2014 §3.2.2, Figure 5]
+"""Number of distinct trees at each interface of a router [2014 §3.2.2, Figure 5].
 
 Behind an interface, on one tree, is a set of destinations: all nodes that the tree reaches through it. Trees
-with the same set need one entry there. So an interface has as many distinct trees as there are distinct sets
+with the same set share one entry. So the number of distinct trees of an interface is the number of distinct sets
 behind it over the k trees. A tree that does not use the link has no entry and does not count.
 
-The two ends of a link see complementary sets, so both have the same number.
+The two ends of a link have complementary sets, so both have the same number.
 
-A set is known by the exclusive or of random keys of 128 bits, one for each node. Two different sets have
+A set is identified by the exclusive or of random 128-bit keys of its nodes. Two different sets have
 the same sum with probability 2**-128. With 128 trees over 121,309 links fewer than 2**30 pairs are
-compared: that any two of them are mistaken for one has a probability below 2**-98.
+compared: the probability of any collision is below 2**-98.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ def distinct_trees(
 ) -> Iterator[Ids]:
     """Yield the number of distinct trees of each interface, 0 if no tree uses it: int32[2m].
 
-    Of the first k trees, for each k; of all if no k is given. `seed` makes the keys of the nodes.
+    Of the first k trees, for each k; of all if `ks` is None. `seed` selects the keys of the nodes.
     """
     n = len(graph)
     keys = _keys(n, seed)
     links = interface_links(graph)
     heads = np.full(graph.edge_count, -1, dtype=np.int32)
-    found = np.zeros(graph.edge_count, dtype=np.int32)
+    counts = np.zeros(graph.edge_count, dtype=np.int32)
     nexts, sums = np.empty(n, dtype=np.int32), np.empty((n, 2), dtype=np.uint64)
     used = 0
     for _, added in tree_increments(graph, trees, ks):
         for tree in added:
             if len(nexts) < used + n:
-                nexts, sums = np.concatenate([nexts, nexts]), np.concatenate([sums, sums])  # twice the room
+                nexts, sums = np.concatenate([nexts, nexts]), np.concatenate([sums, sums])  # double the capacity
             by = tree_links(graph, tree, links)
-            used = tree_paths.add_sets(tree.preorder, tree.parents, by, keys.copy(), heads, nexts, sums, found, used)
-        yield found[links]
+            used = tree_paths.add_sets(tree.preorder, tree.parents, by, keys.copy(), heads, nexts, sums, counts, used)
+        yield counts[links]
 
 
 def _keys(n: int, seed: int) -> NDArray[np.uint64]:

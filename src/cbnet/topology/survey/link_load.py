@@ -1,8 +1,8 @@
-"""Link load: how much traffic goes over each link on k trees?  [2014 §3.1]
+"""Traffic over each link on k trees [2014 §3.1].
 
-Every node sends one message to every other; each takes one of the trees, all with the same chance. The load of
-a link is the number of messages that cross it, on average: n (n - 1) of them are sent. On one tree, all that
-goes between the part below a link and the rest crosses it, in both directions: 2 · size · (n - size) messages.
+Every node sends one message to every other, n (n - 1) in all; each takes a random tree, all with the same chance. The
+load of a link is the average number of messages that cross it. On one tree, all messages between the nodes below a
+link and the others cross it, in both directions: 2 · size · (n - size) messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cbnet.topology.trees.shortest_paths import Tree
 def link_load(graph: Graph, trees: Sequence[Tree], ks: Sequence[int] | None = None) -> Iterator[NDArray[np.float64]]:
     """Yield the load of each link, in the order of `Graph.edges`, 0 if no tree uses it: float64[m].
 
-    On the first k trees, for each k; on all if no k is given.
+    On the first k trees, for each k; on all if `ks` is None.
     """
     links = interface_links(graph)
     crossed = np.zeros(graph.edge_count, dtype=np.int64)

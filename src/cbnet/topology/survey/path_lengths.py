@@ -1,4 +1,4 @@
-"""Path lengths: how far is it from node to node?"""
+"""Distribution of the distances between nodes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BINS = 1024
 
 @dataclass(frozen=True)
 class PathLengths:
-    """The distances from some nodes to all others that they reach; as in the graph, times its `scale`."""
+    """The distances from some nodes to all others that they reach, times the graph's `scale`."""
 
     sources: int
     pairs: int
     total: int  # of all distances
     longest: int  # if all nodes are sources, the diameter of the graph
-    width: int  # of the bins: 1, or the smallest power of two with which they suffice
+    width: int  # of the bins: the smallest power of two with which they suffice
     counts: Lengths  # int64[bins]: pairs with distances from width * bin to width * (bin + 1) - 1
 
     @property
@@ -33,7 +33,7 @@ class PathLengths:
 def path_lengths(
     graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: Track = iter
 ) -> PathLengths:
-    """Return the distances from so many nodes, drawn at random, to all others; None: from all."""
+    """Return the distances from `sources` random nodes to all others; None: from all nodes."""
     drawn = sample_sources(graph, sources, seed)
     pairs = total = longest = 0
     width, counts = 1, np.zeros(_BINS, dtype=np.int64)
@@ -50,5 +50,5 @@ def path_lengths(
 
 
 def average_distance(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0) -> float:
-    """Return the average distance from node to node, in the unit of the weights as they were given."""
+    """Return the average distance between nodes, in the unit of the original weights."""
     return path_lengths(graph, sources=sources, seed=seed).mean / graph.scale

@@ -1,8 +1,8 @@
-"""Stretch: how much longer are paths on trees than in the graph?  [2014 §3.1, §4.1]
+"""Stretch: extra length of paths on trees, compared with the graph [2014 §3.1, §4.1].
 
-The extra length of a pair on a tree is its distance on the tree less its distance in the graph. Over k trees a
+The extra length of a pair on a tree is its distance on the tree minus its distance in the graph. Over k trees a
 pair has an average (a message takes any of them) and a largest (it takes the worst). One source is measured
-against all nodes at a time, by one pass over each tree.
+against all nodes at a time, in one pass over each tree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cbnet.topology.trees.shortest_paths import Tree, distances
 
 @dataclass(frozen=True, eq=False)
 class ExtraLengths:
-    """How much longer the paths from one source are on k trees, to each node; as in the graph, times its `scale`."""
+    """The extra lengths of the paths from one source to each node on k trees, times the graph's `scale`."""
 
     source: int
     k: int
@@ -41,13 +41,13 @@ class ExtraLengths:
 def extra_lengths(
     graph: Graph, trees: Sequence[Tree], source: int, ks: Sequence[int] | None = None
 ) -> Iterator[ExtraLengths]:
-    """Yield the extra lengths from a source on the first k trees, for each k; on all trees if no k is given."""
+    """Yield the extra lengths from a source on the first k trees, for each k; on all trees if `ks` is None."""
     shortest = distances(graph, [source])[0]
-    room = np.empty(len(graph), dtype=np.int64)
+    buffer = np.empty(len(graph), dtype=np.int64)
     total, longest = np.zeros((2, len(graph)), dtype=np.int64)
     for k, added in tree_increments(graph, trees, ks):
         for tree in added:
             tree_paths.add_lengths(
-                tree.parents, tree.positions, tree.sizes, tree.distances, source, room, total, longest
+                tree.parents, tree.positions, tree.sizes, tree.distances, source, buffer, total, longest
             )
         yield ExtraLengths(source, k, total - k * shortest, longest - shortest)

@@ -1,4 +1,4 @@
-"""Summary: what does a graph look like at a glance?"""
+"""Summary of a graph."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from cbnet.topology.survey.path_lengths import PathLengths, path_lengths
 Row: TypeAlias = dict[str, Any]
 TrackStep: TypeAlias = Callable[..., Iterable[int]]  # takes sources and a `description`
 
-_TOP = 10
-_BARS = 12
+_TOP = 10  # nodes and components
+_MAX_BARS = 12  # of the histogram of distances
 
 
-def _untracked(sources: list[int], *, description: str) -> list[int]:  # noqa: ARG001 (there is nowhere to show it)
+def _untracked(sources: list[int], *, description: str) -> list[int]:  # noqa: ARG001 (shows no progress)
     return sources
 
 
 def summarise(
     graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: TrackStep = _untracked
 ) -> Row:
-    """Return what can be said of a graph as the members of a JSON object.
+    """Return a summary of a graph as the members of a JSON object.
 
-    Distances and betweenness are taken from so many nodes, drawn at random; from all if `sources` is None.
+    Distances and betweenness are measured from `sources` random nodes; from all if it is None.
     """
     lengths = path_lengths(graph, sources=sources, seed=seed, track=partial(track, description="distances"))
     through = betweenness(graph, sources=sources, seed=seed, track=partial(track, description="betweenness"))
@@ -79,8 +79,8 @@ def _degrees(graph: Graph) -> Row:
     counts = np.bincount(bins).tolist()
     ends = [0, *(2**bin for bin in range(len(counts) - 1))]
     rows = [
-        {"from": 0 if place == 0 else ends[place - 1] + 1, "to": min(ends[place], int(degrees.max())), "nodes": count}
-        for place, count in enumerate(counts)
+        {"from": 0 if index == 0 else ends[index - 1] + 1, "to": min(ends[index], int(degrees.max())), "nodes": count}
+        for index, count in enumerate(counts)
         if count
     ]
     return {
@@ -94,7 +94,7 @@ def _degrees(graph: Graph) -> Row:
 
 def _distances(graph: Graph, lengths: PathLengths) -> Row:
     scale = graph.scale
-    together = -(-(lengths.longest // lengths.width + 1) // _BARS)  # bins in one row, so that there are few rows
+    together = -(-(lengths.longest // lengths.width + 1) // _MAX_BARS)  # bins per row
     bins = np.pad(lengths.counts, (0, -len(lengths.counts) % together)).reshape(-1, together).sum(axis=1)
     width = together * lengths.width
     return {
@@ -104,18 +104,18 @@ def _distances(graph: Graph, lengths: PathLengths) -> Row:
         "longest": _length(lengths.longest, scale),
         "counts": [
             {
-                "from": _length(max(1, place * width), scale),
-                "to": _length(min((place + 1) * width - 1, lengths.longest), scale),
+                "from": _length(max(1, index * width), scale),
+                "to": _length(min((index + 1) * width - 1, lengths.longest), scale),
                 "pairs": count,
             }
-            for place, count in enumerate(bins.tolist())
+            for index, count in enumerate(bins.tolist())
             if count
         ],
     }
 
 
 def _rounded(value: float, places: int) -> float:
-    """Return a number to so many decimal places; to more where it would have fewer than four digits."""
+    """Return a number rounded to some decimal places; to more if it would have fewer than four digits."""
     return round(value, max(places, 3 - floor(log10(value)))) if value > 0 else value
 
 

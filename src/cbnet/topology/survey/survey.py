@@ -1,9 +1,9 @@
-"""Survey: what do k trees cost on a graph, and what do they gain?  [2014 §4.1]
+"""Survey of the costs and gains of k trees on a graph [2014 §4.1].
 
-Roots are selected several times. Each selection stands alone: seed and number say which roots, sources and
-random ties it has. So selections can be surveyed anywhere, and their findings merged.
+Roots are selected several times. Selections are independent: seed and number determine the roots, sources and
+random ties of each. So selections can be surveyed anywhere, and their statistics merged.
 
-All k are surveyed in one pass: the trees of k are the first k of the most.
+All k are surveyed in one pass: smaller k use the first of the trees of the largest.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ def survey(
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
 ) -> list[TreeStatistics]:
-    """Return what is found for each rule of ties and each k, over all selections.
+    """Return the statistics for each rule of ties and each k, over all selections.
 
-    Paths are measured from so many sources, drawn for each selection, or from all if None; `done` is called after each.
+    Each selection measures paths from `sources` random nodes, or from all if it is None; `done` is called after each.
     """
     check_seed(seed)
     if selections < 1:
         raise InputError(f"the number of selections must be at least 1, not {selections}")
     classes = root_classes(graph)
-    found = []
+    statistics = []
     for rule in ties:
         parts = [
             survey_selection(graph, classes, ks, rule, sources=sources, seed=seed, selection=selection, done=done)
             for selection in range(selections)
         ]
-        found += [TreeStatistics.merged(of_k) for of_k in zip(*parts, strict=True)]
-    return found
+        statistics += [TreeStatistics.merged(of_k) for of_k in zip(*parts, strict=True)]
+    return statistics
 
 
 def survey_selection(
@@ -65,7 +65,7 @@ def survey_selection(
     selection: int,
     done: Callable[[], object] = lambda: None,
 ) -> list[TreeStatistics]:
-    """Return what is found for each k in one selection of roots, drawn by the nodes' `classes`, int8[n]."""
+    """Return the statistics for each k of one selection of roots, drawn by the nodes' `classes`, int8[n]."""
     if len(graph) < 2:
         raise InputError("the graph has one node, so there are no paths")
     of_roots, of_sources, of_ties = (
@@ -76,14 +76,14 @@ def survey_selection(
     rows = zip(ks, stretches, distinct_trees(graph, trees, ks), link_load(graph, trees, ks), strict=True)
     return [
         TreeStatistics(
-            ties,
-            k,
-            stretch,
-            ValueCounts.of(sets[sets > 0]),
-            np.array([sets.max()], dtype=np.int64),
-            np.array([(load > 0).sum()]),
-            np.array([load[load > 0].mean()]),
-            np.array([load.max()]),
+            ties=ties,
+            k=k,
+            stretch=stretch,
+            interfaces=ValueCounts.of(sets[sets > 0]),
+            most=np.array([sets.max()], dtype=np.int64),
+            links_used=np.array([(load > 0).sum()]),
+            mean_load=np.array([load[load > 0].mean()]),
+            largest_load=np.array([load.max()]),
         )
         for k, stretch, sets, load in rows
     ]

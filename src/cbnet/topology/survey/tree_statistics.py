@@ -1,6 +1,6 @@
-"""TreeStatistics: what comes of k trees, over many sources and selections of roots?  [2014 §4.1, Figures 4 and 5]
+"""Statistics of k trees over many sources and selections of roots [2014 §4.1, Figures 4 and 5].
 
-TreeStatistics of parts of the work, such as one selection or some sources, are merged to those of the whole.
+Statistics of parts, such as one selection or some sources, can be merged.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from cbnet.topology.survey.stretch import ExtraLengths
 from cbnet.topology.survey.value_counts import ValueCounts
 from cbnet.topology.trees.ties import Ties
 
-PERCENTILES = (1, 25, 50, 75, 99)  # a box plot of the paper goes from the first to the last
+PERCENTILES = (1, 25, 50, 75, 99)  # the paper's box plots extend from the first to the last
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """The extra lengths on k trees from some sources; as in the graph, times its `scale`."""
+    """The extra lengths on k trees from some sources, times the graph's `scale`."""
 
     totals: ValueCounts  # of pairs: on all k trees together
     largest: ValueCounts  # of pairs: on the worst tree
@@ -31,7 +31,7 @@ class Stretch:
 
     @classmethod
     def of(cls, extra: ExtraLengths) -> Stretch:
-        """Return the stretch from one source. The source itself is no destination."""
+        """Return the stretch from one source to all other nodes."""
         others = np.arange(len(extra.total)) != extra.source
         return cls(
             ValueCounts.of(extra.total[others]),
@@ -53,20 +53,20 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class TreeStatistics:
-    """What was found on k trees, over one or more selections of roots."""
+    """Statistics of k trees, over one or more selections of roots."""
 
     ties: Ties
     k: int
     stretch: Stretch
-    interfaces: ValueCounts  # of interfaces that some tree uses: their distinct trees
-    most: Lengths  # int64[selections]: the most of an interface
+    interfaces: ValueCounts  # distinct trees of each interface that some tree uses
+    most: Lengths  # int64[selections]: the largest number of distinct trees at an interface
     links_used: Lengths  # int64[selections]
     mean_load: NDArray[np.float64]  # float64[selections], of the links used
     largest_load: NDArray[np.float64]  # float64[selections]
 
     @classmethod
     def merged(cls, parts: Sequence[TreeStatistics]) -> TreeStatistics:
-        """Return what was found over the selections of all parts, which are of the same trees."""
+        """Return the statistics over the selections of all parts, with equal rules of ties and k."""
         columns = ("most", "links_used", "mean_load", "largest_load")
         return cls(
             parts[0].ties,
@@ -77,7 +77,7 @@ class TreeStatistics:
         )
 
     def members(self, *, nodes: int, links: int, scale: int) -> dict[str, Any]:
-        """Return the findings as members of a JSON object; lengths in the unit of the weights, loads as shares."""
+        """Return the members of the JSON object; lengths in the unit of the weights, loads as shares."""
         pairs = nodes * (nodes - 1)
         return {
             "ties": str(self.ties),
@@ -85,16 +85,16 @@ class TreeStatistics:
             "selections": len(self.most),
             "sources": len(self.stretch.means),
             "extra_mean": {
-                "pairs": _of_counts(self.stretch.totals, self.k * scale),
-                "sources": _of_numbers(self.stretch.means / scale),
+                "pairs": _count_row(self.stretch.totals, self.k * scale),
+                "sources": _number_row(self.stretch.means / scale),
             },
             "extra_worst": {
-                "pairs": _of_counts(self.stretch.largest, scale),
-                "sources": _of_numbers(self.stretch.means_largest / scale),
+                "pairs": _count_row(self.stretch.largest, scale),
+                "sources": _number_row(self.stretch.means_largest / scale),
             },
             "interfaces": {
                 "used": self.interfaces.size / len(self.most),
-                **_of_counts(self.interfaces, 1),
+                **_count_row(self.interfaces, 1),
                 "largest": [int(self.most.min()), int(self.most.max())],
             },
             "load": {
@@ -106,14 +106,14 @@ class TreeStatistics:
         }
 
 
-def _of_counts(counts: ValueCounts, unit: int) -> dict[str, float]:
-    return _named(counts.mean / unit, [value / unit for value in counts.percentiles(PERCENTILES)])
+def _count_row(counts: ValueCounts, unit: int) -> dict[str, float]:
+    return _row(counts.mean / unit, [value / unit for value in counts.percentiles(PERCENTILES)])
 
 
-def _of_numbers(numbers: NDArray[np.float64]) -> dict[str, float]:
-    return _named(float(numbers.mean()), np.percentile(numbers, PERCENTILES, method="inverted_cdf").tolist())
+def _number_row(numbers: NDArray[np.float64]) -> dict[str, float]:
+    return _row(float(numbers.mean()), np.percentile(numbers, PERCENTILES, method="inverted_cdf").tolist())
 
 
-def _named(mean: float, places: Sequence[float]) -> dict[str, float]:
-    ranked = zip(PERCENTILES, places, strict=True)
+def _row(mean: float, percentiles: Sequence[float]) -> dict[str, float]:
+    ranked = zip(PERCENTILES, percentiles, strict=True)
     return {"mean": round(mean, 6), **{f"p{percent}": round(value, 6) for percent, value in ranked}}

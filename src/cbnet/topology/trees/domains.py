@@ -1,12 +1,12 @@
-"""Domains: which nodes belong together? A group for each node, given or grown; every group hangs together [2014 §3.1].
+"""Partition of a graph into connected domains, specified or computed [2014 §3.1].
 
-Grown, a domain has a centre, and a node belongs to the nearest centre; of several equally near, to the first. The first
-centre is the node with the most neighbours. The next is always the node whose number of neighbours, times its distance
-from the centres so far, is largest: centres are large, and apart.
+A computed domain has a centre, and a node belongs to the nearest centre; of several equally near, to the first. The
+first centre is the node with the most neighbours. Each next one maximises the number of neighbours times the distance
+from the centres so far: centres are well connected, and far apart.
 
-    Such a group is connected, by shortest paths to its centre. Let y lie on a shortest path from x to its centre c.
-    A centre nearer to y would be nearer to x as well; one as near to y is as near to x, and c came first for x.
-    So y belongs to c too.
+    Such a domain is connected, by shortest paths to its centre. Let y lie on a shortest path from x to its centre c.
+    A centre nearer to y would be nearer to x as well; one equally near to y is equally near to x, and c came first
+    for x. So y belongs to c too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cbnet.topology.trees.shortest_paths import distances
 def grow_domains(graph: Graph, count: int) -> Ids:
     """Return the domain of each node of a connected graph, from 0 on: int32[n]."""
     if not 1 <= count <= len(graph):
-        raise InputError(f"{len(graph):,} nodes can make from 1 to {len(graph):,} domains, not {count:,}")
+        raise InputError(f"a graph of {len(graph):,} nodes has from 1 to {len(graph):,} domains, not {count:,}")
     domains = np.zeros(len(graph), dtype=np.int32)
     nearest = distances(graph, [int(graph.degrees.argmax())])[0]
     for number in range(1, count):
@@ -35,9 +35,9 @@ def grow_domains(graph: Graph, count: int) -> Ids:
 
 
 def validate_domains(graph: Graph, groups: Sequence[object]) -> Ids:
-    """Return groups of nodes as domains, numbered as they first occur: int32[n]; refuse one that falls apart."""
+    """Return the domain of each node by its group, in order of appearance: int32[n]; each must be connected."""
     if len(groups) != len(graph):
-        raise InputError(f"{len(graph):,} nodes have a domain each, not {len(groups):,}")
+        raise InputError(f"{len(groups):,} domains for {len(graph):,} nodes", hint="name one per node")
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     domains = np.array([numbers[group] for group in groups], dtype=np.int32)
     for group, number in numbers.items():
@@ -45,6 +45,6 @@ def validate_domains(graph: Graph, groups: Sequence[object]) -> Ids:
         if len(parts) > 1:
             names = [name for node, name in enumerate(graph.names) if domains[node] == number]
             one, other = (names[int(part[0])] for part in parts[:2])
-            problem = f"the domain {group} falls apart: no way inside leads from {one} to {other}"
-            raise InputError(problem, hint="make them two domains")
+            problem = f"the domain {group} is not connected: it has no path from {one} to {other}"
+            raise InputError(problem, hint="split it into two domains")
     return domains

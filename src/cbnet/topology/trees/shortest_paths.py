@@ -1,10 +1,10 @@
-"""Trees: by which way does a message from a root reach every node?
+"""Shortest-path trees.
 
-A tree holds the shortest paths from its root. Where there are several, one rule decides: the parent of x
+A tree holds the shortest paths from its root. Ties are broken by one rule: the parent of x
 in the tree of v is the smallest id p among the neighbours of x with dist(v, p) + w(p, x) = dist(v, x).
 
 The rule is suffix-consistent: inside the tree of v, the part below u follows the tree of u. A router can
-thus forward what came from v by its own tree, below the nodes that it reaches for v.
+therefore forward a message from v along its own tree, below itself in the tree of v.
 
     Proof. Let u be above x in the tree of v, so dist(v, x) = dist(v, u) + dist(u, x), and let P(v) and P(u)
     be the candidates for the parent of x in the two trees.
@@ -15,7 +15,7 @@ thus forward what came from v by its own tree, below the nodes that it reaches f
     So q, the smallest of P(v), is the smallest of P(u) as well: x has the same parent in both trees. The same
     holds for q, and so on up to u.
 
-The paths are grown by a kernel; `reference` says the same in plain Python.
+The paths are computed by a kernel; `tests/support/graph_reference.py` is the same in plain Python.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROOT = -1
 class Tree:
     """A rooted spanning tree of the root's component.
 
-    In preorder a node stands before all that is below it, and children come by rising id:
+    In preorder a node comes before all that is below it, and children in ascending order:
 
         preorder   root  a  a's first child  …  a's last  b  …      int32[reached]
                          └──── sizes[a] nodes: a and all below ───┘
@@ -47,10 +47,10 @@ class Tree:
     root: int
     parents: Ids  # int32[n]; ROOT at the root, UNREACHED outside its component
     preorder: Ids  # int32[reached]
-    positions: Ids  # int32[n], of each node in preorder; -1 if it is not reached
-    sizes: Ids  # int32[n], of the part below each node, itself included; 0 if it is not reached
-    hops: Ids  # int32[n], edges from the root; -1 if it is not reached
-    distances: Lengths  # int64[n], lengths from the root; -1 if it is not reached
+    positions: Ids  # int32[n], of each node in preorder; -1 if not reached
+    sizes: Ids  # int32[n], of the subtree of each node; 0 if not reached
+    hops: Ids  # int32[n], from the root; -1 if not reached
+    distances: Lengths  # int64[n], from the root; -1 if not reached
 
     def __repr__(self) -> str:
         return f"<Tree of {len(self.preorder):,} nodes from {self.root}>"
@@ -61,31 +61,31 @@ class Tree:
         return children[offsets[u] : offsets[u + 1]]
 
     def descendants(self, u: int) -> Ids:
-        """Return a node and all below it: a part of the preorder, not copied."""
+        """Return a node and all below it: a view of the preorder."""
         return self.preorder[self.positions[u] : self.positions[u] + self.sizes[u]]
 
     def is_below(self, u: int, x: int) -> bool:
-        """Return whether x is u or lies below it."""
+        """Return whether x is u or a descendant of u."""
         return bool(0 <= self.positions[x] - self.positions[u] < self.sizes[u])
 
     def path(self, x: int) -> list[int]:
         """Return the nodes from the root to x, both included."""
         self._check_reached(x)
-        way = [x]
-        while way[-1] != self.root:
-            way.append(int(self.parents[way[-1]]))
-        return way[::-1]
+        path = [x]
+        while path[-1] != self.root:
+            path.append(int(self.parents[path[-1]]))
+        return path[::-1]
 
     def child_toward(self, u: int, x: int) -> int:
-        """Return the child of u whose part of the tree holds x, which lies below u."""
+        """Return the child of u whose subtree holds x, a proper descendant of u."""
         if x == u or not self.is_below(u, x):
             raise InputError(f"node {x} is not below node {u} in the tree of {self.root}")
-        children = self.children(u)  # they have rising positions too
+        children = self.children(u)  # their positions ascend too
         return int(children[np.searchsorted(self.positions[children], self.positions[x], side="right") - 1])
 
     @cached_property
     def _children(self) -> tuple[Lengths, Ids]:
-        """The children of each node side by side, with the place where those of each begin."""
+        """The offset of each node's children, and all children, node by node."""
         parents = self.parents
         children = np.argsort(parents, kind="stable").astype(np.int32)[np.count_nonzero(parents < 0) :]
         counts = np.bincount(parents[children], minlength=len(parents))
@@ -97,21 +97,21 @@ class Tree:
 
 
 def shortest_path_tree(graph: Graph, root: int) -> Tree:
-    """Return the tree of the shortest paths from a node."""
+    """Return the shortest-path tree of a root."""
     return next(shortest_path_trees(graph, [root]))
 
 
 def shortest_path_trees(graph: Graph, roots: Iterable[int]) -> Iterator[Tree]:
-    """Yield the tree of each root; see `parents` if only these are needed."""
+    """Yield the tree of each root; `parents` is cheaper if only these are needed."""
     n = len(graph)
-    room = np.empty(n, dtype=np.int32)
+    buffer = np.empty(n, dtype=np.int32)
     for root in _checked(graph, roots).tolist():
         traversal = Traversal(*graph.rows)
         order = traversal.visit(root)
         preorder = np.empty_like(order)
         positions, hops = np.full((2, n), -1, dtype=np.int32)
         sizes = np.zeros(n, dtype=np.int32)
-        kernel.lay_out(traversal.parents, order, preorder, positions, sizes, hops, room)
+        kernel.lay_out(traversal.parents, order, preorder, positions, sizes, hops, buffer)
         yield Tree(root, traversal.parents, preorder, positions, sizes, hops, traversal.distances)
 
 
@@ -130,8 +130,8 @@ def parents(graph: Graph, sources: Sequence[int]) -> Ids:
 
 
 def _grow_many(graph: Graph, sources: Sequence[int], parents: Ids, distances: Lengths) -> None:
-    room = np.empty((3, len(graph)), dtype=np.int32)
-    kernel.grow_many(*graph.rows, _checked(graph, sources), parents, distances, room)
+    buffer = np.empty((3, len(graph)), dtype=np.int32)
+    kernel.grow_many(*graph.rows, _checked(graph, sources), parents, distances, buffer)
 
 
 def _checked(graph: Graph, roots: Iterable[int]) -> Ids:

@@ -194,7 +194,7 @@ def test_domains_may_be_a_file_and_their_roots_named(cbnet, files):
         ("1 west\n1 east\n", "domains.txt:2: the node 1 has a domain already: west; keep one of the two lines"),
         ("1 west east\n", "domains.txt:1: '1 west east' is not a node with its domain; write the two names: a north"),
         ("7 west\n", "domains.txt:1: the graph has no node '7'"),
-        ("1 w\n2 e\n3 w\n4 e\n", "the domain w falls apart: no way inside leads from 1 to 3; make them two domains"),
+        ("1 w\n2 e\n3 w\n4 e\n", "the domain w is not connected: it has no path from 1 to 3; make them two domains"),
     ],
 )
 def test_mistakes_in_a_file_of_domains_are_told(cbnet, files, text, problem):
@@ -401,7 +401,7 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         (["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"], "--outside: only the scheme domains"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "10"],
-            "9 nodes can make from 1 to 9 domains, not 10",
+            "9 nodes has from 1 to 9 domains, not 10",
         ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "1234567"],

@@ -61,5 +61,5 @@ def test_as_like_graphs_have_a_core_and_many_stubs():
 
 
 def test_without_relations_there_are_no_classes(twelve):
-    with pytest.raises(InputError, match="does not say how its ASes are related"):
+    with pytest.raises(InputError, match="has no relations between ASes"):
         as_classes(twelve)

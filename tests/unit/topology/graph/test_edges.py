@@ -18,7 +18,7 @@ def test_a_text_that_is_a_whole_number_is_that_number(given, name):
 
 @pytest.mark.parametrize("name", ["", None, 1.5, True])
 def test_other_names_are_refused(name):
-    with pytest.raises(InputError, match="a text or a whole number"):
+    with pytest.raises(InputError, match="a string or an integer"):
         canonical_name(name)
 
 

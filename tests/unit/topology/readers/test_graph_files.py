@@ -25,9 +25,9 @@ def test_the_content_says_what_a_file_is(tmp_path, pack, text, nodes, known):
     ("data", "problem"),
     [
         (b"a b\n\xff c\n", ":2: not UTF-8"),
-        (gzip.compress(b"a b\n" * 1000, mtime=0)[:-9], "cannot unpack"),
-        (b"\x1f\x8b\x00", "cannot unpack"),
-        (bz2.compress(b"a b\n" * 1000)[:-9], "cannot unpack"),
+        (gzip.compress(b"a b\n" * 1000, mtime=0)[:-9], "cannot decompress"),
+        (b"\x1f\x8b\x00", "cannot decompress"),
+        (bz2.compress(b"a b\n" * 1000)[:-9], "cannot decompress"),
         (b"", "the graph has no nodes"),
         (b"# nothing\n\n", "the graph has no nodes"),
         (b"<graphml/>", "the graph has no nodes"),

@@ -50,13 +50,13 @@ def test_what_was_yielded_does_not_change_later(two_trees):
 @pytest.mark.parametrize("ks", [[0], [2, 1], [1, 1], [1, 3]])
 def test_numbers_of_trees_must_rise(two_trees, ks):
     graph, trees = two_trees
-    with pytest.raises(InputError, match="must rise from 1 to at most 2"):
+    with pytest.raises(InputError, match="must ascend from 1 to at most 2"):
         [*extra_lengths(graph, trees, 0, ks)]
 
 
 def test_trees_must_span_the_graph(graph):
     parts = graph("0-1 2-3")
-    with pytest.raises(InputError, match="the tree of 2 does not reach all nodes; take the largest"):
+    with pytest.raises(InputError, match="the tree of 2 does not reach all nodes; use the largest"):
         next(extra_lengths(parts, [*shortest_path_trees(parts, [2])], 0))
 
 
@@ -68,5 +68,5 @@ def test_a_source_must_be_a_node(two_trees):
 
 def test_no_trees_are_an_error(two_trees):
     graph, _ = two_trees
-    with pytest.raises(InputError, match="must rise"):
+    with pytest.raises(InputError, match="must ascend"):
         next(extra_lengths(graph, [], 0))
