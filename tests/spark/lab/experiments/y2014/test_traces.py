@@ -31,7 +31,7 @@ def test_without_traces_only_the_election_is_decided():
         83: "holds",
     }
     for row in tables["elected"].to_pylist():
-        deviation = (row["expected"] * (1 - row["asked"]) / 20_000) ** 0.5
+        deviation = (row["expected"] * (1 - row["expected"]) / 20_000) ** 0.5
         assert abs(row["share"] - row["expected"]) < 5 * deviation
 
 
