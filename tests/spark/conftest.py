@@ -1,19 +1,24 @@
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shared_session(spark):
+    """Start the shared session first, so that commands under test use it and start none of their own."""
+
+
 @pytest.fixture(scope="session")
 def frame(spark):
-    """Make a DataFrame of rows that lie in so many partitions."""
+    """Return a function that builds a DataFrame of rows in a number of partitions."""
 
-    def make(rows, schema, partitions=2):
+    def build(rows, schema, partitions=2):
         return spark.createDataFrame([*rows], schema).repartition(partitions)
 
-    return make
+    return build
 
 
 @pytest.fixture
 def small_blocks(spark):
-    """Let Spark cut files into blocks of a few lines."""
+    """Let Spark split files into blocks of a few lines."""
     settings = {"spark.sql.files.maxPartitionBytes": "400", "spark.sql.files.openCostInBytes": "1"}
     before = {key: spark.conf.get(key) for key in settings}
     for key, value in settings.items():
