@@ -8,22 +8,8 @@ The only package that imports pyspark. Logic lives in plain functions; a stage i
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError
 
-if TYPE_CHECKING:
-    from cbnet.pipeline.match.match import match
-
-__all__ = ["match"]
-
 if find_spec("pyspark") is None:
     raise CbnetError("the pipeline needs Spark: pip install 'cbnet[spark]'")
-
-
-def __getattr__(name: str) -> object:
-    if name == "match":  # imported on first use: it needs Spark and numpy
-        from cbnet.pipeline.match.match import match
-
-        return match
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,8 +26,8 @@ from pyspark.sql.types import StructType
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import MatchCounts
+from cbnet.pipeline.match.frame_matcher import match_shipped
 from cbnet.pipeline.match.interface_buckets import write_matches
-from cbnet.pipeline.match.match import match_shipped
 from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns
 from cbnet.pipeline.match.message_frames import message_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import joint_version, ship_tables

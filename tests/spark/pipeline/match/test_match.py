@@ -10,7 +10,7 @@ import pytest
 from cbnet import Message, Table, parse, parse_filter
 from cbnet.errors import InputError
 from cbnet.matching import reference
-from cbnet.pipeline import match
+from cbnet.pipeline.match import match
 from cbnet.pipeline.match.batch_matcher import MatchCounts, MatchPlan, match_batches
 from cbnet.pipeline.match.message_columns import Attribute
 from cbnet.pipeline.match.shipped_tables import store_table

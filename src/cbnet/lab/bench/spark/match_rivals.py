@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.spark.match_speed import KEY
 from cbnet.matching import Table
-from cbnet.pipeline.match.match import match
+from cbnet.pipeline.match.frame_matcher import match
 
 _SQL = {"=": "=", "<=": "<=", ">=": ">="}
 _WORDS = {"=": "eq", "<=": "le", ">=": "ge", "^=": "starts"}

@@ -22,7 +22,7 @@ from cbnet.lab.bench.cpu import ProcessTreeTime, process_tree_time
 from cbnet.matching import Table
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.match.match import match_shipped
+from cbnet.pipeline.match.frame_matcher import match_shipped
 from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet.pipeline.match.worker_counts import WorkerCounts
 
