@@ -194,7 +194,10 @@ def test_domains_may_be_a_file_and_their_roots_named(cbnet, files):
         ("1 west\n1 east\n", "domains.txt:2: the node 1 has a domain already: west; keep one of the two lines"),
         ("1 west east\n", "domains.txt:1: '1 west east' is not a node with its domain; write the two names: a north"),
         ("7 west\n", "domains.txt:1: the graph has no node '7'"),
-        ("1 w\n2 e\n3 w\n4 e\n", "the domain w is not connected: it has no path from 1 to 3; make them two domains"),
+        (
+            "1 w\n2 e\n3 w\n4 e\n",
+            "the domain w is not connected: it has no path from 1 to 3; split it into two domains",
+        ),
     ],
 )
 def test_mistakes_in_a_file_of_domains_are_told(cbnet, files, text, problem):

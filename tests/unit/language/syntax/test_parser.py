@@ -35,20 +35,20 @@ def c(name, op, value=None):
         ("((((x = 1))))", [([c("x", "=", 1)], [])]),
     ],
 )  # fmt: skip
-def test_texts_say_what_they_should(text, filters):
+def test_texts_parse_to_the_expected_predicates(text, filters):
     assert parse(text) == Predicate(Filter(constraints, tags) for constraints, tags in filters)
 
 
-def test_the_order_of_a_text_is_kept_in_print():
+def test_printing_keeps_the_order_of_the_text():
     text = 'alert = "congestion" and severity > 2 or alert = "accident"'
     assert str(parse(text)) == text
 
 
-def test_the_example_of_the_highway_matches():
+def test_highway_example_matches():
     predicate = parse('(alert = "congestion" and severity > 2) or (alert = "accident")')
     assert predicate.matches(Message({"alert": "congestion", "severity": 3, "location": "highway1"}))
 
 
-def test_something_that_is_not_text_is_refused():
+def test_non_text_is_refused():
     with pytest.raises(InputError, match="must be a string"):
         parse(5)

@@ -109,7 +109,9 @@ def test_domains_scheme_is_available_by_name():
 def test_bad_domains_are_refused():
     with pytest.raises(InputError, match="2 domains for 9 nodes"):
         Domains(NINE.network, "AB")
-    with pytest.raises(InputError, match="the domain A is not connected: it has no path from 1 to 9; make them two"):
+    with pytest.raises(
+        InputError, match="the domain A is not connected: it has no path from 1 to 9; split it into two"
+    ):
         Domains(NINE.network, "AABBBBCCA")
     with pytest.raises(InputError, match="there is no tree between domains; name at least one root"):
         Domains(NINE.network, GROUPS, between=[])
