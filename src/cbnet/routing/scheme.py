@@ -118,5 +118,5 @@ def scheme(name: str) -> Callable[[Network], Scheme]:
     if name not in SIMULATED:
         raise InputError(f"unknown scheme {name!r}", hint="use one of " + ", ".join(SIMULATED))
     module, kind = (_SCHEMES | _SIMULATED_ONLY)[name]
-    found: Callable[[Network], Scheme] = getattr(import_module(module), kind)
-    return found
+    scheme_class: Callable[[Network], Scheme] = getattr(import_module(module), kind)
+    return scheme_class

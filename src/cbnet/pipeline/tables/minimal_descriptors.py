@@ -158,8 +158,8 @@ def _answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def concatenated(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
     """Return all batches as one; None without rows."""
-    found = [batch for batch in batches if batch.num_rows]
-    return pa.Table.from_batches(found).combine_chunks().to_batches()[0] if found else None
+    filled = [batch for batch in batches if batch.num_rows]
+    return pa.Table.from_batches(filled).combine_chunks().to_batches()[0] if filled else None
 
 
 def _array(batch: pa.RecordBatch, column: int) -> NDArray[Any]:

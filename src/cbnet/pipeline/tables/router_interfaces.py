@@ -56,11 +56,11 @@ class RouterInterfaces:
         _check(trees, routers)
         nodes = len(trees[0].parents)
         shape = (len(routers), len(trees), nodes)
-        found = np.array([[neighbours_toward(tree, router) for tree in trees] for router in routers]).reshape(shape)
-        keys = np.arange(len(routers)).reshape(-1, 1, 1) * nodes + found
-        known, numbers = np.unique(keys[found != NO_INTERFACE], return_inverse=True)
+        toward = np.array([[neighbours_toward(tree, router) for tree in trees] for router in routers]).reshape(shape)
+        keys = np.arange(len(routers)).reshape(-1, 1, 1) * nodes + toward
+        known, numbers = np.unique(keys[toward != NO_INTERFACE], return_inverse=True)
         by_node = np.full(shape, NO_INTERFACE, dtype=np.int32)
-        by_node[found != NO_INTERFACE] = numbers
+        by_node[toward != NO_INTERFACE] = numbers
         index, neighbours = np.divmod(known, nodes)
         return cls(np.asarray(routers, dtype=np.int32)[index], neighbours.astype(np.int32), by_node)
 
@@ -89,11 +89,12 @@ class RouterInterfaces:
 def neighbours_toward(tree: Tree, router: int) -> Ids:
     """Return the neighbour of a router toward each node: int32[n]; NO_INTERFACE for itself and unreached nodes."""
     parent = int(tree.parents[router])
-    found = np.where(tree.positions >= 0, NO_INTERFACE if parent == ROOT else parent, NO_INTERFACE).astype(np.int32)
+    is_behind_parent = (tree.positions >= 0) & (parent != ROOT)
+    neighbours = np.where(is_behind_parent, parent, NO_INTERFACE).astype(np.int32)
     for child in tree.children(router).tolist():
-        found[tree.descendants(child)] = child
-    found[router] = NO_INTERFACE
-    return found
+        neighbours[tree.descendants(child)] = child
+    neighbours[router] = NO_INTERFACE
+    return neighbours
 
 
 def _check(trees: Sequence[Tree], routers: Sequence[int]) -> None:

@@ -78,11 +78,11 @@ def table1_rows(
     ones = np.ones(len(tree.parents), dtype=np.int64)
     sums = [interfaces.sums(of_nodes).tolist() for of_nodes in (ones, loads.tags, loads.descriptors)]
     single = [
-        (router, number, neighbour, 1, *counts, found, found * PAPER_BYTES)
+        (router, number, neighbour, 1, *counts, minimal, minimal * PAPER_BYTES)
         for router, neighbour, *counts in zip(
             interfaces.routers.tolist(), interfaces.neighbours.tolist(), *sums, strict=True
         )
-        for found in [kept.get((router, neighbour), 0)]
+        for minimal in [kept.get((router, neighbour), 0)]
     ]
     return [row for router in routers for row in _with_total(router, number, single)]
 

@@ -79,13 +79,13 @@ class Domain:
         """Return the receivers behind each neighbour of u in the domain, ascending by neighbour, for two trees."""
         near, far = (sides.behind(self.local_id(u)) for sides in self._sides(between, inside))
         exits = self.exits[between]
-        found = {}
+        behind = {}
         for w in sorted({*near, *far}):
             own = sorted(self._own[near[w]].tolist()) if w in near else []
             outside = [x for row in far.get(w, ()) for x in self._beyond(exits[row].beyond)]
             if own or outside:
-                found[int(self.members[w])] = ReceiversBehind(tuple(own), tuple(outside))
-        return found
+                behind[int(self.members[w])] = ReceiversBehind(tuple(own), tuple(outside))
+        return behind
 
     def across(self, u: int, between: int) -> dict[int, tuple[int, ...]]:
         """Return the receivers beyond each neighbour of u in another domain, ascending by neighbour."""

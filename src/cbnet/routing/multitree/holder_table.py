@@ -29,12 +29,12 @@ class HolderTable:
     def match(self, request: Message) -> list[int]:
         """Return the neighbours with a matching offer behind them, by the distance of the nearest."""
         matched = self._interests.matched(request)
-        found = []
+        by_distance = []
         for neighbour, levels in self._entries.items():
             nearest = next((distance for distance, offers in levels if offers & matched), None)
             if nearest is not None:
-                found.append((nearest, neighbour))
-        return [neighbour for _, neighbour in sorted(found)]
+                by_distance.append((nearest, neighbour))
+        return [neighbour for _, neighbour in sorted(by_distance)]
 
     def state(self) -> RouterState:
         """Return the size of the table: neighbours, distances, which count as identifiers, and offers."""

@@ -103,8 +103,8 @@ class MultiTreeRouter(SchemeRouter):
         return self._scheme.offers.predicates.get(self.u, Predicate()).matches(request)
 
     def _toward_one(self, header: RequestHeader, request: Message) -> list[int]:
-        found = [w for w in self._offers[header.tree].match(request) if w != header.last_hop]
-        return [self._choice.choose(found)] if found else []
+        neighbours = [w for w in self._offers[header.tree].match(request) if w != header.last_hop]
+        return [self._choice.choose(neighbours)] if neighbours else []
 
     def fib(self, tree: int) -> dict[int, Registration]:
         """Return the forwarding table for a tree: the reduced registrations behind each neighbour."""

@@ -58,11 +58,11 @@ class Predicates:
             raise InputError(f"counts of predicates must rise from 1 to at most {len(self):,}, not {list(counts)}")
         rows = FilterRows(self._words, self._offsets, self._shapes, rules)
         sizes = np.array(rows.sizes)
-        found = []
+        advantages = []
         for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):
             left = sizes[:count] @ np.frombuffer(needed, np.uint8)
-            found.append(float(left / self._sizes[count - 1]) if self._sizes[count - 1] else 1.0)
-        return found
+            advantages.append(float(left / self._sizes[count - 1]) if self._sizes[count - 1] else 1.0)
+        return advantages
 
 
 def _shapes_and_words(columns: Columns) -> tuple[Shapes, NDArray[np.uint64]]:
@@ -142,12 +142,12 @@ def _zipf_ranks(points: NDArray[np.float64], sums: NDArray[np.float64]) -> Messa
 
 def _distinct(draw: Draw, size: int, room: Messages) -> Messages:
     """Return the first `size` distinct messages drawn; room: int64[messages], a scratch array."""
-    found = draw(size)
+    drawn = draw(size)
     while True:
-        distinct: Messages = found[_first_draws(found, room)[found] == np.arange(len(found))]
+        distinct: Messages = drawn[_first_draws(drawn, room)[drawn] == np.arange(len(drawn))]
         if len(distinct) >= size:
             return distinct[:size]
-        found = np.concatenate([distinct, draw(2 * (size - len(distinct)))])
+        drawn = np.concatenate([distinct, draw(2 * (size - len(distinct)))])
 
 
 def _first_draws(drawn: Messages, indices: Messages) -> Messages:

@@ -55,9 +55,9 @@ class DescriptorSets:
     def present(self, rows: Numbers) -> Numbers:
         """Return the distinct sets of some descriptors, ascending."""
         self._is_present[self.sets[rows]] = True
-        found = np.flatnonzero(self._is_present)
-        self._is_present[found] = False
-        return found
+        present = np.flatnonzero(self._is_present)
+        self._is_present[present] = False
+        return present
 
     def minimal(self, sets: Numbers) -> Numbers:
         """Return those of some distinct sets that contain no other of them, ascending."""
@@ -69,10 +69,10 @@ class DescriptorSets:
     def has_subset(self, sets: Numbers, among: Numbers) -> Flags:
         """Return whether each of some sets has a proper subset among others: bool[sets]."""
         chosen, others = self.distinct.take(sets), self.distinct.take(among)
-        found = subset_masks(
+        masks = subset_masks(
             one_group(others), others, self._masks[: len(among)], one_group(chosen), chosen, chosen.sizes - 1
         )
-        return found > 0
+        return masks > 0
 
     def owner_positions(self, tree: Tree) -> TagSets:
         """Return the positions of the owners of each set in the preorder of a tree, rising."""
