@@ -124,7 +124,7 @@ def select_senders(graph: Graph, count: int | None, sources: Sequence[str], seed
     if count is None:
         return list(range(len(graph)))
     if not 1 <= count <= len(graph):
-        raise InputError(f"{count:,} senders are too many for a network of {len(graph):,} nodes")
+        raise InputError(f"--senders must be from 1 to {len(graph):,}, not {count:,}")
     return random.Random(f"senders {seed}").sample(range(len(graph)), count)
 
 

@@ -106,19 +106,22 @@ def test_rows_without_tags_are_left_out_and_said(cbnet, files):
     [
         ([], "no receivers given; give exactly one of --rules FILE and --descriptors FILE"),
         (["--descriptors", "said.tsv", "--rules", "wanted.toml"], "no receivers given"),
-        (["--descriptors", "said.tsv", "--trees", "2", "--root", "1"], "--trees and --root are both given; give one"),
+        (
+            ["--descriptors", "said.tsv", "--trees", "2", "--root", "1"],
+            "both a number of trees and their roots are given; give one",
+        ),
         (["--descriptors", "said.tsv", "--root", "x"], "the graph has no node 'x'"),
         (["--descriptors", "said.tsv", "--node", "x"], "the graph has no node 'x'"),
         (["--descriptors", "said.tsv", "--trees", "0"], "Invalid value for '--trees'"),
         (["--descriptors", "no.tsv"], "no.tsv: cannot read: No such file or directory"),
         (["--descriptors", "."], ".: cannot read"),
-        (["--descriptors", "path.edges"], "write a head such as user, item, tags, with tabs between"),
+        (["--descriptors", "path.edges"], "write a header such as user, item, tags, separated by tabs"),
         (["--descriptors", "path.edges"], "path.edges: there is no column tags"),
-        (["--descriptors", "ragged.tsv"], "ragged.tsv:3: the head has 2 columns, and this line has 3; write tabs"),
+        (["--descriptors", "ragged.tsv"], "ragged.tsv:3: expected 2 columns as in the header, not 3; write tabs"),
         (["--descriptors", "binary.tsv"], "binary.tsv: row 2 is not UTF-8"),
         (["--descriptors", "damaged.tsv.gz"], "damaged.tsv.gz: "),
         (["--descriptors", "empty.tsv"], "empty.tsv: Empty CSV file; write a head"),
-        (["--descriptors", "head.tsv"], "head.tsv: there are no tags"),
+        (["--descriptors", "head.tsv"], "head.tsv: the file has no tags"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cbnet, files, monkeypatch, arguments, problem):

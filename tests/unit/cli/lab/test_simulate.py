@@ -113,7 +113,7 @@ def test_messages_cannot_be_made_where_nothing_can_match(cbnet, files):
     (files / "none.toml").write_text("[interfaces]\n2 = 'x < 1 and x > 2'\n")
     outcome = cbnet("lab", "simulate", "--topology", files / "ring.edges", "--rules", files / "none.toml")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == ("error: no message can match these predicates; give messages of your own: --messages FILE\n")
+    assert outcome.err == ("error: no message can match these rules; give a message file: --messages FILE\n")
 
 
 def test_predicates_may_be_a_compiled_table(cbnet, files):
@@ -191,8 +191,8 @@ def test_domains_may_be_a_file_and_their_roots_named(cbnet, files):
     ("text", "problem"),
     [
         ("1 west\n2 west\n3 east\n", "domains.txt: the node 4 has no domain; write 4 NAME"),
-        ("1 west\n1 east\n", "domains.txt:2: the node 1 has a domain already: west; keep one of the two lines"),
-        ("1 west east\n", "domains.txt:1: '1 west east' is not a node with its domain; write the two names: a north"),
+        ("1 west\n1 east\n", "domains.txt:2: the node 1 already has the domain west; keep one line"),
+        ("1 west east\n", "domains.txt:1: '1 west east' is not a node and its domain; write two names: a north"),
         ("7 west\n", "domains.txt:1: the graph has no node '7'"),
         (
             "1 w\n2 e\n3 w\n4 e\n",
@@ -339,15 +339,21 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
     ("arguments", "problem"),
     [
         (["--topology", "ring:9"], "no receivers given; give exactly one of --rules FILE and --random"),
-        (["--topology", "ring:9", "--random", "receivers=10"], "has 9 nodes, and cannot have 10 receivers"),
+        (["--topology", "ring:9", "--random", "receivers=10"], "10 receivers are too many for a network of 9 nodes"),
         (
             ["--topology", "ring:9", "--random", "receiver=5"],
-            "'receiver=5' is not understood; write --random receivers",
+            "--random: unknown size 'receiver=5'; write --random receivers",
         ),
-        (["--topology", "ring:9", "--random", "receivers=x"], "'receivers=x' is not understood"),
-        (["--topology", "ring:9", "--random", "receivers=2,filters=0"], "'filters=0' is not understood"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--senders", "10"], "cannot have 10 senders"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--source", "1", "--senders", "2"], "who sends?"),
+        (["--topology", "ring:9", "--random", "receivers=x"], "unknown size 'receivers=x'"),
+        (["--topology", "ring:9", "--random", "receivers=2,filters=0"], "unknown size 'filters=0'"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--senders", "10"],
+            "--senders must be from 1 to 9, not 10",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--source", "1", "--senders", "2"],
+            "--senders and --source exclude each other",
+        ),
         (["--topology", "ring:9", "--random", "receivers=2", "--source", "x"], "the graph has no node 'x'"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf,xyz"],
@@ -377,31 +383,34 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "-1"], "from 1 to 1,000,000, not -1"),
         (["--topology", "ring:9", "--random", "receivers=2", "--messages", "٣"], "٣: cannot read"),
-        (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random says receivers twice"),
+        (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random has receivers twice"),
         (
             ["--topology", "ring:9", "--random", "receivers=5,filters=999999999"],
-            "--random makes at most 1,000,000 filters in all",
+            "--random supports at most 1,000,000 filters in total",
         ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--unicast", "foo"],
-            "--unicast: only the scheme drp looks at it; add drp to --scheme",
+            "--unicast: used by the scheme drp only; add drp to --scheme",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--partition"], "--partition: only"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--partition"],
+            "--partition: used by the scheme drp only",
+        ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--trees", "2"],
-            "--trees: only the schemes multitree and domains look",
+            "--trees: used by the schemes multitree and domains only",
         ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--commit", "flow"],
-            "--commit: only the schemes multitree and domains look at it; add one of them to --scheme",
+            "--commit: used by the schemes multitree and domains only; add one of them to --scheme",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: only the schemes multitree"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: used by the schemes multitree"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--root", "1", "--trees", "2"],
-            "--trees and --root are both given; give one of them",
+            "both a number of trees and their roots are given; give one of them",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"], "--domains: only the scheme domains"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"], "--outside: only the scheme domains"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"], "--domains: used by the scheme domains only"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"], "--outside: used by the scheme domains only"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "10"],
             "9 nodes has from 1 to 9 domains, not 10",
@@ -420,7 +429,7 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--hashes", "3", "--header-bits", "8"],
-            "--hashes and --header-bits: only the scheme treeheader looks at it; add treeheader to --scheme",
+            "--hashes and --header-bits: used by the scheme treeheader only; add treeheader to --scheme",
         ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "treeheader", "--header-bits", "250"],
