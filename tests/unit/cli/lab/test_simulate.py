@@ -409,8 +409,14 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--root", "1", "--trees", "2"],
             "both a number of trees and their roots are given; give one of them",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"], "--domains: used by the scheme domains only"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"], "--outside: used by the scheme domains only"),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"],
+            "--domains: used by the scheme domains only",
+        ),
+        (
+            ["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"],
+            "--outside: used by the scheme domains only",
+        ),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "10"],
             "9 nodes has from 1 to 9 domains, not 10",
