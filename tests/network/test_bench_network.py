@@ -8,7 +8,7 @@ import cbnet.lab.bench.network.broker_comparison as comparison
 import cbnet.lab.bench.network.failures as failures
 import cbnet.lab.bench.network.throughput as bench
 from cbnet import Message, parse
-from cbnet.lab.bench.network.delivery_check import Verdict
+from cbnet.lab.bench.network.delivery_check import DeliveryCheck
 
 SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload-bytes", 32)
 
@@ -30,7 +30,7 @@ def deliveries(plan, first, count):
 def test_two_routers_deliver_exactly_as_brute_force(cbnet, predicates):
     told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--mix", predicates, "--json"))
     assert [row["run"] for row in told] == ["full speed", "at a rate"]
-    plan = bench.NetworkPlan("tree:2", subscribers=6, filters=30, predicates=predicates)
+    plan = bench.ThroughputPlan("tree:2", subscribers=6, filters=30, predicates=predicates)
     expected = deliveries(plan, bench._WARM, 300)
     full, paced = told
     assert (full["routers"], full["links"], full["messages"]) == (2, 1, 300)
@@ -53,7 +53,7 @@ def test_measurements_are_printed(cbnet, monkeypatch):
 
 
 def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
-    monkeypatch.setattr(bench, "verdict", lambda *_: Verdict(10, 9, 1, 0, 0))
+    monkeypatch.setattr(bench, "verdict", lambda *_: DeliveryCheck(10, 9, 1, 0, 0))
     outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
     assert outcome.code == 1
     assert "1 missing, 0 twice" in outcome.out
@@ -68,7 +68,7 @@ def test_failure_is_measured_without_duplicates(cbnet, monkeypatch, kind):
     assert (told["fail"], told["messages"]) == (kind, 800)
     assert told["expected"] > 0
     assert (told["twice"], told["spurious"], told["before_messages"]) == (0, 0, 0)
-    parts = sum(told[f"{part}_deliveries"] for part in ("before", "failure", "mending"))
+    parts = sum(told[f"{part}_deliveries"] for part in ("before", "failure", "repair"))
     assert parts == told["missing"] < told["expected"]
 
 

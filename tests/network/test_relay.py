@@ -44,7 +44,7 @@ def test_a_cut_closes_both_ends_until_it_is_mended(relay, far):
     with socket.create_connection(relay.address, timeout=10) as refused:
         assert refused.recv(1) == b""
     far.accept()[0].close()
-    relay.mend()
+    relay.repair()
     near, other = through(relay, far)
     with near, other:
         near.sendall(b"again")
@@ -59,6 +59,6 @@ def test_in_silence_nothing_comes_and_nothing_ends(relay, far):
         other.settimeout(0.2)
         with pytest.raises(TimeoutError):
             other.recv(10)
-        relay.mend()
+        relay.repair()
         other.settimeout(10)
         assert near.recv(1) == b""

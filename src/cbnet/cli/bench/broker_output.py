@@ -10,18 +10,18 @@ from cbnet.cli.bench.numbers import number, ratio
 from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.broker_comparison import Comparison, RivalResult
-    from cbnet.lab.bench.network.throughput import NetworkPlan
+    from cbnet.lab.bench.network.broker_comparison import BrokerComparison, RivalResult
+    from cbnet.lab.bench.network.throughput import ThroughputPlan
 
 
 def missing_broker_note() -> str:
     """Return the note for a machine without the broker."""
-    from cbnet.lab.bench.network.broker import HOW_TO_GET_IT, NAME
+    from cbnet.lab.bench.network.broker import INSTALL_COMMAND, NAME
 
-    return f"{NAME} is not installed, so only cbnet is measured: {HOW_TO_GET_IT}"
+    return f"{NAME} is not installed, so only cbnet is measured: {INSTALL_COMMAND}"
 
 
-def print_comparison(comparison: Comparison, plan: NetworkPlan) -> None:
+def print_comparison(comparison: BrokerComparison, plan: ThroughputPlan) -> None:
     """Print the configuration and the speed of each rival."""
     from rich.console import Console
 
@@ -54,7 +54,7 @@ def print_comparison(comparison: Comparison, plan: NetworkPlan) -> None:
     console.print(f"answers   {'every expected delivery arrived exactly once' if exact else '[bold red]WRONG[/]'}.")
 
 
-def _configuration(comparison: Comparison, plan: NetworkPlan) -> Iterator[tuple[str, str]]:
+def _configuration(comparison: BrokerComparison, plan: ThroughputPlan) -> Iterator[tuple[str, str]]:
     from cbnet.lab.bench.network.broker_comparison import BROKER
 
     clients = f"1 publisher, {plan.processes} receivers, each a process with one connection"
@@ -68,7 +68,7 @@ def _configuration(comparison: Comparison, plan: NetworkPlan) -> Iterator[tuple[
     yield "", 'equality: symbol = "s000042.eq"; full: prefixes, substrings, ranges, inequalities, 3 or 4 per filter'
 
 
-def _cells(comparison: Comparison, result: RivalResult) -> list[str]:
+def _cells(comparison: BrokerComparison, result: RivalResult) -> list[str]:
     from cbnet.lab.bench.network.broker_comparison import BROKER
 
     best = result.best

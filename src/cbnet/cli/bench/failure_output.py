@@ -30,7 +30,7 @@ def print_failure(outcome: FailureOutcome) -> None:
     grid = new_grid("Missed", "event", "messages", "deliveries", "last sent after")
     _row(grid, "before the failure", outcome.before)
     _row(grid, _FAILURES[outcome.kind].format(outcome.victim), outcome.after_failure)
-    _row(grid, _REPAIRS[outcome.kind], outcome.after_mending)
+    _row(grid, _REPAIRS[outcome.kind], outcome.after_repair)
     console.print(grid)
     for held, text in (
         (not checked.twice, f"No duplicates: {checked.twice:,}"),

@@ -13,7 +13,7 @@ from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.throughput import NetworkPlan
+    from cbnet.lab.bench.network.throughput import ThroughputPlan
 
 _DEFAULT = ["tree:1", "tree:2"]  # one router, and two
 _FAILURE_DEFAULT = "powerlaw:20"
@@ -73,12 +73,12 @@ def network(
 
     Example: cbnet bench network --topology powerlaw:20 --subscribers 100 --messages 100000
     """
-    from cbnet.lab.bench.network.throughput import NetworkPlan
+    from cbnet.lab.bench.network.throughput import ThroughputPlan
 
     if broker and fail is not None:
         raise InputError("--broker and --fail exclude each other", hint="run one after the other")
     plans = [
-        NetworkPlan(each, scheme, mix, subscribers, filters, messages, payload_bytes, processes, window, rate, seed)
+        ThroughputPlan(each, scheme, mix, subscribers, filters, messages, payload_bytes, processes, window, rate, seed)
         for each in topology or _DEFAULT
     ]
     if broker:
@@ -89,7 +89,7 @@ def network(
         _measure(plans, as_json=json)
 
 
-def _measure(plans: list[NetworkPlan], *, as_json: bool) -> None:
+def _measure(plans: list[ThroughputPlan], *, as_json: bool) -> None:
     from cbnet.cli.bench.network_output import print_network
     from cbnet.lab.bench.network.throughput import bench_network, wrong_runs
 
@@ -104,7 +104,7 @@ def _measure(plans: list[NetworkPlan], *, as_json: bool) -> None:
     _check(wrong_runs((f"{each.plan.topology}, {name}", run) for each in outcomes for name, run in each.runs))
 
 
-def _compare(plan: NetworkPlan, bindings: list[int], *, as_json: bool) -> None:
+def _compare(plan: ThroughputPlan, bindings: list[int], *, as_json: bool) -> None:
     from cbnet.cli.bench.broker_output import missing_broker_note, print_comparison
     from cbnet.lab.bench.network.broker_comparison import compare
     from cbnet.lab.bench.network.throughput import wrong_runs
@@ -125,7 +125,7 @@ def _compare(plan: NetworkPlan, bindings: list[int], *, as_json: bool) -> None:
     )
 
 
-def _fail(plans: list[NetworkPlan], kind: str, *, as_json: bool) -> None:
+def _fail(plans: list[ThroughputPlan], kind: str, *, as_json: bool) -> None:
     from cbnet.cli.bench.failure_output import print_failure
     from cbnet.lab.bench.network.failures import bench_failure
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from cbnet.lab.bench.network.run_result import RunResult
-    from cbnet.lab.bench.network.throughput import NetworkOutcome
+    from cbnet.lab.bench.network.throughput import ThroughputOutcome
 
 _DASH = "–"
 
 
-def print_network(outcomes: Sequence[NetworkOutcome]) -> None:
+def print_network(outcomes: Sequence[ThroughputOutcome]) -> None:
     """Print the speed, latency, CPU time and correctness of each run."""
     from rich.console import Console
 
@@ -38,7 +38,7 @@ def print_network(outcomes: Sequence[NetworkOutcome]) -> None:
             console.print(line)
 
 
-def _speed(outcomes: Sequence[NetworkOutcome]) -> Grid:
+def _speed(outcomes: Sequence[ThroughputOutcome]) -> Grid:
     heads = ("run", "messages", "messages/s", "deliveries/s", "p50 ms", "p95", "p99")
     grid = new_grid("Speed, and latency from publish to delivery", "topology", *heads)
     for outcome in outcomes:
@@ -53,7 +53,7 @@ def speed_cells(run: RunResult) -> list[str]:
     return [number(run.messages_per_s), number(run.deliveries_per_s), *map(number, times)]
 
 
-def _time(outcomes: Sequence[NetworkOutcome]) -> Grid:
+def _time(outcomes: Sequence[ThroughputOutcome]) -> Grid:
     heads = ("run", "publisher", "receivers", "routers", "busiest router", "µs / message", "µs / match", "matching")
     grid = new_grid("CPU seconds, and the share of matching in the routers' time", "topology", *heads)
     for outcome in outcomes:
@@ -76,8 +76,8 @@ def _time_cells(run: RunResult) -> list[str]:
     return [*(f"{each:.2f}" for each in seconds), number(routers / run.order.count * 1e6), *matched]
 
 
-def _checked(outcome: NetworkOutcome) -> Iterator[str]:
-    oracle = "the reference" if outcome.asked == outcome.contents else "a table checked against the reference"
+def _checked(outcome: ThroughputOutcome) -> Iterator[str]:
+    oracle = "the reference" if outcome.checked == outcome.contents else "a table checked against the reference"
     for name, run in outcome.runs:
         verdict = run.verdict
         summary = f"{outcome.plan.topology}, {name}: {verdict.right:,} of {plural(verdict.expected, 'delivery')}"

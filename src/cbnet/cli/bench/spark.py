@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from cbnet.lab.bench.spark.match_bench import Speed
-    from cbnet.lab.bench.spark.match_rivals import Measured
+    from cbnet.lab.bench.spark.match_rivals import RivalTime
     from cbnet.lab.bench.spark.match_speed import Pass
 
 _MASTERS = ("local[1]", "local[2]")
@@ -69,7 +69,7 @@ def spark(
 
     sizes = parse_numbers("--rival-filters", rival_filters)
     with TemporaryDirectory(prefix="cbnet-bench-") as own, step_progress() as report:
-        inputs = match_bench.Given(flights, quotes, folder or Path(own), key_values("--conf", conf), seed)
+        inputs = match_bench.SparkBenchInput(flights, quotes, folder or Path(own), key_values("--conf", conf), seed)
         if records:
             measured = match_bench.speed(inputs, records, filters, _MASTERS, report)
             _print_speed(measured) if json else _show_speed(measured)
@@ -84,7 +84,7 @@ def _print_speed(measured: Speed) -> None:
     print_json({"two_processes": measured.two_processes, "checked": measured.checked})
 
 
-def _print_rivals(rivals: Sequence[Measured]) -> None:
+def _print_rivals(rivals: Sequence[RivalTime]) -> None:
     for rival in rivals:
         print_json({**asdict(rival), "us_record": None if rival.failure else rival.us_record})
 
@@ -99,7 +99,7 @@ def _show_speed(measured: Speed) -> None:
     console.print()
 
 
-def _show_rivals(rivals: Sequence[Measured]) -> None:
+def _show_rivals(rivals: Sequence[RivalTime]) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -136,7 +136,7 @@ def _speed_lines(measured: Speed) -> list[str]:
     ]
 
 
-def _rival_grid(rivals: Sequence[Measured]) -> Grid:
+def _rival_grid(rivals: Sequence[RivalTime]) -> Grid:
     grid = new_grid(
         "Compared with plain Spark SQL, same answers", "method", "filters", "records", "seconds", "µs/record"
     )
@@ -144,16 +144,16 @@ def _rival_grid(rivals: Sequence[Measured]) -> Grid:
         cells = (
             ("-", "-", "failed") if one.failure else (f"{one.records:,}", number(one.seconds), number(one.us_record))
         )
-        add_cells(grid, one.way, f"{one.filters:,}", *cells)
+        add_cells(grid, one.method, f"{one.filters:,}", *cells)
     return grid
 
 
-def _growth(rivals: Sequence[Measured]) -> list[str]:
-    lines = [f"{one.way} failed with {one.filters:,} filters: {one.failure}" for one in rivals if one.failure]
-    by_method: dict[str, list[Measured]] = {}
+def _growth(rivals: Sequence[RivalTime]) -> list[str]:
+    lines = [f"{one.method} failed with {one.filters:,} filters: {one.failure}" for one in rivals if one.failure]
+    by_method: dict[str, list[RivalTime]] = {}
     for one in rivals:
         if not one.failure:
-            by_method.setdefault(one.way, []).append(one)
+            by_method.setdefault(one.method, []).append(one)
     ours = {one.filters: one.us_record for one in by_method["cbnet"]}
     for way, done in by_method.items():
         first, last = min(done, key=lambda one: one.filters), max(done, key=lambda one: one.filters)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError
@@ -37,6 +35,7 @@ from cbnet.pipeline.spark.results import (
     write_manifest,
     write_result,
 )
+from cbnet.pipeline.spark.session import SPARK_ERRORS
 
 
 class StageState(StrEnum):
@@ -138,7 +137,7 @@ def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:
                 return write_result(output.frame, planned.folder, planned.provenance, started=started, facts=facts)
             result = StoredResult(planned.folder, planned.provenance, output.rows, 0.0)
             return write_manifest(spark, result, started, facts)
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         raise CbnetError(f"stage {planned.stage.name} failed: {_error_line(error)}") from error
 
 

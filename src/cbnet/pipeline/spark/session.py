@@ -11,6 +11,8 @@ from pathlib import Path
 from socket import create_connection
 
 import psutil
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
@@ -18,6 +20,7 @@ from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.java import java_environment
 from cbnet.pipeline.spark.progress import watch_stages
 
+SPARK_ERRORS = (PySparkException, Py4JError)  # what a failed query raises
 LOCAL = "local[*]"
 _MASTERS = re.compile(r"local(-cluster)?(\[[\d*, ]+\])?|spark://.+|yarn|k8s://.+")
 _GIB = 2**30

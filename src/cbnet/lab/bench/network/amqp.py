@@ -1,12 +1,12 @@
-"""AMQP: what must be said to a broker to bind queues, publish and consume? As little of AMQP 0-9-1 as that takes.
+"""A minimal AMQP 0-9-1 client: it binds queues, publishes and consumes.
 
     ┌──────┬─────────┬──────┬───────────┬──────┐
     │ type │ channel │ size │ payload   │ 0xCE │    type 1: a method, 2: the properties of a message, 3: its body
     └──────┴─────────┴──────┴───────────┴──────┘
        1        2        4      size        1
 
-On a machine that they share, whatever the client takes of the processors is taken from the broker: what is published
-is written in advance but for its payload, and of what comes only the bodies are read.
+Client and broker share one machine, so processor time of the client is taken from the broker: messages are encoded
+in advance except for their payload, and only the bodies of deliveries are decoded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def short(text: str) -> bytes:
 
 
 def long(data: bytes) -> bytes:
-    """Return bytes with their length."""
+    """Return bytes prefixed with their length."""
     return len(data).to_bytes(4) + data
 
 
@@ -77,17 +77,21 @@ def _value(value: object) -> bytes:
 
 
 def publication(exchange: str, headers: Mapping[str, object], size: int) -> bytes:
-    """Return the bytes before the payload of a message, which is then followed by 0xCE; it is not kept on disk."""
-    said = table(headers)
+    """Return the bytes before the payload of a transient message; after the payload comes 0xCE."""
+    header_table = table(headers)
     properties = (
-        _IDS.pack(PUBLISH[0], 0) + size.to_bytes(8) + (_HEADERS | _DELIVERY_MODE).to_bytes(2) + said + _TRANSIENT
+        _IDS.pack(PUBLISH[0], 0)
+        + size.to_bytes(8)
+        + (_HEADERS | _DELIVERY_MODE).to_bytes(2)
+        + header_table
+        + _TRANSIENT
     )
-    begun = method(PUBLISH, bytes(2), short(exchange), short(""), b"\0") + frame(PROPERTIES, 1, properties)
-    return begun + _HEAD.pack(BODY, 1, size)
+    prefix = method(PUBLISH, bytes(2), short(exchange), short(""), b"\0") + frame(PROPERTIES, 1, properties)
+    return prefix + _HEAD.pack(BODY, 1, size)
 
 
 class FrameBuffer:
-    """Cuts what comes from a broker into frames."""
+    """Splits the byte stream of a broker into frames."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -112,11 +116,11 @@ class AmqpClient:
     """A connection to a broker, with one channel."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Connect as the guest that a broker lets in from its own machine."""
+        """Connect as `guest`, whom a broker admits from its own machine."""
         self.socket = socket.create_connection((host, port), timeout=_TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = FrameBuffer()
-        self._came: list[tuple[int, bytes]] = []
+        self._pending: list[tuple[int, bytes]] = []
         try:
             self._greet()
         except BaseException:
@@ -134,61 +138,61 @@ class AmqpClient:
         self._call(method(CHANNEL_OPEN, short("")), CHANNEL_OPEN_OK)
 
     def close(self) -> None:
-        """End the connection; the broker needs no goodbye."""
+        """Close the connection."""
         self.socket.close()
 
     def declare_exchange(self, name: str) -> None:
-        """Make an exchange that filters by headers."""
+        """Declare a headers exchange."""
         self._call(
             method(EXCHANGE_DECLARE, bytes(2), short(name), short("headers"), b"\0", table({})), EXCHANGE_DECLARE_OK
         )
 
     def declare_queue(self, name: str) -> None:
-        """Make a queue that is kept in memory."""
+        """Declare a queue in memory."""
         self._call(method(QUEUE_DECLARE, bytes(2), short(name), b"\0", table({})), QUEUE_DECLARE_OK)
 
     def bind(self, queue: str, exchange: str, bindings: Sequence[Mapping[str, object]]) -> None:
-        """Bind a queue by headers that all must be equal, once for each of several such."""
+        """Bind a queue once per mapping of headers, all of which must be equal."""
         for each in bindings:
-            wanted = table({"x-match": "all", **each})
-            bind = method(QUEUE_BIND, bytes(2), short(queue), short(exchange), short(""), b"\0", wanted)
+            arguments = table({"x-match": "all", **each})
+            bind = method(QUEUE_BIND, bytes(2), short(queue), short(exchange), short(""), b"\0", arguments)
             self._call(bind, QUEUE_BIND_OK)
 
     def consume(self, queue: str) -> None:
-        """Let messages of a queue come, without acknowledgements."""
+        """Consume a queue without acknowledgements."""
         no_ack = b"\x02"
         self._call(method(CONSUME, bytes(2), short(queue), short(""), no_ack, table({})), CONSUME_OK)
 
     def bodies(self) -> list[bytes]:
-        """Wait for bytes, and return the bodies of messages that have come with them."""
-        came, self._came = self._came, []
-        if not came:
+        """Wait for bytes and return the message bodies in them."""
+        frames, self._pending = self._pending, []
+        if not frames:
             data = self.socket.recv(1 << 18)
             if not data:
                 raise CbnetError("the broker has closed the connection")
-            came = list(self._buffer.feed(data))
-        return [payload for kind, payload in came if kind == BODY]
+            frames = list(self._buffer.feed(data))
+        return [payload for kind, payload in frames if kind == BODY]
 
-    def _call(self, said: bytes, answer: tuple[int, int]) -> bytes:
-        self.socket.sendall(said)
+    def _call(self, request: bytes, answer: tuple[int, int]) -> bytes:
+        self.socket.sendall(request)
         return self._expect(answer)
 
     def _expect(self, answer: tuple[int, int]) -> bytes:
-        """Wait for a method, and return its arguments; what comes after it is kept."""
+        """Wait for a method and return its arguments; later frames are kept."""
         while True:
             data = self.socket.recv(1 << 16)
             if not data:
                 raise CbnetError("the broker has closed the connection")
-            came = list(self._buffer.feed(data))
-            for place, (kind, payload) in enumerate(came):
+            frames = list(self._buffer.feed(data))
+            for index, (kind, payload) in enumerate(frames):
                 if kind == METHOD and (ids := _IDS.unpack_from(payload)) in (answer, CLOSE, CHANNEL_CLOSE):
                     if ids != answer:
-                        raise CbnetError(f"the broker refuses: {_reason(payload)}")
-                    self._came += came[place + 1 :]
+                        raise CbnetError(f"the broker refused: {_reason(payload)}")
+                    self._pending += frames[index + 1 :]
                     return payload[_IDS.size :]
 
 
 def _reason(close: bytes) -> str:
-    """Return the text in a `Close`: after its ids and a number."""
+    """Return the reason in a `Close` method, which follows its ids and a code."""
     start = _IDS.size + 3
     return close[start : start + close[start - 1]].decode(errors="replace")

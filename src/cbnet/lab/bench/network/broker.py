@@ -1,6 +1,6 @@
-"""Broker: how is RabbitMQ started for a comparison? With a name, ports and a folder of its own, and ended with it.
+"""A private RabbitMQ broker, started and stopped for a comparison.
 
-Nothing of an installed broker is touched: neither its data nor its service, which need not run.
+It has its own node name, ports and folder. The data and the service of an installed broker are not touched.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from cbnet.lab.bench.cpu import session
 from cbnet.network.service.process_network import free_ports
 
 NAME = "RabbitMQ"
-HOW_TO_GET_IT = "apt-get install rabbitmq-server"
-# Debian's command in the path becomes another user and forgets the environment; what it runs does not.
+INSTALL_COMMAND = "apt-get install rabbitmq-server"
+# Debian's command in the PATH switches user and drops the environment; the script that it runs does not.
 _SCRIPTS = ("/usr/lib/rabbitmq/bin/rabbitmq-server",)
-_PATIENCE = 300.0  # seconds to start, on a busy machine
-_GRACE = 10.0  # seconds to end
+_START_TIMEOUT = 300.0  # seconds, for a busy machine
+_STOP_TIMEOUT = 10.0  # seconds
 
 
 def find_broker() -> str | None:
-    """Return the script that starts a broker; None if it is not installed."""
+    """Return the path of the broker's start script, or None if it is not installed."""
     installed = next((script for script in _SCRIPTS if os.access(script, os.X_OK)), None)
     return installed or shutil.which("rabbitmq-server")
 
@@ -51,7 +51,7 @@ class Broker:
         return session(self._processes[-1].pid)
 
     def environment(self) -> dict[str, str]:
-        """Return what the broker is told: all of it is below one folder, and on loopback."""
+        """Return the broker's environment: everything in one folder, and on loopback."""
         folder = str(self._folder)
         return {
             "PATH": os.environ.get("PATH", os.defpath),
@@ -72,7 +72,7 @@ class Broker:
         }
 
     def version(self) -> str:
-        """Return which version it is, as its log says."""
+        """Return the version from the broker's log."""
         for line in (self._folder / "output").read_text(errors="replace").splitlines():
             if NAME in line:
                 return line.strip(" #").strip()
@@ -97,7 +97,7 @@ class Broker:
         (self._folder / "plugins").write_text("[].\n")
         epmd = shutil.which("epmd")
         if epmd is None:
-            raise CbnetError(f"the broker needs epmd, which is not installed: {HOW_TO_GET_IT}")
+            raise CbnetError(f"the broker needs epmd: install it with {INSTALL_COMMAND}")
         self._run(environment, epmd, "-port", str(self._epmd_port), "-address", "127.0.0.1")
         self._run(environment, self._script)
         self._wait()
@@ -111,31 +111,31 @@ class Broker:
                 stdout=output,
                 stderr=output,
                 cwd=self._folder,
-                start_new_session=True,  # Ctrl-C is for this process: it ends the others
+                start_new_session=True,  # Ctrl-C goes to this process, which stops the broker
             )
         self._processes.append(started)
 
     def _wait(self) -> None:
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _START_TIMEOUT
         while not _listens(self.port):
             if self._processes[-1].poll() is not None or time.monotonic() > end:
-                raise CbnetError(f"the broker does not start: {self._last_line()}")
+                raise CbnetError(f"the broker did not start: {self._last_line()}")
             time.sleep(0.1)
 
     def _last_line(self) -> str:
         lines = (self._folder / "output").read_text(errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "it says nothing")
+        return next((line for line in reversed(lines) if line.strip()), "no output")
 
     def close(self) -> None:
-        """End the broker, and remove its folder."""
+        """Stop the broker and remove its folder."""
         for process in reversed(self._processes):
             process.terminate()
             try:
-                process.wait(_GRACE)
+                process.wait(_STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            with suppress(ProcessLookupError):  # all that it had started ended with it
+            with suppress(ProcessLookupError):  # all its children have ended
                 os.killpg(process.pid, signal.SIGKILL)
         shutil.rmtree(self._folder, ignore_errors=True)
 

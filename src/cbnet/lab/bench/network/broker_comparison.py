@@ -1,12 +1,12 @@
-"""Broker comparison: is a content-based router slower than a broker that filters by headers, or faster, and when?
+"""Comparison of a content-based router with a broker that filters by headers.
 
-In one run, in turns, with the same number of deliveries, client processes, payload and acknowledgements (none):
+In one run, taking turns, with the same number of deliveries, client processes, payload and acknowledgements (none):
 
     a broker          a headers exchange; every filter is a binding of headers that must be equal
     cbnet equality    one router; the same filters
     cbnet full        one router; as many filters, of several constraints with all operators
 
-Every message matches one filter. The best of some rounds counts: what disturbs one disturbs all.
+Every message matches one filter. The best of several rounds counts, because noise affects all rivals alike.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from cbnet.lab.bench.network.broker import Broker, find_broker
 from cbnet.lab.bench.network.broker_load import broker_load
 from cbnet.lab.bench.network.load import network_load
-from cbnet.lab.bench.network.throughput import PATIENT, Meter
-from cbnet.lab.bench.network.traffic import Traffic, Wanted, keyed, wanted
+from cbnet.lab.bench.network.throughput import PATIENT, NetworkMeter
+from cbnet.lab.bench.network.traffic import ExpectedDeliveries, Traffic, expected_deliveries, keyed_traffic
 from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.topology import topology
@@ -29,23 +29,23 @@ from cbnet.topology import topology
 if TYPE_CHECKING:
     from cbnet.lab.bench.bench_input import Report
     from cbnet.lab.bench.network.run_result import RunResult
-    from cbnet.lab.bench.network.throughput import NetworkPlan
+    from cbnet.lab.bench.network.throughput import ThroughputPlan
 
 BROKER, EQUALITY, FULL = "RabbitMQ", "cbnet, equality", "cbnet, full"
 ROUNDS = 3
 _CONTENTS = 10_000
 _WARM = 200
-_FEWEST = 2_000  # messages, where a broker needs milliseconds for each
+_MIN_MESSAGES = 2_000  # messages, where a broker needs milliseconds for each
 _START = 60.0
 
 
 @dataclass(frozen=True)
 class RivalResult:
-    """What was measured of one rival with so many filters."""
+    """Measurements of one rival with one number of filters."""
 
     rival: str
     bindings: int
-    start_s: float  # until the clients are ready, and all filters known
+    start_s: float  # until the clients are ready and all filters are installed
     rounds: Sequence[RunResult]
 
     @property
@@ -65,19 +65,21 @@ class RivalResult:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """All rivals, with each number of filters."""
+class BrokerComparison:
+    """The results of all rivals with each number of filters."""
 
     results: list[RivalResult]
     version: str | None  # of the broker; None if it is not installed
 
 
 def messages_for(bindings: int, messages: int) -> int:
-    """Return how many messages there is time for: a broker looks at every binding for each."""
-    return min(messages, max(_FEWEST, messages // max(1, bindings // 250)))
+    """Return the number of messages that time allows: a broker tests every binding for each message."""
+    return min(messages, max(_MIN_MESSAGES, messages // max(1, bindings // 250)))
 
 
-def compare(plan: NetworkPlan, bindings: Sequence[int], report: Report, script: str | None = None) -> Comparison:
+def compare(
+    plan: ThroughputPlan, bindings: Sequence[int], report: Report, script: str | None = None
+) -> BrokerComparison:
     """Compare one router with a broker, if that is installed."""
     script = script or find_broker()
     results: list[RivalResult] = []
@@ -87,53 +89,55 @@ def compare(plan: NetworkPlan, bindings: Sequence[int], report: Report, script: 
             report("starting the broker")
             broker = stack.enter_context(Broker(script))
         for count in bindings:
-            results += _with(plan, count, broker, report)
-        return Comparison(results, None if broker is None else broker.version())
+            results += _compare_rivals(plan, count, broker, report)
+        return BrokerComparison(results, None if broker is None else broker.version())
 
 
-def _with(plan: NetworkPlan, count: int, broker: Broker | None, report: Report) -> list[RivalResult]:
-    """Measure all rivals with so many filters, in turns."""
-    report(f"{count:,} filters: asking the reference who must get what")
-    traffic = {kind: keyed(kind, count, plan.processes, _CONTENTS) for kind in ("equality", "full")}
-    right = {kind: wanted(each) for kind, each in traffic.items()}
+def _compare_rivals(plan: ThroughputPlan, count: int, broker: Broker | None, report: Report) -> list[RivalResult]:
+    """Measure all rivals with `count` filters, taking turns."""
+    report(f"{count:,} filters: computing the expected deliveries")
+    traffic = {kind: keyed_traffic(kind, count, plan.processes, _CONTENTS) for kind in ("equality", "full")}
+    expected = {kind: expected_deliveries(each) for kind, each in traffic.items()}
     with ExitStack() as stack:
         report(f"{count:,} filters: subscribing")
-        ways: dict[str, Meter] = {}
+        meters: dict[str, NetworkMeter] = {}
         took: dict[str, float] = {}
         for name, kind in ((BROKER, "equality"), (EQUALITY, "equality"), (FULL, "full")):
             start = perf_counter()
             if name != BROKER:
-                ways[name] = _router(stack, plan, traffic[kind], right[kind])
+                meters[name] = _router(stack, plan, traffic[kind], expected[kind])
             elif broker is not None:
-                ways[name] = _exchange(stack, plan, broker, traffic[kind], right[kind])
+                meters[name] = _exchange(stack, plan, broker, traffic[kind], expected[kind])
             took[name] = perf_counter() - start
-        return _rounds(plan, count, ways, took, report)
+        return _rounds(plan, count, meters, took, report)
 
 
-def _router(stack: ExitStack, plan: NetworkPlan, traffic: Traffic, right: Wanted) -> Meter:
+def _router(stack: ExitStack, plan: ThroughputPlan, traffic: Traffic, expected: ExpectedDeliveries) -> NetworkMeter:
     """Start a router and its clients."""
     network = stack.enter_context(ProcessNetwork.of(topology("tree:1"), scheme=plan.scheme, dead=PATIENT))
     network.wait(_START)
-    where = [str(address) for address in network.addresses.values()]
-    load = stack.enter_context(network_load(where, where, traffic, right, plan.payload, plan.processes))
-    return Meter.of_network(network, load, right)
+    addresses = [str(address) for address in network.addresses.values()]
+    load = stack.enter_context(network_load(addresses, addresses, traffic, expected, plan.payload, plan.processes))
+    return NetworkMeter.of_network(network, load, expected)
 
 
-def _exchange(stack: ExitStack, plan: NetworkPlan, broker: Broker, traffic: Traffic, right: Wanted) -> Meter:
-    """Make an exchange, and start its clients."""
-    load = broker_load(broker.port, traffic, right, plan.payload, plan.processes)
-    return Meter(stack.enter_context(load), right, lambda: broker.pids)
+def _exchange(
+    stack: ExitStack, plan: ThroughputPlan, broker: Broker, traffic: Traffic, expected: ExpectedDeliveries
+) -> NetworkMeter:
+    """Declare an exchange and start its clients."""
+    load = broker_load(broker.port, traffic, expected, plan.payload, plan.processes)
+    return NetworkMeter(stack.enter_context(load), expected, lambda: broker.pids)
 
 
 def _rounds(
-    plan: NetworkPlan, count: int, ways: dict[str, Meter], took: dict[str, float], report: Report
+    plan: ThroughputPlan, count: int, meters: dict[str, NetworkMeter], took: dict[str, float], report: Report
 ) -> list[RivalResult]:
     messages = messages_for(count, plan.messages)
-    rounds: dict[str, list[RunResult]] = {name: [] for name in ways}
-    for meter in ways.values():
+    rounds: dict[str, list[RunResult]] = {name: [] for name in meters}
+    for meter in meters.values():
         meter.run(Order(0, _WARM, window=plan.window))
     for turn in range(ROUNDS):
-        for name, meter in ways.items():
+        for name, meter in meters.items():
             report(f"{count:,} filters: {name}, round {turn + 1} of {ROUNDS}")
             rounds[name].append(meter.run(Order(_WARM + turn * messages, messages, window=plan.window)))
     return [RivalResult(name, count, took[name], each) for name, each in rounds.items()]

@@ -1,6 +1,6 @@
-"""Broker load: the same clients as `network_load`, of a broker that filters by headers.
+"""Load clients of a broker that filters by headers, equivalent to those of `network_load`.
 
-A subscriber has a queue, with a binding for each value that it asks for.
+A subscriber has one queue, with one binding per value that it subscribes to.
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network.client.load_clients import STAMP, Deliveries, DeliveryCount, Order, Pace, PublishTiming
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.traffic import Traffic, Wanted
+    from cbnet.lab.bench.network.traffic import ExpectedDeliveries, Traffic
 
 _END = b"\xce"
-_AT_ONCE = 1 << 16  # bytes that are sent together
-_SILENCE = 0.01  # seconds between two looks at what is asked next
+_WRITE_BYTES = 1 << 16  # per write
+_SILENCE = 0.01  # poll interval for the next order, in seconds
 
 
-def broker_load(port: int, traffic: Traffic, wanted: Wanted, payload: int, processes: int) -> LoadProcesses:
-    """Return the clients of a broker: subscribers in so many processes, and one that publishes."""
+def broker_load(
+    port: int, traffic: Traffic, expected: ExpectedDeliveries, payload: int, processes: int
+) -> LoadProcesses:
+    """Return the clients of a broker: subscribers in `processes` processes, and one publisher."""
     subscribers = [(number, bindings(own)) for number, own in enumerate(traffic.subscribers)]
-    shares = [subscribers[place::processes] for place in range(min(processes, len(subscribers)))]
+    shares = [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
     exchange = f"{traffic.name}-{traffic.filters}"
     client = AmqpClient("127.0.0.1", port)
     client.declare_exchange(exchange)
     client.close()
-    publisher = (_publishing, (port, exchange, traffic.contents, wanted.deliveries, payload))
+    publisher = (_publishing, (port, exchange, traffic.contents, expected.deliveries, payload))
     return LoadProcesses(publisher, [(_receiving, (port, exchange, share)) for share in shares])
 
 
 def bindings(predicates: Sequence[str]) -> list[dict[str, object]]:
-    """Return the headers that filters of equalities ask for; other filters cannot be said to a broker."""
+    """Return the header bindings of equality filters; a broker cannot express other filters."""
     found: list[dict[str, object]] = []
     for text in predicates:
         for filter in parse(text).filters:
@@ -79,7 +81,7 @@ def _carry_out(order: Order, client: AmqpClient, written: Sequence[bytes], size:
         waiting += written[number % len(written)]
         waiting += STAMP.pack(number, time.monotonic_ns())
         waiting += end
-        if len(waiting) > _AT_ONCE:
+        if len(waiting) > _WRITE_BYTES:
             client.socket.sendall(waiting)
             waiting.clear()
     client.socket.sendall(waiting)

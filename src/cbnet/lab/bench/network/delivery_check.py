@@ -1,4 +1,4 @@
-"""Verdict: did everybody get exactly what was wanted, once?"""
+"""The check that every subscriber got exactly the expected messages, once."""
 
 from __future__ import annotations
 
@@ -9,63 +9,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.load_processes import Came
-    from cbnet.lab.bench.network.traffic import Wanted
+    from cbnet.lab.bench.network.load_processes import ReceivedDeliveries
+    from cbnet.lab.bench.network.traffic import ExpectedDeliveries
     from cbnet.network.client.load_clients import Order
 
 Counts: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What came, compared with what had to come."""
+class DeliveryCheck:
+    """Deliveries compared with the expected ones."""
 
     expected: int  # deliveries
     right: int
     missing: int
-    twice: int  # more than once, where once is right
-    spurious: int  # to who did not ask for it
+    twice: int  # surplus copies of expected deliveries
+    spurious: int  # to clients that did not subscribe to it
 
     @property
     def is_exact(self) -> bool:
-        """Whether all came that had to, and nothing else."""
+        """Whether all expected deliveries arrived, and no others."""
         return not (self.missing or self.twice or self.spurious)
 
 
-def expected_deliveries(order: Order, wanted: Wanted) -> int:
-    """Return how many deliveries an order must cause."""
-    return int(_had_to(order, wanted).sum())
+def expected_count(order: Order, expected: ExpectedDeliveries) -> int:
+    """Return the number of deliveries that an order must cause."""
+    return int(_required(order, expected).sum())
 
 
-def verdict(order: Order, wanted: Wanted, came: Came) -> Verdict:
-    """Compare what came with what had to come."""
-    had_to, did = _had_to(order, wanted), _did(order, wanted, came)
-    surplus = np.maximum(did - had_to, 0)
-    strange = len(came.numbers) - int(did.sum())  # messages of another order
-    return Verdict(
-        int(had_to.sum()),
-        int(np.minimum(had_to, did).sum()),
-        int(np.maximum(had_to - did, 0).sum()),
-        int(surplus[had_to > 0].sum()),
-        int(surplus[had_to == 0].sum()) + strange,
+def check_deliveries(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> DeliveryCheck:
+    """Compare the deliveries of an order with the expected ones."""
+    required, delivered = _required(order, expected), _delivered(order, expected, received)
+    surplus = np.maximum(delivered - required, 0)
+    strange = len(received.numbers) - int(delivered.sum())  # messages of another order
+    return DeliveryCheck(
+        int(required.sum()),
+        int(np.minimum(required, delivered).sum()),
+        int(np.maximum(required - delivered, 0).sum()),
+        int(surplus[required > 0].sum()),
+        int(surplus[required == 0].sum()) + strange,
     )
 
 
-def missing_by_message(order: Order, wanted: Wanted, came: Came) -> Counts:
-    """Return how many deliveries of each message are missing."""
-    missing: Counts = np.maximum(_had_to(order, wanted) - _did(order, wanted, came), 0).sum(axis=1)
+def missing_by_message(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> Counts:
+    """Return the number of missing deliveries of each message."""
+    missing: Counts = np.maximum(_required(order, expected) - _delivered(order, expected, received), 0).sum(axis=1)
     return missing
 
 
-def _had_to(order: Order, wanted: Wanted) -> Counts:
-    """Return how often each message of an order must come to each subscriber."""
-    contents = np.arange(order.first, order.first + order.count) % len(wanted.counts)
-    return wanted.counts[contents].astype(np.int64)
+def _required(order: Order, expected: ExpectedDeliveries) -> Counts:
+    """Return how often each message of an order must reach each subscriber."""
+    contents = np.arange(order.first, order.first + order.count) % len(expected.counts)
+    return expected.counts[contents].astype(np.int64)
 
 
-def _did(order: Order, wanted: Wanted, came: Came) -> Counts:
-    """Return how often each message of an order came to each subscriber."""
-    did = np.zeros((order.count, wanted.counts.shape[1]), np.int64)
-    inside = (came.numbers >= order.first) & (came.numbers < order.first + order.count)
-    np.add.at(did, (came.numbers[inside] - order.first, came.subscribers[inside]), 1)
-    return did
+def _delivered(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> Counts:
+    """Return how often each message of an order reached each subscriber."""
+    delivered = np.zeros((order.count, expected.counts.shape[1]), np.int64)
+    inside = (received.numbers >= order.first) & (received.numbers < order.first + order.count)
+    np.add.at(delivered, (received.numbers[inside] - order.first, received.subscribers[inside]), 1)
+    return delivered

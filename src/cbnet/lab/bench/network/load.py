@@ -1,4 +1,4 @@
-"""Network load: which clients does a run of the network benchmark have, and where?"""
+"""Load clients of a network: publishers and subscribers, distributed over routers and processes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from cbnet.network.client.load_clients import DeliveryCount, publish, receive
 from cbnet.network.transport.event_loop import run
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.traffic import Traffic, Wanted
+    from cbnet.lab.bench.network.traffic import ExpectedDeliveries, Traffic
 
 
 def network_load(
-    routers: Sequence[str], publish_at: Sequence[str], traffic: Traffic, wanted: Wanted, payload: int, processes: int
+    routers: Sequence[str],
+    publish_at: Sequence[str],
+    traffic: Traffic,
+    expected: ExpectedDeliveries,
+    payload: int,
+    processes: int,
 ) -> LoadProcesses:
-    """Return the clients of a network: subscribers at each router in turn, in so many processes, and publishers.
+    """Return the clients of a network: subscribers round-robin over routers and processes, and publishers.
 
     routers, publish_at: addresses.
     """
     subscribers = [
         (number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)
     ]  # fmt: skip
-    shares = [subscribers[place::processes] for place in range(min(processes, len(subscribers)))]
-    publisher = (_publishing, (publish_at, traffic.contents, wanted.deliveries, payload))
+    shares = [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
+    publisher = (_publishing, (publish_at, traffic.contents, expected.deliveries, payload))
     return LoadProcesses(publisher, [(_receiving, (share,)) for share in shares])
 
 

@@ -1,7 +1,7 @@
 """Publisher and subscriber processes of a load test, separate from the routers.
 
-One process publishes; the subscribers are shared among some others, which tell the first, in memory that all share,
-how many deliveries have come. It holds back while too many are under way: nothing is measured that only waits.
+One process publishes; the others receive and count deliveries in shared memory, so that the publisher can limit the
+number of messages in flight: time spent in queues is not measured.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import numpy as np
 from cbnet.errors import CbnetError
 from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming
 
-_START = 900.0  # seconds for all processes to be ready
-_SETTLE = 0.3  # seconds after the last delivery, for one that should not come
-_PATIENCE = 10.0  # seconds
+_START_TIMEOUT = 900.0  # seconds
+_SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
+_QUIET = 10.0  # seconds
 
-Role = Callable[..., None]  # what a process does; its last arguments are `tally`, `asked` and `answer`
+Role = Callable[..., None]  # the function of a process; its last arguments are `tally`, `asked` and `answer`
 
 
 @dataclass(frozen=True)
-class Came:
-    """All that came in one run, by delivery."""
+class ReceivedDeliveries:
+    """All deliveries of one run."""
 
     published: PublishTiming
     subscribers: np.ndarray[Any, np.dtype[np.int64]]
     numbers: np.ndarray[Any, np.dtype[np.int64]]
     milliseconds: np.ndarray[Any, np.dtype[np.float64]]
     at: np.ndarray[Any, np.dtype[np.int64]]  # ns
-    lost: int = 0  # deliveries that a router says it has dropped for a client
+    lost: int = 0  # deliveries that routers report as dropped
     reconnects: int = 0  # of clients
 
     @property
@@ -47,19 +47,19 @@ class Came:
 
 
 class LoadProcesses:
-    """One process that publishes, and some that receive."""
+    """One publishing process and several receiving ones."""
 
     def __init__(self, publisher: tuple[Role, Sequence[Any]], receivers: Sequence[tuple[Role, Sequence[Any]]]) -> None:
-        """Take what each does: a function, with its first arguments. It must be one that can be imported."""
+        """Create the processes from importable functions and their first arguments."""
         context = get_context("spawn")  # a fork would copy threads in an unknown state
         self._shared = context.RawArray("q", len(receivers))
         self._tally = DeliveryCount(self._shared)
-        roles = [*((role, (*said, place)) for place, (role, said) in enumerate(receivers)), publisher]
+        roles = [*((role, (*arguments, index)) for index, (role, arguments) in enumerate(receivers)), publisher]
         self._pipes: list[Connection] = []
         self._processes = []
-        for role, said in roles:
+        for role, arguments in roles:
             ours, theirs = context.Pipe()
-            process = context.Process(target=_run, args=(role, said, self._shared, theirs), daemon=True)
+            process = context.Process(target=_run, args=(role, arguments, self._shared, theirs), daemon=True)
             self._pipes.append(ours)
             self._processes.append((process, theirs))
 
@@ -69,7 +69,7 @@ class LoadProcesses:
                 process.start()
                 theirs.close()
             for pipe in self._pipes:
-                _answer(pipe, _START)
+                _answer(pipe, _START_TIMEOUT)
         except BaseException:
             self.close()
             raise
@@ -81,12 +81,12 @@ class LoadProcesses:
         self.close()
 
     def close(self) -> None:
-        """End all processes."""
+        """Stop all processes."""
         for pipe in self._pipes:
             try:
                 pipe.send("end")
             except OSError:
-                continue  # it has ended already
+                continue  # it has already ended
         for process, _ in self._processes:
             if process.pid is not None:
                 process.join(_SETTLE * 10)
@@ -97,7 +97,7 @@ class LoadProcesses:
 
     @property
     def pids(self) -> tuple[int, list[int]]:
-        """The process that publishes, and those that receive."""
+        """The publishing process, and the receiving ones."""
         *receiving, publishing = [process.pid or 0 for process, _ in self._processes]
         return publishing, receiving
 
@@ -106,69 +106,71 @@ class LoadProcesses:
         order: Order,
         expected: int,
         meanwhile: Callable[[], None] = lambda: None,
-        patience: float = _PATIENCE,
-    ) -> Came:
-        """Publish, wait until so many deliveries have come, and return them.
+        quiet: float = _QUIET,
+    ) -> ReceivedDeliveries:
+        """Publish, wait for `expected` deliveries, and return them.
 
-        meanwhile: called once it has begun. patience: seconds without a delivery, after which no more are waited for.
+        meanwhile: called after publishing has started. quiet: seconds without a delivery before the wait ends.
         """
         *receiving, publishing = self._pipes
         before = self._tally.total()
         publishing.send(order)
         meanwhile()
         published: PublishTiming = _answer(publishing, None)
-        self._wait(before + expected, patience)
+        self._wait(before + expected, quiet)
         for pipe in receiving:
-            pipe.send("tell")
-        told: list[Deliveries] = [_answer(pipe, _START) for pipe in receiving]
-        return _came(published, told)
+            pipe.send("report")
+        reports: list[Deliveries] = [_answer(pipe, _START_TIMEOUT) for pipe in receiving]
+        return _received(published, reports)
 
-    def _wait(self, expected: int, patience: float) -> None:
-        """Wait until so many deliveries have come and it is silent, or no more come."""
+    def _wait(self, expected: int, quiet: float) -> None:
+        """Wait until `expected` deliveries have arrived, or no more arrive."""
         seen, seen_at = -1, time.monotonic()
         while True:
             total = self._tally.total()
             if total != seen:
                 seen, seen_at = total, time.monotonic()
             silent = time.monotonic() - seen_at
-            if silent > (_SETTLE if total >= expected else patience):
+            if silent > (_SETTLE if total >= expected else quiet):
                 return
             time.sleep(0.02)
 
 
-def _came(published: PublishTiming, told: Sequence[Deliveries]) -> Came:
+def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> ReceivedDeliveries:
     def joined(name: str) -> Any:
-        return np.concatenate([np.array(getattr(each, name), np.int64) for each in told])
+        return np.concatenate([np.array(getattr(each, name), np.int64) for each in reports])
 
     milliseconds = joined("nanoseconds") / 1e6
-    lost = sum(each.lost for each in told)
-    reconnects = published.reconnects + sum(each.reconnects for each in told)
-    return Came(published, joined("subscribers"), joined("numbers"), milliseconds, joined("at"), lost, reconnects)
+    lost = sum(each.lost for each in reports)
+    reconnects = published.reconnects + sum(each.reconnects for each in reports)
+    return ReceivedDeliveries(
+        published, joined("subscribers"), joined("numbers"), milliseconds, joined("at"), lost, reconnects
+    )
 
 
 def _answer(pipe: Connection, timeout: float | None) -> Any:
     try:
         if not pipe.poll(timeout):
-            raise CbnetError("a client process does not answer")
+            raise CbnetError("a client process did not answer in time")
         answer = pipe.recv()
     except (EOFError, OSError):
-        raise CbnetError("a client process has ended too soon") from None
+        raise CbnetError("a client process died") from None
     if isinstance(answer, Exception):
         raise CbnetError(f"a client process failed: {answer}")
     return answer
 
 
-def _run(role: Role, said: Sequence[Any], shared: Any, pipe: Connection) -> None:
-    """Play a role in this process until it is over."""
-    signal(SIGINT, SIG_IGN)  # who is interrupted from the keyboard ends this process
+def _run(role: Role, arguments: Sequence[Any], shared: Any, pipe: Connection) -> None:
+    """Run a role in this process until it ends."""
+    signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent stops this process
 
     def asked() -> Any:
         try:
             return pipe.recv() if pipe.poll() else None
-        except (EOFError, OSError):  # who started this process is gone
+        except (EOFError, OSError):  # the parent has ended
             return "end"
 
     try:
-        role(*said, DeliveryCount(shared), asked, pipe.send)
+        role(*arguments, DeliveryCount(shared), asked, pipe.send)
     except (CbnetError, OSError) as error:
         pipe.send(CbnetError(str(error)))

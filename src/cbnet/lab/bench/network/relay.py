@@ -1,9 +1,9 @@
-"""Relay: how is a link between two processes cut? Its bytes go through here, until they do not.
+"""A TCP relay that can cut or silence the link between two processes.
 
     router a ──► relay ──► router b
 
-`cut` closes both sides, and no new connection comes through; `silence` keeps them open and carries nothing, as when
-a cable is pulled; `mend` lets all through again.
+`cut` closes connections and refuses new ones; `silence` keeps them open but forwards nothing, like an unplugged
+cable; `repair` forwards again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from cbnet.network.protocol.addresses import Address
 
 
 class Relay:
-    """A place that connections go through."""
+    """A relay of connections to one address."""
 
     def __init__(self, to: Address) -> None:
-        """Take where the connections lead."""
+        """Listen on a free port; connections are relayed to `to`."""
         self._to = to
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = Address(*self._listener.getsockname()[:2])
@@ -31,7 +31,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True, name="cbnet-relay").start()
 
     def cut(self) -> None:
-        """Close all connections, and those that come."""
+        """Close all connections, and new ones as they arrive."""
         with self._lock:
             self._is_cut = True
             for each in self._open:
@@ -40,11 +40,11 @@ class Relay:
             self._open.clear()
 
     def silence(self) -> None:
-        """Carry nothing more, and say nothing."""
+        """Stop forwarding without closing connections."""
         self._is_flowing.clear()
 
-    def mend(self) -> None:
-        """Carry all again; what was held back in silence is lost with its connections, as after a long while."""
+    def repair(self) -> None:
+        """Forward again; silenced connections are closed, and what they held back is lost."""
         if not self._is_flowing.is_set():
             self.cut()
             self._is_flowing.set()
@@ -52,7 +52,7 @@ class Relay:
             self._is_cut = False
 
     def close(self) -> None:
-        """End."""
+        """Stop the relay."""
         self.cut()
         self._is_flowing.set()
         with suppress(OSError):
@@ -82,14 +82,14 @@ class Relay:
             near.close()
             far.close()
             return
-        back = threading.Thread(target=self._carry, args=(far, near), daemon=True)
+        back = threading.Thread(target=self._forward, args=(far, near), daemon=True)
         back.start()
-        self._carry(near, far)
+        self._forward(near, far)
         back.join()
         near.close()
         far.close()
 
-    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 self._is_flowing.wait()

@@ -1,4 +1,4 @@
-"""Network result: what was measured of one run of messages through a network, or a broker?"""
+"""Measurements of one run of messages through a network or a broker."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from cbnet.network.link.counters import Event, drops
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.delivery_check import Verdict
-    from cbnet.lab.bench.network.load_processes import Came
+    from cbnet.lab.bench.network.delivery_check import DeliveryCheck
+    from cbnet.lab.bench.network.load_processes import ReceivedDeliveries
     from cbnet.network.client.load_clients import Order
 
 PERCENTILES = (50, 95, 99)
-_LEAST_USED = 0.2  # seconds: processors are asked in steps of a hundredth for each process
+_MIN_CPU_SECONDS = 0.2  # below, the resolution of a hundredth per process is too coarse
 
 
 @dataclass(frozen=True)
 class Latency:
-    """How long deliveries took, in milliseconds."""
+    """Delivery times in milliseconds."""
 
     p50: float
     p95: float
@@ -30,7 +30,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Cpu:
-    """The seconds of the processors that were used."""
+    """Processor seconds used."""
 
     publisher: float
     receivers: Sequence[float]  # by process
@@ -39,49 +39,49 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Matching:
-    """What routers say of matching: how often, how long."""
+    """Matching in routers: number and total time."""
 
     matches: int  # of a message and a table
     seconds: float
 
     def share(self, cpu: Cpu) -> float | None:
-        """Return its part of the time that the routers used; None if that was too short to tell."""
+        """Return the share of the routers' processor time, or None if that was too short to measure."""
         used = sum(cpu.servers)
-        return self.seconds / used if used >= _LEAST_USED else None
+        return self.seconds / used if used >= _MIN_CPU_SECONDS else None
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What was measured of one run."""
+    """Measurements of one run."""
 
     order: Order
-    verdict: Verdict
+    verdict: DeliveryCheck
     seconds: float
     latency: Latency | None  # None if nothing was delivered
-    late: float  # seconds that the sender was behind its rate, at most
+    late: float  # maximum lag of the publisher behind its rate, in seconds
     cpu: Cpu
     counters: Mapping[str, int]  # of all routers together
-    matching: Matching | None = None  # None of a broker
-    reconnects: int = 0  # of clients: what was on its way to them is lost
+    matching: Matching | None = None  # None for a broker
+    reconnects: int = 0  # of clients, whose messages in flight are lost
 
     @property
     def changes(self) -> int:
-        """Records that routers installed meanwhile: links or predicates have changed, and nothing is promised then."""
+        """Records installed during the run: links or predicates changed, which voids the delivery guarantee."""
         return self.counters.get(Event.RECORDS_INSTALLED, 0)
 
     @property
     def messages_per_s(self) -> float:
-        """Messages in a second, until the last was delivered."""
+        """Messages per second, until the last delivery."""
         return self.order.count / self.seconds
 
     @property
     def deliveries_per_s(self) -> float:
-        """Deliveries in a second."""
+        """Deliveries per second."""
         return self.verdict.right / self.seconds
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What routers dropped, by reason."""
+        """Messages dropped by routers, by reason."""
         return {reason: count for reason, count in drops(self.counters).items() if count}
 
     def members(self) -> dict[str, Any]:
@@ -112,8 +112,8 @@ class RunResult:
         }
 
 
-def latency_of(came: Came) -> Latency | None:
-    """Return the percentiles of what came."""
-    if not len(came.milliseconds):
+def latency_of(received: ReceivedDeliveries) -> Latency | None:
+    """Return the percentiles of delivery times."""
+    if not len(received.milliseconds):
         return None
-    return Latency(*np.percentile(came.milliseconds, PERCENTILES).tolist())
+    return Latency(*np.percentile(received.milliseconds, PERCENTILES).tolist())

@@ -1,7 +1,7 @@
-"""Traffic: who subscribes to what, what is published, and who must get it?
+"""Subscriptions and messages of the network benchmarks, and the expected deliveries.
 
-mixed     predicates and messages of a mix of the papers, some filters to a subscriber
-keyed     N filters that no two have a message in common: every message matches exactly one of them
+mixed_traffic     predicates and messages of a workload mix of the papers
+keyed_traffic     N disjoint filters: every message matches exactly one of them
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cbnet.matching import Table, reference
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ASKED = 1_000_000  # filters × messages that the reference is asked about: up to 4 µs each
-_MOST_TOGETHER = 50  # filters in a subscription of keyed traffic
+_MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference, at up to 4 µs each
+_MAX_PER_SUBSCRIPTION = 50  # filters in a subscription of keyed traffic
 VENUES = ("XNYS", "XNAS", "XLON")
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the clients of a run say."""
+    """The subscriptions and messages of a run."""
 
     name: str
     subscribers: Sequence[Sequence[str]]  # the predicates of each
@@ -42,21 +42,21 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Who must get what: how often a message of each content must come to each subscriber."""
+class ExpectedDeliveries:
+    """How often a message of each content must reach each subscriber."""
 
     counts: NDArray[np.uint16]  # uint16[contents, subscribers]
-    asked: int  # contents that the reference was asked about; a table found the rest
+    checked: int  # contents matched by the reference; a table matched the rest
 
     @property
     def deliveries(self) -> list[int]:
-        """How many deliveries a message of each content causes."""
+        """The number of deliveries that a message of each content causes."""
         found: list[int] = self.counts.sum(axis=1).tolist()
         return found
 
 
-def mixed(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
-    """Return the traffic of a mix, with so many filters for each subscriber."""
+def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
+    """Return the traffic of a mix, with `filters` filters per subscriber."""
     from cbnet.lab.bench.oracle import Oracle
     from cbnet.lab.workload import as_messages, messages, mix
     from cbnet.lab.workload import filters as table_of
@@ -67,12 +67,12 @@ def mixed(name: str, subscribers: int, filters: int, contents: int, seed: int) -
     return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
 
 
-def keyed(kind: str, filters: int, subscribers: int, contents: int) -> Traffic:
-    """Return traffic whose filters ask for a value each (`equality`), or say the same in all other ways (`full`)."""
-    said = [_equality(key) if kind == "equality" else _full(key) for key in range(filters)]
-    own = [said[subscriber::subscribers] for subscriber in range(subscribers)]
-    texts = [_together(each) for each in own]
-    steps = [round(step * filters / contents) % filters for step in range(contents)]  # all keys alike, if there is room
+def keyed_traffic(kind: str, filters: int, subscribers: int, contents: int) -> Traffic:
+    """Return traffic whose filters test one value (`equality`) or the same by other operators (`full`)."""
+    filter_texts = [_equality(key) if kind == "equality" else _full(key) for key in range(filters)]
+    own = [filter_texts[subscriber::subscribers] for subscriber in range(subscribers)]
+    texts = [_disjunctions(each) for each in own]
+    steps = [round(step * filters / contents) % filters for step in range(contents)]
     return Traffic(kind, texts, [content_of(key) for key in steps], filters)
 
 
@@ -87,35 +87,38 @@ def _equality(key: int) -> str:
 
 def _full(key: int) -> str:
     """Return a filter of several constraints; its operators depend on the key."""
-    ways = (
+    forms = (
         f'price >= {key} and price < {key + 1} and volume > 50 and venue ^= "X"',
         f'symbol ^= "s{key:06d}." and price > 0 and volume != 17',
         f'symbol = "s{key:06d}.eq" and price <= {key + 1} and venue *= "X"',
         f'symbol = "s{key:06d}.eq" and volume >= 100 and volume < 1000 and venue != "XPAR"',
     )
-    return ways[key % len(ways)]
+    return forms[key % len(forms)]
 
 
-def _together(filters: Sequence[str]) -> list[str]:
-    """Return predicates of many filters each."""
-    return [" or ".join(filters[first : first + _MOST_TOGETHER]) for first in range(0, len(filters), _MOST_TOGETHER)]
+def _disjunctions(filters: Sequence[str]) -> list[str]:
+    """Return the filters as predicates of several filters each."""
+    return [
+        " or ".join(filters[first : first + _MAX_PER_SUBSCRIPTION])
+        for first in range(0, len(filters), _MAX_PER_SUBSCRIPTION)
+    ]
 
 
-def wanted(traffic: Traffic) -> Wanted:
-    """Return who must get what: asked of the reference as far as there is time, else of a table that it agrees with."""
+def expected_deliveries(traffic: Traffic) -> ExpectedDeliveries:
+    """Return the expected deliveries, by the reference as far as time allows, else by a table that agrees with it."""
     parsed = [(subscriber, parse(text)) for subscriber, text in traffic.predicates]
-    predicates: dict[int, Predicate] = {place: predicate for place, (_, predicate) in enumerate(parsed)}
+    predicates: dict[int, Predicate] = {index: predicate for index, (_, predicate) in enumerate(parsed)}
     owners = [subscriber for subscriber, _ in parsed]
     counts = np.zeros((len(traffic.contents), len(traffic.subscribers)), np.uint16)
-    asked = min(len(traffic.contents), max(1, _ASKED // max(1, traffic.filters)))
-    table = None if asked == len(traffic.contents) else Table.build(predicates, engine="counting")
+    checked = min(len(traffic.contents), max(1, _MAX_REFERENCE_PAIRS // max(1, traffic.filters)))
+    table = None if checked == len(traffic.contents) else Table.build(predicates, engine="counting")
     for row, members in enumerate(traffic.contents):
         matched = [] if table is None else table.match(members)
-        if row < asked:
-            right = reference.match(predicates, Message.from_dict(members))
-            if table is not None and set(right) != set(matched):
-                raise CbnetError("the table and the reference differ: please report this")
-            matched = right
-        for place in matched:
-            counts[row, owners[place]] += 1
-    return Wanted(counts, asked)
+        if row < checked:
+            expected = reference.match(predicates, Message.from_dict(members))
+            if table is not None and set(expected) != set(matched):
+                raise CbnetError("internal error: the table and the reference differ; please report this")
+            matched = expected
+        for index in matched:
+            counts[row, owners[index]] += 1
+    return ExpectedDeliveries(counts, checked)

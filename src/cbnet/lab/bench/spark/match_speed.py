@@ -1,7 +1,6 @@
-"""Match speed: how fast are records matched on Spark, beside the same table without Spark?
+"""Passes over the same records with the same table, on Spark and in this process.
 
-The same records, of the same Parquet files, and the same table: on Spark with some cores; and in this process, where
-pyarrow reads the files. Seconds of processor time are counted beside those of the wall.
+In this process pyarrow reads the same Parquet files. Processor time is measured beside wall time.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.cpu import ProcessTreeTime, process_tree_time
@@ -26,48 +25,51 @@ from cbnet.pipeline.match.frame_matcher import match_shipped
 from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet.pipeline.match.worker_counts import WorkerCounts
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 KEY = "id"
-_BATCH = 10_000  # rows, as Spark gives them to Python
+_BATCH = 10_000  # rows, as Spark passes them to Python
 _FILES = 8
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What one pass over all records took."""
+    """The cost of one pass over all records."""
 
     records: int
     matches: int
     seconds: float
-    java_s: float  # processor time of Java,
-    python_s: float  # and of Python; that of the kernel is a part of it
+    java_s: float  # processor time of Java
+    python_s: float  # processor time of Python, including the kernel
     encode_s: float
     kernel_s: float
 
     @property
     def per_second(self) -> float:
-        """Records for each second of the wall."""
+        """Records per second of wall time."""
         return self.records / self.seconds
 
     @property
     def per_cpu_second(self) -> float:
-        """Records for each second of processor time, of whatever process."""
+        """Records per second of processor time of all processes."""
         return self.records / (self.java_s + self.python_s)
 
     @property
     def us_kernel(self) -> float:
-        """The kernel's own time for a record, in microseconds."""
+        """Microseconds per record in the kernel."""
         return self.kernel_s / self.records * 1e6
 
 
 def read_kinds(spark: SparkSession, flights: str | None, quotes: str | None) -> list[pa.Table]:
-    """Return the records of traces, a table for each kind."""
+    """Return the records of the traces, one table per kind."""
     named = {"flights": flights, "stockquotes": quotes}
     sources = [Source.of({"preset": preset, "path": path}) for preset, path in named.items() if path is not None]
     return [read(spark, source).rows.toArrow() for source in sources]
 
 
 def write_records(kinds: list[pa.Table], count: int, folder: Path, seed: int = 0) -> None:
-    """Write so many records, each of those given as often as it takes, in a random order and numbered."""
+    """Write `count` numbered records, repeating those in `kinds` as needed, in random order."""
     together = pa.concat_tables(kinds, promote_options="default")
     order = np.random.default_rng(seed).permutation(count) % together.num_rows
     folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +79,7 @@ def write_records(kinds: list[pa.Table], count: int, folder: Path, seed: int = 0
 
 
 def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
-    """Match all records on Spark, and throw the matches away."""
+    """Match all records on Spark and discard the matches."""
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     counts = WorkerCounts.new(spark)
     matched = match_shipped(
@@ -94,13 +96,13 @@ def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
 
 
 def _pass(counts: WorkerCounts, seconds: float, used: ProcessTreeTime) -> Pass:
-    tally = counts.total()
-    return Pass(tally.records, tally.matches, seconds, used.own, used.descendants, tally.encode_s, tally.match_s)
+    total = counts.total()
+    return Pass(total.records, total.matches, seconds, used.own, used.descendants, total.encode_s, total.match_s)
 
 
 def bare_pass(records: Path, table: Table[int]) -> Pass:
-    """Match all records in this process, in one thread, and throw the matches away."""
-    start, began = perf_counter(), process_time()
+    """Match all records in this process, in one thread, and discard the matches."""
+    start, cpu_start = perf_counter(), process_time()
     count = matches = 0
     kernel = 0.0
     for batch in _batches(records):
@@ -108,7 +110,7 @@ def bare_pass(records: Path, table: Table[int]) -> Pass:
         matches += table.match_arrow(batch).num_rows
         kernel += process_time() - before
         count += batch.num_rows
-    return Pass(count, matches, perf_counter() - start, 0.0, process_time() - began, 0.0, kernel)
+    return Pass(count, matches, perf_counter() - start, 0.0, process_time() - cpu_start, 0.0, kernel)
 
 
 def _batches(records: Path) -> Iterator[pa.RecordBatch]:
@@ -122,18 +124,18 @@ def _columns(records: Path) -> list[str]:
 
 
 def same_answers(spark: SparkSession, records: Path, table: Path, count: int) -> int:
-    """Check that the first records match the same on Spark as without; return how many matches were compared."""
+    """Check that matches on Spark equal those of the table; return how many were compared."""
     file = sorted(records.glob("*.parquet"))[0]
     frame = spark.read.parquet(str(file)).where(f"{KEY} < {count}")
     found = _pairs_of(
         match_shipped(frame, ship_tables(spark, table, filters=False), key=KEY, columns=_columns(records))
     )
     rows = pq.read_table(file).slice(0, count).combine_chunks()
-    right = Table.open(table).match_arrow(rows.drop_columns([KEY]).to_batches()[0])
-    keys = pc.take(rows[KEY], right["row"])
-    expected = {*zip(keys.to_pylist(), right["interface"].to_pylist(), strict=True)}
+    answers = Table.open(table).match_arrow(rows.drop_columns([KEY]).to_batches()[0])
+    keys = pc.take(rows[KEY], answers["row"])
+    expected = {*zip(keys.to_pylist(), answers["interface"].to_pylist(), strict=True)}
     if found != expected:
-        raise CbnetError("on Spark the matches are not those of the table: please report this")
+        raise CbnetError("internal error: matches on Spark differ from those of the table; please report this")
     return len(expected)
 
 

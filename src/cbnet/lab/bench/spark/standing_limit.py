@@ -1,4 +1,4 @@
-"""Standing limit: how rarely must a standing filter match, so that a record has as many matches as are wanted?"""
+"""The selectivity limit of standing rules at which a record has a wanted number of matches."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from cbnet.lab.workload.standing_rules import Records, standing_filters
 from cbnet.matching.table import Table
 
 _STEPS = 8
-_CLOSE = 1.25  # a factor
+_TOLERANCE = 1.25  # a factor
 
 
 def fitted_limit(
-    kinds: Sequence[Records], sample: pa.RecordBatch, count: int, wanted: float, *, drawn: int = 20_000, seed: int = 0
+    kinds: Sequence[Records], sample: pa.RecordBatch, count: int, matches: float, *, drawn: int = 20_000, seed: int = 0
 ) -> float:
-    """Return the limit with which a record of the sample matches about `wanted` of `count` filters.
+    """Return the limit with which a record of the sample matches about `matches` of `count` filters.
 
-    The estimate of `standing` takes constraints for independent, which those of real records are not: so some filters
-    are drawn and matched, and the limit is moved by what is found.
+    `standing_filters` estimates selectivity as if constraints were independent, which they are not in real records: so
+    some filters are drawn and matched, and the limit is corrected by the result.
     """
-    limit = wanted / count
+    limit = matches / count
     for step in range(_STEPS):
         filters = standing_filters(kinds, drawn, limit, seed + step)
         found = Table.from_arrow(filters, reduce=False).match_arrow(sample).num_rows
-        matches = found / sample.num_rows * count / drawn
-        if 1 / _CLOSE <= matches / wanted <= _CLOSE:
+        actual = found / sample.num_rows * count / drawn
+        if 1 / _TOLERANCE <= actual / matches <= _TOLERANCE:
             break
-        limit *= float(np.clip(wanted / max(matches, 1e-9), 0.05, 20))
+        limit *= float(np.clip(matches / max(actual, 1e-9), 0.05, 20))
     return limit

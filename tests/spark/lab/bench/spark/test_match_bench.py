@@ -9,7 +9,7 @@ import pytest
 from cbnet import Table
 from cbnet.errors import InputError
 from cbnet.lab.bench.spark import match_rivals
-from cbnet.lab.bench.spark.match_bench import Given, rivals, speed
+from cbnet.lab.bench.spark.match_bench import SparkBenchInput, rivals, speed
 from cbnet.lab.bench.spark.match_rivals import compare
 
 QUOTES = "[class,'STOCK'],[symbol,'{symbol}'],[open,{open}],[volume,{volume}]\n"
@@ -20,7 +20,7 @@ def given(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     lines = [QUOTES.format(symbol=f"S{n % 30}'s"[:3], open=n % 97 + 0.25, volume=n * 7 % 1009) for n in range(400)]
     (folder / "quotes.txt").write_text("".join(lines))
-    return Given(None, str(folder / "quotes.txt"), folder / "kept", {})
+    return SparkBenchInput(None, str(folder / "quotes.txt"), folder / "kept", {})
 
 
 def test_speed_is_measured_beside_no_spark(given, spark):
@@ -39,7 +39,7 @@ def test_speed_is_measured_beside_no_spark(given, spark):
 @pytest.mark.usefixtures("spark")
 def test_rivals_give_the_same_answers(given):
     ways = rivals(given, 1000, [20], "local[1]", 0.1, lambda _: None)
-    assert [(one.way, one.filters) for one in ways] == [("cbnet", 20), ("join", 20), ("case", 20)]
+    assert [(one.method, one.filters) for one in ways] == [("cbnet", 20), ("join", 20), ("case", 20)]
     assert all(one.us_record > 0 for one in ways)
 
 
@@ -74,5 +74,5 @@ def test_rivals_read_every_operator_and_quote_as_the_table_does(spark, tmp_path)
 
 
 def test_without_records_it_says_what_to_name(tmp_path):
-    with pytest.raises(InputError, match="records from where"):
-        speed(Given(None, None, tmp_path, {}), 10, 10, ["local[1]"], lambda _: None)
+    with pytest.raises(InputError, match="no records to match"):
+        speed(SparkBenchInput(None, None, tmp_path, {}), 10, 10, ["local[1]"], lambda _: None)

@@ -3,7 +3,7 @@ import pytest
 
 from cbnet import Message, parse
 from cbnet.lab.bench.network import traffic as traffics
-from cbnet.lab.bench.network.traffic import keyed, mixed, wanted
+from cbnet.lab.bench.network.traffic import expected_deliveries, keyed_traffic, mixed_traffic
 
 
 def brute_force(traffic):
@@ -17,26 +17,26 @@ def brute_force(traffic):
 @pytest.mark.parametrize("kind", ["equality", "full"])
 @pytest.mark.parametrize("filters", [1, 10, 130])
 def test_every_message_of_keyed_traffic_goes_to_one_subscriber(kind, filters):
-    traffic = keyed(kind, filters, 2, 300)
-    right = wanted(traffic)
+    traffic = keyed_traffic(kind, filters, 2, 300)
+    right = expected_deliveries(traffic)
     assert right.counts.tolist() == brute_force(traffic)
     assert set(right.deliveries) == {1}
     assert len(parse(" or ".join(text for _, text in traffic.predicates))) == traffic.filters == filters
 
 
 def test_mixed_traffic_goes_to_who_the_reference_says():
-    traffic = mixed("2002", 8, 20, 60, seed=3)
-    right = wanted(traffic)
-    assert right.asked == 60
+    traffic = mixed_traffic("2002", 8, 20, 60, seed=3)
+    right = expected_deliveries(traffic)
+    assert right.checked == 60
     assert right.counts.tolist() == brute_force(traffic)
     assert right.counts.sum() > 0
     assert right.deliveries == right.counts.sum(axis=1).tolist()
 
 
 def test_where_there_is_no_time_a_table_says_the_same(monkeypatch):
-    traffic = keyed("full", 130, 3, 90)
-    all_asked = wanted(traffic)
-    monkeypatch.setattr(traffics, "_ASKED", 130 * 7)
-    some_asked = wanted(traffic)
-    assert (all_asked.asked, some_asked.asked) == (90, 7)
-    assert np.array_equal(all_asked.counts, some_asked.counts)
+    traffic = keyed_traffic("full", 130, 3, 90)
+    all_checked = expected_deliveries(traffic)
+    monkeypatch.setattr(traffics, "_MAX_REFERENCE_PAIRS", 130 * 7)
+    some_checked = expected_deliveries(traffic)
+    assert (all_checked.checked, some_checked.checked) == (90, 7)
+    assert np.array_equal(all_checked.counts, some_checked.counts)
