@@ -1,4 +1,4 @@
-"""Arrays that kernels read and write, checked once."""
+"""Checked pointers to arrays, and new arrays."""
 
 from libc.stdint cimport int64_t, uint32_t
 

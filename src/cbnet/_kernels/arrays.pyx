@@ -1,4 +1,4 @@
-"""Arrays: from a table's sections to pointers, and from C to arrays of their own."""
+"""Pointers to the arrays of a table, and arrays from C memory."""
 
 from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memcpy
@@ -7,7 +7,7 @@ import numpy
 
 
 cdef const void *pointer(dict arrays, str name, Py_ssize_t size, Py_ssize_t least) except? NULL:
-    """Return where an array begins; it must have at least so many elements of that size."""
+    """Return a pointer to an array that has at least `least` elements of that size."""
     array = arrays[name]
     if array.dtype.itemsize != size or array.ndim != 1 or len(array) < least or not array.flags.c_contiguous:
         raise ValueError(f"the section {name} does not fit the others")
@@ -15,12 +15,12 @@ cdef const void *pointer(dict arrays, str name, Py_ssize_t size, Py_ssize_t leas
 
 
 cdef object empty(str code, Py_ssize_t count):
-    """Return an array whose content is yet to be written."""
+    """Return an uninitialised array."""
     return numpy.empty(count, code)
 
 
 cdef object owned(uint32_t *targets, int64_t count):
-    """Copy targets to an array of their own and free them; the lock of the interpreter is not held meanwhile."""
+    """Copy targets to a new array and free them; the copy runs without the GIL."""
     array = empty("I", count)
     cdef uint32_t[::1] out = array
     if count:

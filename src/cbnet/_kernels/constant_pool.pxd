@@ -1,4 +1,4 @@
-"""Sorted constants, and where a value stands among them."""
+"""Sorted constants, and the rank of a value among them."""
 
 from libc.stdint cimport int16_t, uint8_t, uint32_t, uint64_t
 
@@ -10,9 +10,9 @@ cdef struct Texts:
 
 cdef struct Pool:
     Texts texts
-    const uint32_t *ids        # places in texts, sorted by text (or by reversed text); NULL: all, as they stand
+    const uint32_t *ids        # indices in texts, sorted by text (or by reversed text); NULL: all, in order
     const uint64_t *keys       # the first eight bytes of each, as a number
-    const uint32_t *parents    # place + 1 in the pool of the longest proper prefix; 0: none
+    const uint32_t *parents    # index + 1 in the pool of the longest proper prefix; 0: none
     uint32_t count
     bint is_reversed
 
@@ -30,7 +30,7 @@ cdef bint begins(const Pool *pool, uint32_t place, const char *text, uint32_t le
 cdef const char *text_at(const Texts *texts, uint32_t place, uint32_t *length) noexcept nogil
 
 cdef inline uint32_t filter_bit(const char *text, uint32_t width) noexcept nogil:
-    """Return which of 65,536 bits stands for the first one to three bytes of a text."""
+    """Return the bit, of 65,536, of the first one to three bytes of a text."""
     cdef uint32_t bits = <uint8_t> text[0]
     if width > 1:
         bits = (bits << 8) | <uint8_t> text[1]

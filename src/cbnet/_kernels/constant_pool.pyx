@@ -1,16 +1,16 @@
-"""Pools: where does a value stand among sorted constants?
+"""Pools of sorted constants, and the rank of a value among them.
 
-Places are doubled, so that one number says both where and whether it is there:
+Ranks are doubled, so that one number gives both the rank and whether the value is a constant:
 
     constants        10      20      30
-    doubled place  0  1   2   3   4   5  6         25 stands at 4; 20 itself at 3
+    doubled rank   0  1   2   3   4   5  6         25 has rank 4, 20 itself 3
 
-A pool of strings is searched by their first eight bytes, read as a big-endian number; only where
-those are equal is the text looked at. A reversed pool is sorted by the strings read backwards.
+A pool of strings is searched by their first eight bytes, read as a big-endian number; the text is compared
+only if those are equal. A reversed pool is sorted by the reversed strings.
 
-Which members of a pool does a text begin with? If p is a prefix of the text, then the last member
-not above the text begins with p too, so p is that member or one of its `parents`, each the longest
-member that is a proper prefix of the last.
+To find the members of a pool that a text begins with: if p is a prefix of the text, then the last member
+not above the text begins with p too, so p is that member or one of its `parents`, each the longest member
+that is a proper prefix of the one before.
 """
 
 from libc.string cimport memcmp, memcpy
@@ -22,7 +22,7 @@ cdef extern from * nogil:
 
 
 cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
-    """Point to the numbers of a table."""
+    """Set a pointer to the numbers of a table."""
     numbers.count = <uint32_t> len(arrays["number_high"])
     numbers.high = <const double *> pointer(arrays, "number_high", 8, 0)
     numbers.low = <const int16_t *> pointer(arrays, "number_low", 2, numbers.count)
@@ -30,7 +30,7 @@ cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
 
 
 cdef int open_texts(Texts *texts, dict arrays) except -1:
-    """Point to the strings of a table."""
+    """Set a pointer to the strings of a table."""
     texts.data = <const uint8_t *> pointer(arrays, "string_data", 1, 0)
     texts.bytes = <uint32_t> len(arrays["string_data"])
     texts.offsets = <const uint32_t *> pointer(arrays, "string_offsets", 4, 1)
@@ -39,7 +39,7 @@ cdef int open_texts(Texts *texts, dict arrays) except -1:
 
 
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil:
-    """Return the doubled place of a number."""
+    """Return the doubled rank of a number."""
     cdef uint32_t first = 0
     cdef uint32_t count = numbers.count
     cdef uint32_t half
@@ -87,7 +87,7 @@ cdef inline int _compare(const char *left, uint32_t left_length, const char *rig
 
 
 cdef const char *text_at(const Texts *texts, uint32_t place, uint32_t *length) noexcept nogil:
-    """Return a text; an empty one where a damaged file points outside."""
+    """Return a text; an empty one if a damaged file refers outside the data."""
     cdef uint32_t start, end
     length[0] = 0
     if place >= texts.count:
@@ -130,14 +130,14 @@ cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t leng
 
 
 cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
-    """Return the doubled place of a text."""
+    """Return the doubled rank of a text."""
     cdef bint is_equal
     cdef uint32_t first = _first_not_below(pool, text, length, &is_equal)
     return 2 * first + is_equal
 
 
 cdef uint32_t last_not_above(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
-    """Return the place + 1 of the last member that is not above a text; 0: there is none."""
+    """Return the index + 1 of the last member that is not above a text; 0 if there is none."""
     cdef bint is_equal
     cdef uint32_t first = _first_not_below(pool, text, length, &is_equal)
     return first + is_equal
@@ -183,10 +183,10 @@ def fill_pool(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32
 
 
 def fill_filter(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32_t[::1] ids, uint8_t[::1] bits):
-    """Set a bit for how each member begins, in uint8[8193]; the last byte says how many bytes that is.
+    """Set a bit for the first bytes of each member, in uint8[8193]; the last byte is their number.
 
     At most three bytes, and no more than the shortest member has: a text that contains a member has
-    these bytes somewhere, and most places of most texts have a bit that is not set.
+    these bytes somewhere, and the bits of most positions of most texts are not set.
     """
     cdef Py_ssize_t place
     cdef uint32_t start, length

@@ -1,4 +1,4 @@
-"""The counting index, matched: every constraint that holds counts for its filters [2002 §4].
+"""Matching with the counting index: every constraint that holds counts for its filters [2002 §4].
 
 `counting_view.pxd` draws the arrays.
 """
@@ -19,10 +19,10 @@ cdef extern from * nogil:
     void __builtin_prefetch(const void *address)
 
 cdef enum:
-    LARGE = 255         # the size from which a filter has a rest
-    CHUNK = 64          # postings whose interfaces are looked at before any is counted
+    LARGE = 255         # a filter of this size or more has a rest
+    CHUNK = 64          # postings whose interfaces are read before any is counted
     RUN_ROOM = 1024
-    COPIED = 32         # counters that are copied in the time of restoring one
+    COPIED = 32         # counters copied in the time of restoring one
 
 cdef struct Run:
     uint32_t first
@@ -30,28 +30,28 @@ cdef struct Run:
 
 cdef struct Work:
     int64_t constraints         # that hold
-    int64_t postings            # touched
-    int64_t counters            # of filters whose interface is not ignored, counted
+    int64_t postings            # visited
+    int64_t counters            # decremented: of filters whose interface is not ignored
     int64_t excluded            # interfaces, by the selectivity table
-    int64_t nodes               # of tries, visited; a byte of a tail is one too
+    int64_t nodes               # of tries, visited; a byte of a tail counts as one
     int64_t comparisons         # with operands
 
 cdef struct State:
     const View *view
     TargetSet targets
-    bint is_short               # ignore matched interfaces, and stop when there is no other
+    bint is_short               # ignore matched interfaces, and stop when none is left
     bint is_checked             # some interfaces may be ignored
     uint64_t *ignored           # a bit per interface: matched or excluded
     uint64_t remaining          # interfaces that are not ignored
     uint8_t *counters
     uint32_t *large_rests
     bint has_refilled           # a counter from large_rests
-    Run run[RUN_ROOM]           # of postings: first those that are counted, then those only found
+    Run run[RUN_ROOM]           # of postings: first the counted ones, then those only found
     uint32_t counted
     uint32_t found
-    bint has_more               # runs were counted than there is room for
+    bint has_more               # than RUN_ROOM runs were counted
     int64_t touched             # postings, by this message
-    uint32_t *slots             # per symbol: place + 1 in the message; 0: absent
+    uint32_t *slots             # per symbol: index + 1 in the message; 0: absent
     Search search               # of the last trie
     Work work
 
@@ -59,7 +59,7 @@ cdef struct State:
 # --- The right side: postings, counters, interfaces --------------------------------------------
 
 cdef bint _is_complete(State *state, uint32_t filter) noexcept nogil:
-    """Return whether a counter that is at 0 has counted all, or refill it from the rest of a large size."""
+    """Return whether a counter at 0 is complete; else refill it from the rest of a large size."""
     cdef const View *view = state.view
     cdef uint32_t first = 0
     cdef uint32_t count = view.large_count
@@ -95,11 +95,11 @@ cdef void _deliver(State *state, uint32_t target) noexcept nogil:
 
 
 cdef void _count_checked(State *state, Run *run) noexcept nogil:
-    """Count a run of postings, save those of ignored interfaces.
+    """Count a run of postings, except those of ignored interfaces.
 
-    Here the time goes. Whether an interface is ignored is hard to predict, so the postings that are
-    left are first collected without a branch: 530 µs became 300 with 1 million interfaces, of which
-    10 rounds exclude more than half. One matched meanwhile is asked for again: the count is exact.
+    This is the hottest loop. Whether an interface is ignored is hard to predict, so the remaining
+    postings are first collected without a branch: 530 µs became 300 with 1 million interfaces, of which
+    10 rounds exclude more than half. An interface matched since then is checked again: the count is exact.
     """
     cdef const View *view = state.view
     cdef const uint32_t *filters = view.posting_filters
@@ -160,7 +160,7 @@ cdef void _count_all(State *state, const Run *run) noexcept nogil:
 
 
 cdef void _count_found(State *state) noexcept nogil:
-    """Count the runs that were found since the last time."""
+    """Count the runs found since the last call."""
     while state.counted < state.found and state.remaining:
         if state.is_checked:
             _count_checked(state, &state.run[state.counted])
@@ -170,7 +170,7 @@ cdef void _count_found(State *state) noexcept nogil:
 
 
 cdef void _find(State *state, uint32_t first, uint32_t end) noexcept nogil:
-    """Note that a range of constraints holds, and begin to fetch its postings."""
+    """Record that a range of constraints holds, and prefetch its postings."""
     cdef const View *view = state.view
     cdef Run *run
     end = min(end, view.constraint_count)
@@ -190,7 +190,7 @@ cdef void _find(State *state, uint32_t first, uint32_t end) noexcept nogil:
 
 
 cdef void _restore(State *state) noexcept nogil:
-    """Make all counters as they were, for the next message."""
+    """Restore all counters for the next message."""
     cdef const View *view = state.view
     cdef uint32_t i, at, filter
     if state.has_more or state.touched * COPIED > view.filters:
@@ -228,7 +228,7 @@ cdef uint32_t _first_not_below(State *state, const Branch *branch, uint32_t oper
 
 
 cdef void _find_numbers(State *state, const Branch *branch, uint32_t place) noexcept nogil:
-    """Find the constraints of a branch that hold for a number, or bool, at a doubled place.
+    """Find the constraints of a branch that hold for a number, or bool, of a doubled rank.
 
     own, next: the first operands not below the value and above it; the same if it is not among them.
     """
@@ -263,7 +263,7 @@ cdef void _find_one(void *state, uint32_t constraint) noexcept nogil:
 
 
 cdef void _follow_chain(State *state, const Branch *branch) noexcept nogil:
-    """Find the constraints of a chain that hold, from the entry on that the last search came to."""
+    """Find the constraints of a chain that hold, from the last search's nearest entry on."""
     cdef const View *view = state.view
     cdef uint32_t link = branch.end  # the value is above all
     cdef uint32_t own = 0
@@ -287,7 +287,7 @@ cdef void _follow_chain(State *state, const Branch *branch) noexcept nogil:
 # --- One message --------------------------------------------------------------------------------
 
 cdef void _find_constraints(State *state, const Attribute *attribute) noexcept nogil:
-    """Find the constraints that an attribute passes: by its name, then type and operator, then value."""
+    """Find the constraints that an attribute satisfies: by name, then type and operator, then value."""
     cdef const View *view = state.view
     cdef uint32_t end = min(view.symbol_branches[attribute.symbol + 1], view.branch_count)
     cdef uint32_t place = 0
@@ -317,7 +317,7 @@ cdef void _find_constraints(State *state, const Attribute *attribute) noexcept n
 
 
 cdef void _enter(State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
-    """Note which symbols the message has."""
+    """Record the symbols of the message."""
     cdef const View *view = state.view
     cdef uint32_t i, symbol
     for i in range(count):
@@ -362,7 +362,7 @@ cdef void _match(State *state, const Attribute *attributes, uint32_t count, uint
 
 
 cdef class CountingIndex:
-    """The arrays of a counting index, checked against each other once, and room to match with."""
+    """The checked arrays of a counting index, and working memory."""
 
     cdef View view
     cdef readonly Symbols symbols
@@ -385,7 +385,7 @@ cdef class CountingIndex:
     def match_members(self, dict members, uint32_t[::1] out, uint32_t rounds=10, bint short_circuit=True):
         """Match one message in its JSON form; write its targets, in order, to `out`: uint32[targets].
 
-        Return how many there are, or -1 if something in the message is not plain and valid.
+        Return their number, or -1 if the message is not plain and valid.
         """
         cdef Found found
         if out.shape[0] < self.targets:
@@ -397,14 +397,14 @@ cdef class CountingIndex:
         _match(&self.own, self.batch.attributes, <uint32_t> self.batch.used, rounds)
         found.targets = &out[0] if out.shape[0] else NULL
         found.used = 0
-        found.room = INT64_MAX  # all fit, so the room of `out` is never moved
+        found.room = INT64_MAX  # all fit, so `out` is never reallocated
         take_targets(&self.own.targets, &found)
         return found.used
 
     def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end, uint32_t rounds=10, bint short_circuit=True):
-        """Match messages `first` to `end`; return offsets, targets, and the work that they took together.
+        """Match messages `first` to `end`; return offsets, targets, and work counters.
 
-        The lock of the interpreter is not held: several threads may match at once.
+        Runs without the GIL: several threads may match at once.
         """
         cdef State state
         cdef Found found
@@ -434,9 +434,9 @@ cdef class CountingIndex:
         return offsets, owned(found.targets, found.used), work
 
     def excluded_by_round(self, Batch batch, Py_ssize_t first, Py_ssize_t end, uint32_t rounds):
-        """Return how many interfaces each round excludes that those before did not: int64[rounds].
+        """Return the number of interfaces that each round newly excludes: int64[rounds].
 
-        They are sums over the messages `first` to `end`.
+        Summed over the messages `first` to `end`.
         """
         cdef State state
         cdef Py_ssize_t message
@@ -461,7 +461,7 @@ cdef class CountingIndex:
         return added
 
 
-# --- Room to match with --------------------------------------------------------------------------
+# --- Working memory -------------------------------------------------------------------------------
 
 cdef void *_zeros(Py_ssize_t count, size_t size) except NULL:
     cdef void *room = PyMem_RawCalloc(count + 1, size)

@@ -1,4 +1,4 @@
-"""The selectivity table: which interfaces can a message not match, by the names it lacks?"""
+"""The selectivity table: interfaces that a message cannot match, by the names that it lacks."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -6,7 +6,7 @@ cdef struct Selectivity:
     uint32_t targets
     uint32_t words              # of silent and of each dense row: a bit per target
     const uint64_t *silent
-    uint64_t silent_ones        # its bits that are set
+    uint64_t silent_ones        # number of its set bits
     const uint32_t *determinants
     uint32_t rows
     const uint64_t *dense

@@ -1,6 +1,6 @@
-"""The selectivity table, applied to a message [2002 §4.3]; it is drawn in `matching.determinants`.
+"""The selectivity table, applied to a message [2002 §4.3]; it is drawn in `engines.selectivity_table`.
 
-Invariant: every place read from an array is checked against the length of what it points into.
+Invariant: every index read from an array is checked against the length of the array that it refers to.
 """
 
 from libc.string cimport memcpy
@@ -20,12 +20,12 @@ cdef extern from *:
     const uint64_t SUM
 
 cdef enum:
-    BLOCK = 512  # words that are joined at a time, 4 kB: they stay in the nearest cache
-    SUMMED = 16  # words whose ones are summed in eight bytes, without overflow
+    BLOCK = 512  # words combined at a time: 4 kB stay in the L1 cache
+    SUMMED = 16  # words whose set bits are summed in eight bytes without overflow
 
 
 cdef uint64_t count_ones(const uint64_t *words, uint32_t count) noexcept nogil:
-    """Return how many bits are set."""
+    """Return the number of set bits."""
     cdef uint64_t ones = 0
     cdef uint64_t word, sums
     cdef uint32_t at = 0
@@ -49,7 +49,7 @@ cdef inline void _join(uint64_t *into, const uint64_t *other, uint32_t count) no
 
 
 cdef uint64_t _join_listed(const Selectivity *table, uint32_t row, uint64_t *ignored) noexcept nogil:
-    """Ignore the interfaces of a sparse row; return how many were not ignored before."""
+    """Ignore the interfaces of a sparse row; return how many are newly ignored."""
     cdef uint64_t added = 0
     cdef uint64_t bit
     cdef uint32_t at, target
@@ -64,9 +64,9 @@ cdef uint64_t _join_listed(const Selectivity *table, uint32_t row, uint64_t *ign
 
 cdef uint64_t exclude(const Selectivity *table, const uint32_t *slots, uint32_t symbols, uint32_t rounds,
                       uint64_t *ignored) noexcept nogil:
-    """Write which interfaces to ignore: those of the first `rounds` determinants that have no slot.
+    """Write the interfaces to ignore: those of the first `rounds` determinants that have no slot.
 
-    ignored: uint64[words]. Return how many of its bits are set; the silent ones always are.
+    ignored: uint64[words]. Return the number of its set bits; the silent ones are always set.
     """
     cdef uint64_t ones = 0
     cdef uint32_t block = 0

@@ -28,8 +28,8 @@ cdef struct Entry:
     uint32_t up
     uint32_t down
     uint32_t unequal
-    uint32_t string             # place of its text
-    uint32_t tests              # that its constraints have
+    uint32_t string             # index of its text
+    uint32_t tests              # of its constraints
 
 cdef struct Tries:
     Texts strings
@@ -39,13 +39,13 @@ cdef struct Tries:
     uint32_t node_count
 
 cdef struct Search:
-    void (*find)(void *owner, uint32_t constraint) noexcept nogil   # told of every point
+    void (*find)(void *owner, uint32_t constraint) noexcept nogil   # called with every point
     void *owner
-    uint32_t *seen              # per entry: the search that found its substring constraint; at first 0
+    uint32_t *seen              # per entry: the last search that found its substring constraint; initially 0
     uint32_t number             # of this search
-    uint32_t nearest            # entry: the value's own, or the next above it; beyond the entries: none
-    bint is_equal               # it is the value's own
-    int64_t visited             # nodes; a byte of a tail is one too
+    uint32_t nearest            # entry: of the value, or the next above it; past the entries: none
+    bint is_equal               # it is the entry of the value
+    int64_t visited             # nodes; a byte of a tail counts as one
 
 cdef void search_trie(const Tries *tries, Search *search, uint32_t root, uint32_t tests, const char *text,
                       uint32_t length) noexcept nogil

@@ -1,11 +1,11 @@
-"""The string index: a ternary search trie finds what a string passes [2002 §4.2].
+"""The string index: a ternary search trie finds the constraints that a string satisfies [2002 §4.2].
 
-The drawing is in `matching.string_trie`. A trie is laid out in preorder: a node, then all that
-continues it, then what is below it, then what is above. The tree of bytes at one depth has the byte
-of the median string at its root, so that a search turns to the side at most log2(strings) times.
+It is drawn in `engines.string_index`. A trie is laid out in preorder: a node, then its continuations,
+then the smaller and the larger siblings. The tree of bytes at one depth has the byte of the median string
+at its root, so that a search turns sideways at most log2(strings) times.
 
-Invariant: every place read from an array is checked against the length of what it points into, and
-walks only go forward, so that a damaged file can give wrong answers but no read outside it.
+Invariant: every index read from an array is checked against the length of the array that it refers to,
+and walks only go forward, so a damaged file can give wrong answers but no read outside it.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
@@ -25,21 +25,21 @@ cdef enum Behind:
 cdef enum Side:
     EQUAL, LOW, HIGH
 
-# The part of a value that is looked for.
+# The rest of a value during a search.
 cdef struct Value:
     const char *text
     uint32_t length
     uint32_t start
     uint32_t at                 # the next byte
 
-# Where the next larger string begins.
+# The start of the next larger string.
 cdef struct Above:
     uint32_t node               # at this node,
-    bint has_low                # or at one of the smaller bytes beside it
+    bint has_low                # or at one of its smaller siblings
 
 
 cdef void _find_points(const Tries *tries, Search *search, uint32_t node, uint32_t tests) noexcept nogil:
-    """Find the constraints of a node's entry that have one of some tests; a substring once in a search."""
+    """Report the constraints of a node's entry with some tests; a substring once per search."""
     cdef uint32_t entry = tries.nodes[node].entry
     cdef uint32_t here, constraint
     if entry >= tries.entry_count:
@@ -60,12 +60,12 @@ cdef void _find_points(const Tries *tries, Search *search, uint32_t node, uint32
 
 
 cdef inline uint32_t _onward(const Tries *tries, uint32_t node, uint32_t other) noexcept nogil:
-    """Return the other node if there is one: it stands behind this."""
+    """Return the other node if there is one: it follows this one."""
     return other if node < other < tries.node_count else NOWHERE
 
 
 cdef uint32_t _step(const Tries *tries, Search *search, uint32_t node, uint8_t byte, Above *above) noexcept nogil:
-    """Return the node of a byte behind a node, or NOWHERE."""
+    """Return the node of a byte after a node, or NOWHERE."""
     cdef const Node *here
     node = _onward(tries, node, node + 1) if tries.nodes[node].behind == NODES else NOWHERE
     while node != NOWHERE:
@@ -84,7 +84,7 @@ cdef uint32_t _step(const Tries *tries, Search *search, uint32_t node, uint8_t b
 
 
 cdef bint _follow_tail(const Tries *tries, Search *search, uint32_t node, Value *value, Above *above) noexcept nogil:
-    """Compare the rest of the only string behind a node; return whether all of it is there."""
+    """Compare the rest of the only string below a node; return whether the value contains all of it."""
     cdef uint32_t depth = value.at - value.start
     cdef uint32_t entry = tries.nodes[node].entry
     cdef uint32_t length
@@ -104,7 +104,7 @@ cdef bint _follow_tail(const Tries *tries, Search *search, uint32_t node, Value 
 
 
 cdef uint32_t _go_back(const Tries *tries, Search *search, Above above) noexcept nogil:
-    """Return the nearest entry above, or NOWHERE: the smallest from a node on that was passed."""
+    """Return the nearest entry above, or NOWHERE: the smallest entry from a node of the path on."""
     cdef uint32_t node = _onward(tries, 0, above.node)
     cdef uint32_t low
     while node != NOWHERE:
@@ -118,11 +118,11 @@ cdef uint32_t _go_back(const Tries *tries, Search *search, Above above) noexcept
 
 
 cdef void _search_from(const Tries *tries, Search *search, uint32_t node, Value value, bint has_chains) noexcept nogil:
-    """Find the points of constants that stand in the value from `start` on; from 0, also the nearest entry."""
+    """Find the points of constants that occur in the value at `start`; at 0 also the nearest entry."""
     cdef uint32_t on_the_way = SUBSTRING if value.start else PREFIX | SUBSTRING
     cdef uint32_t at_the_end = SUFFIX if value.start else STRING_EQ | SUFFIX
     cdef Above above = Above(NOWHERE, False)
-    cdef bint is_whole = True  # all that was passed stands in the value
+    cdef bint is_whole = True  # the whole path occurs in the value
     cdef uint32_t next
     if value.start == 0:
         _find_points(tries, search, node, on_the_way)
@@ -148,14 +148,14 @@ cdef void _search_from(const Tries *tries, Search *search, uint32_t node, Value 
 
 cdef void search_trie(const Tries *tries, Search *search, uint32_t root, uint32_t tests, const char *text,
                       uint32_t length) noexcept nogil:
-    """Find the points that a string passes, and where it enters the chains; `tests`: all of the trie."""
+    """Find the points that a string satisfies, and its nearest entry; `tests`: all tests of the trie."""
     cdef uint32_t start
     search.nearest = NOWHERE
     search.is_equal = False
     if root >= tries.node_count:
         return
     search.number += 1
-    if search.number == 0:  # all numbers are used up: begin again
+    if search.number == 0:  # the numbers are exhausted: start again
         memset(search.seen, 0, tries.entry_count * sizeof(uint32_t))
         search.number = 1
     _search_from(tries, search, root, Value(text, length, 0, 0), tests >= STRING_LT)
@@ -170,7 +170,7 @@ cdef void search_trie(const Tries *tries, Search *search, uint32_t root, uint32_
 cdef struct Keys:
     const uint8_t *data
     const uint32_t *offsets
-    const uint32_t *places      # per entry: which text it is
+    const uint32_t *places      # per entry: the index of its text
 
 # Entries that share their first `depth` bytes, are longer, and have no node yet.
 cdef struct Span:
@@ -204,7 +204,7 @@ cdef Keys _keys(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint
 
 
 cdef uint32_t _shared(const Keys *keys, uint32_t entry, uint32_t first, uint32_t end) noexcept nogil:
-    """Return how many bytes an entry has in common with the one before, if both are of one trie."""
+    """Return the length of the common prefix of an entry and the one before, if both are of one trie."""
     cdef uint32_t shared = 0
     cdef uint32_t shorter
     if first < entry < end:
@@ -216,9 +216,9 @@ cdef uint32_t _shared(const Keys *keys, uint32_t entry, uint32_t first, uint32_t
 
 def count_nodes(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32_t[::1] strings,
                 const uint32_t[::1] firsts):
-    """Return how many nodes the tries need: a root each, and for every string those that no other has made.
+    """Return the number of nodes of the tries: a root each, and for every string the nodes it adds.
 
-    strings: uint32[entries], places of sorted texts. firsts: uint32[tries + 1], the entries of each trie.
+    strings: uint32[entries], indices of sorted texts. firsts: uint32[tries + 1], the entries of each trie.
     """
     cdef Keys keys = _keys(data, offsets, strings)
     cdef int64_t nodes = firsts.shape[0] - 1
@@ -255,7 +255,7 @@ def fill_nodes(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint3
 
 cdef uint32_t _fill_trie(const Keys *keys, uint32_t first, uint32_t end, Node *nodes, uint32_t root,
                          Stack *stack) except? 0 nogil:
-    """Write a trie from `root` on; return where the next begins."""
+    """Write a trie from `root` on; return the root of the next."""
     cdef uint32_t used = root + 1
     cdef uint32_t middle, same, same_end
     cdef uint8_t byte

@@ -1,28 +1,28 @@
 """The counting index: every constraint that holds counts for its filters [2002 §4].
 
-Left side, from a value to the constraints that it passes. A symbol (name or tag) has branches, one
-per type and operator, each leading to a range of constraints, which are sorted by their constants:
+Left side, from a value to the constraints that it satisfies. A symbol (name or tag) has branches, one
+per type and operator, each with a range of constraints sorted by their constants:
 
     symbol_branches  0              3     4 …     uint32[symbols + 1]
     branches         │ < │ > │ trie │ tag │ …     kind; first and end: constraints (of a trie: entries)
-    operands         │ 5 20 350 │ 0 3 50 200 │ …  uint32: places of numbers, for the first kinds
+    operands         │ 5 20 350 │ 0 3 50 200 │ …  uint32: ranks of numbers, for the first kinds
 
-The value 10 passes `<` from 20 on and `>` up to 3. The nodes and entries of the tries of strings are
-drawn in `matching.string_trie`, the selectivity table in `matching.determinants`.
+The value 10 satisfies `<` from 20 on and `>` up to 3. The nodes and entries of the tries of strings are
+drawn in `engines.string_index`, the selectivity table in `engines.selectivity_table`.
 
 Right side, from constraints to filters and interfaces:
 
     posting_offsets  0     2   3 …                uint32[constraints + 1]
-    posting_filters  │ f g │ f │ …                uint32: the filters that each constraint stands in
-    posting_targets  │ I J │ I │ …                uint32: the interface of each, read in passing
+    posting_filters  │ f g │ f │ …                uint32: the filters that contain each constraint
+    posting_targets  │ I J │ I │ …                uint32: the interface of each filter
     sizes            f: 2  g: 255 …               uint8[filters]; at 255 the rest is in large_rests
-    counters         f: 2  g: 255 …               a copy; each constraint takes 1, and at 0 all hold
+    counters         f: 2  g: 255 …               a copy; each constraint that holds subtracts 1; at 0 all hold
 
-What is selected stands together, so a message reads some runs of postings. They are remembered:
+Selected constraints are adjacent, so a message reads a few runs of postings. They are recorded:
 afterwards their counters are restored one by one, or all are copied if that is less work.
 
-Invariant: every place read from an array is checked against the length of what it points into, and
-walks only go forward, so that a damaged file can give wrong answers but no read outside it.
+Invariant: every index read from an array is checked against the length of the array that it refers to,
+and walks only go forward, so a damaged file can give wrong answers but no read outside it.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t

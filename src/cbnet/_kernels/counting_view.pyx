@@ -1,4 +1,4 @@
-"""The counting index, opened; `counting_view.pxd` draws it."""
+"""Opening the counting index, which is drawn in `counting_view.pxd`."""
 
 from libc.stdint cimport uint64_t
 
@@ -9,7 +9,7 @@ from cbnet._kernels.counting_strings cimport Entry, Node
 
 
 cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) except -1:
-    """Point a view to the arrays of a table; ValueError if they do not fit each other."""
+    """Set a view to the arrays of a table; raise ValueError if they do not fit together."""
     cdef Py_ssize_t postings = len(arrays["posting_filters"])
     view.symbols = symbols.count
     view.symbol_branches = <const uint32_t *> pointer(arrays, "symbol_branches", 4, <Py_ssize_t> symbols.count + 1)

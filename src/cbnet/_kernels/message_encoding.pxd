@@ -1,4 +1,4 @@
-"""Messages as the kernels read them, and the hash table that finds a name's symbol."""
+"""Encoded messages, and the hash table from names and tags to symbols."""
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -33,7 +33,7 @@ cdef class Batch:
     cdef int64_t *offsets
     cdef readonly Py_ssize_t count          # of messages
     cdef Py_ssize_t used, room, message_room
-    cdef object kept                        # what owns the strings
+    cdef object kept                        # owner of the strings
     cdef int begin_message(self) except -1
     cdef int push(self, Attribute attribute) except -1
     cdef int _push_tags(self, Symbols symbols, object tags) except -1

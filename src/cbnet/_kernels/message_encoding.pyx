@@ -1,7 +1,7 @@
-"""Encoding: from a dict or from Arrow columns to what the kernels read.
+"""Encoding of messages, from dicts or Arrow columns.
 
-A batch holds the attributes of many messages, one behind the other. Attributes whose name no
-filter mentions are left out; a tag is an attribute of its own kind.
+A batch holds the attributes of many messages in one array. Attributes that no filter uses are left out;
+a tag is an attribute of its own kind.
 
     attributes  │ dest price #vip │ price │ │ dest …
     offsets     0                 3       4 4
@@ -32,7 +32,7 @@ cdef extern from *:
 
 
 cdef uint64_t hash_bytes(const char *text, Py_ssize_t length, uint64_t seed) noexcept nogil:
-    """Return a hash that depends on every byte; eight at a time."""
+    """Return a hash of all bytes, read eight at a time."""
     cdef uint64_t state = seed ^ (<uint64_t> length * MIX)
     cdef uint64_t chunk
     cdef Py_ssize_t at = 0
@@ -53,9 +53,9 @@ cdef uint64_t hash_bytes(const char *text, Py_ssize_t length, uint64_t seed) noe
 cdef class Symbols:
     """The symbol of each name and tag: an open hash table over texts.
 
-        slots    0 │ 4 │ 0 │ 1 │ 2 │ …     a power of two of them; 0 is free, else symbol + 1
+        slots    0 │ 4 │ 0 │ 1 │ 2 │ …     their number is a power of two; 0 is free, else symbol + 1
 
-    A text is looked for from slot `hash & mask` on, up to a free slot. Names and tags are hashed
+    A text is searched from slot `hash & mask` on, up to a free slot. Names and tags are hashed
     with different seeds; symbols below `names` are names.
     """
 
@@ -93,7 +93,7 @@ cdef class Symbols:
 
 
 def fill_slots(const uint8_t[::1] data, const uint32_t[::1] offsets, uint32_t names, uint32_t[::1] slots):
-    """Enter all texts into the empty `slots`: uint32, a power of two, more than there are texts."""
+    """Insert all texts into the empty `slots`: uint32, a power of two greater than the number of texts."""
     cdef uint64_t mask = <uint64_t> slots.shape[0] - 1
     cdef uint64_t slot
     cdef uint32_t symbol
@@ -127,14 +127,14 @@ cdef class Batch:
         return self.count
 
     def clear(self):
-        """Forget all messages and keep the room."""
+        """Remove all messages and keep the memory."""
         self.count = 0
         self.used = 0
         self.offsets[0] = 0
         self.kept = []
 
     cdef int begin_message(self) except -1:
-        """Begin the next message, behind the last."""
+        """Begin the next message."""
         cdef void *larger
         if self.count + 2 > self.message_room:
             self.message_room = 2 * self.message_room + 64
@@ -163,7 +163,7 @@ cdef class Batch:
         return 0
 
     cdef int push_members(self, Symbols symbols, dict members) except -1:
-        """Add a message from its JSON form. Return 0 if something in it is not plain and valid.
+        """Add a message from its JSON form. Return 0 if it is not plain and valid.
 
         The strings belong to `members`, which must live as long as they are read.
         """
@@ -210,13 +210,13 @@ cdef class Batch:
         return 1
 
     def add(self, Symbols symbols, dict members):
-        """Add a message from its JSON form; return whether all of it was plain and valid."""
+        """Add a message from its JSON form; return whether it was plain and valid."""
         self.kept.append(members)
         return self.push_members(symbols, members) == 1
 
 
 cdef bint read_value(object value, Attribute *attribute) except -1:
-    """Read a plain, valid value; return False if it is not one."""
+    """Read a value; return False if it is not plain and valid."""
     cdef int overflow
     cdef long long number
     cdef Py_ssize_t length
@@ -260,8 +260,8 @@ cdef inline bint _is_valid(const uint8_t *bits, int64_t place) noexcept nogil:
 def fill_from_columns(Batch batch, Py_ssize_t rows, list columns):
     """Fill an empty batch from columns, each (symbol, type, validity, data, text, first row).
 
-    type: "b" bits, "i" int64, "d" float64, "s" strings with int32 offsets, "t" rows of tags, given
-    as int32 offsets into symbols (int64 in `text`; -1 for tags that no filter mentions).
+    type: "b" bits, "i" int64, "d" float64, "s" strings with int32 offsets, "t" rows of tags, as
+    int32 offsets into symbols (int64 in `text`; -1 for tags that no filter uses).
     The addresses belong to buffers that the caller keeps alive as long as the batch is read.
     """
     cdef Py_ssize_t row, total

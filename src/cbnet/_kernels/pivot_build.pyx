@@ -12,7 +12,7 @@ cdef extern from *:
     const uint64_t MIX
 
 cdef enum:
-    ORDERED = 32  # longer rows stay as they are: ordering them would take longer than it saves
+    ORDERED = 32  # longer rows are not ordered: it would take longer than it saves
 
 cdef struct Entry:
     uint64_t mask
@@ -48,7 +48,7 @@ def mark_repeated(const uint64_t[::1] words, const int64_t[::1] offsets, const i
 
 
 def choose_pivots(const float[::1] costs, const int64_t[::1] offsets, const int64_t[::1] rows, int64_t[::1] pivots):
-    """Write for each of some rows, none empty, where its cheapest word stands: int64[len(rows)]."""
+    """Write the index of the cheapest word of each row, none empty: int64[len(rows)]."""
     cdef Py_ssize_t i
     cdef int64_t at, best
     with nogil:
@@ -61,7 +61,7 @@ def choose_pivots(const float[::1] costs, const int64_t[::1] offsets, const int6
 
 
 def place_keys(const uint64_t[::1] words, uint64_t[::1] keys, int64_t[::1] slots):
-    """Enter distinct words into free `keys`, uint64, a power of two; write the slot of each."""
+    """Insert distinct words into free `keys`, uint64, a power of two; write the slot of each."""
     cdef uint64_t mask = <uint64_t> keys.shape[0] - 1
     cdef uint64_t slot
     cdef Py_ssize_t i
@@ -77,7 +77,7 @@ def place_keys(const uint64_t[::1] words, uint64_t[::1] keys, int64_t[::1] slots
 def fill_entries(const uint64_t[::1] words, const float[::1] costs, const int64_t[::1] offsets, const int64_t[::1] rows,
                  const int64_t[::1] pivots, const uint32_t[::1] targets, Entry[::1] entries, uint64_t[::1] tests,
                  int64_t used):
-    """Write an entry for each row, and its words but the pivot, least likely first; return the end of the tests.
+    """Write an entry for each row, and its words except the pivot, least likely first; return the end of the tests.
 
     rows, pivots, targets: in the order of the entries. tests: uint64, written from `used` on.
     """

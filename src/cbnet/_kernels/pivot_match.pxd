@@ -1,8 +1,8 @@
-"""The pivot index, matched: which targets does a message reach? `pivot_view.pxd` draws the arrays.
+"""Matching with the pivot index, from attributes to targets. `pivot_view.pxd` draws the arrays.
 
-What a message asks for is collected first, and looked at a little later, when it has been fetched:
+Lookups are queued first and read a little later, when the cache has fetched them:
 
-    attributes ──► word    buckets asked for      ──► visit   postings found       ──► targets
+    attributes ──► word    buckets to look up     ──► visit   postings queued      ──► targets
                    their slots are fetched            their postings are fetched
 """
 
@@ -19,17 +19,17 @@ cdef enum:
 cdef struct Visit:
     const Postings *postings
     uint32_t single, single_end, entry, entry_end
-    uint64_t first_single       # where these postings begin among the bits of `removed`
+    uint64_t first_single       # offset of these postings among the bits of `removed`
     uint64_t first_entry
 
 cdef struct State:
     TargetSet targets
-    uint64_t word[WORD_ROOM]    # buckets asked for
+    uint64_t word[WORD_ROOM]    # buckets to look up
     uint32_t words
-    Visit visit[VISIT_ROOM]     # postings found
+    Visit visit[VISIT_ROOM]     # postings queued
     uint32_t visits
-    uint32_t *slots             # per symbol: place + 1 in the message; 0: absent
-    uint32_t *places            # per attribute of the message: the doubled place of its value
+    uint32_t *slots             # per symbol: index + 1 in the message; 0: absent
+    uint32_t *places            # per attribute of the message: the doubled rank of its value
     uint32_t place_room
     uint64_t mask
     const Attribute *attributes

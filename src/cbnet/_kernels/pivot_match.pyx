@@ -1,4 +1,4 @@
-"""The pivot index, matched: from the attributes of a message to targets. See `pivot_match.pxd`."""
+"""Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t, uint64_t
@@ -80,10 +80,10 @@ cdef inline void _deliver(const View *view, State *state, uint32_t target) noexc
 
 
 cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
-    """Deliver to the targets of filters that are nothing but their pivot.
+    """Deliver to the targets of filters of their pivot only.
 
-    Nothing here depends on the message, so there is no branch to mispredict: it is where a message
-    that goes to thousands of interfaces spends its time.
+    Nothing here depends on the message, so there is no branch to mispredict: a message that goes to
+    thousands of interfaces spends its time here.
     """
     cdef uint32_t single
     cdef uint32_t total = state.targets.total
@@ -119,7 +119,7 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
 
 cdef void _queue(const View *view, State *state, const Postings *postings, uint32_t single, uint32_t single_end,
                  uint32_t entry, uint32_t entry_end) noexcept nogil:
-    """Remember postings to visit, and begin to fetch them: most are not in the cache."""
+    """Queue postings to visit, and prefetch them: most are not in the cache."""
     cdef Visit *visit
     cdef uint64_t first = 0
     if state.visits == VISIT_ROOM:
@@ -142,7 +142,7 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint3
 
 
 cdef void _visit_queued(const View *view, State *state) noexcept nogil:
-    """Visit all that is queued: first what is sure to be delivered, so that few targets are soon full."""
+    """Visit the queued postings: singles first, so that a small set of targets is soon full."""
     cdef uint32_t i
     for i in range(state.visits):
         if state.visit[i].single < state.visit[i].single_end and not is_full(&state.targets):
@@ -154,7 +154,7 @@ cdef void _visit_queued(const View *view, State *state) noexcept nogil:
 
 
 cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t test, uint32_t operand) noexcept nogil:
-    """Ask for the bucket of a word; its slot is fetched meanwhile."""
+    """Queue the bucket of a word, and prefetch its slot."""
     cdef uint64_t word = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | operand
     if state.words == WORD_ROOM:
         _find_asked(view, state)
@@ -164,7 +164,7 @@ cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t tes
 
 
 cdef void _find_asked(const View *view, State *state) noexcept nogil:
-    """Queue the postings of the buckets that were asked for."""
+    """Queue the postings of the queued buckets."""
     cdef uint64_t slot, probes, word
     cdef uint32_t i
     for i in range(state.words):
@@ -182,7 +182,7 @@ cdef void _find_asked(const View *view, State *state) noexcept nogil:
 
 
 cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t kind, uint32_t place) noexcept nogil:
-    """Queue the postings of a list that hold for a value at `place`."""
+    """Queue the postings of a list that hold for a value of doubled rank `place`."""
     cdef uint64_t number = <uint64_t> symbol * LISTS + kind
     cdef uint32_t single = view.list_singles[number]
     cdef uint32_t single_end = min(view.list_singles[number + 1], view.listed.target_count)
@@ -193,7 +193,7 @@ cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t 
     single = min(single, single_end)
     entry = min(entry, entry_end)
     if kind == NUMBER_UNEQUAL or kind == STRING_UNEQUAL:
-        # All but those whose bound is the value: what stands before them, and what stands behind.
+        # All but those whose bound is the value: the postings before them, and those after.
         single_half = boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
         entry_half = boundary(view.entry_bounds, entry, entry_end, place - 1, False) if place else entry
         _queue(view, state, &view.listed, single, single_half, entry, entry_half)
@@ -213,7 +213,7 @@ cdef void _visit_prefixes(const View *view, State *state, const Pool *pool, cons
         if begins(pool, place - 1, attribute.text, attribute.length):
             _look_up(view, state, attribute.symbol, test, pool.ids[place - 1])
         parent = pool.parents[place - 1]
-        place = parent if parent < place else 0  # falls always, so it ends, whatever the file says
+        place = parent if parent < place else 0  # always decreases, so the loop ends even with a damaged file
 
 
 cdef void _visit_substrings(const View *view, State *state, const Attribute *attribute) noexcept nogil:
@@ -239,7 +239,7 @@ cdef void _visit_substrings(const View *view, State *state, const Attribute *att
                     i += 1
                 if i == seen_count:
                     _look_up(view, state, attribute.symbol, SUBSTRING, pool.ids[place - 1])
-                    if seen_count < SEEN_ROOM:  # beyond, a repeated one costs time but changes nothing
+                    if seen_count < SEEN_ROOM:  # beyond, a repetition costs time but changes nothing
                         seen[seen_count] = place
                         seen_count += 1
             parent = pool.parents[place - 1]
@@ -278,7 +278,7 @@ cdef void _match_attribute(const View *view, State *state, const Attribute *attr
 
 
 cdef void _match_patterns(const View *view, State *state, const Attribute *attribute) noexcept nogil:
-    """Look up the prefixes, suffixes and substrings that a string has: what takes longest to find."""
+    """Look up the prefixes, suffixes and substrings of a string: the slowest lookups."""
     cdef uint32_t pivoted = view.pivoted[attribute.symbol]
     if attribute.kind != STRING:
         return
@@ -319,7 +319,7 @@ cdef void match_attributes(const View *view, State *state, const Attribute *attr
         symbol = attributes[i].symbol
         if symbol < view.symbols and state.slots[symbol] == i + 1:
             _match_attribute(view, state, attributes + i, state.places[i])
-    if state.targets.total <= FEW_TARGETS:  # these may all be reached already
+    if state.targets.total <= FEW_TARGETS:  # all of them may be matched already
         _find_asked(view, state)
         _visit_queued(view, state)
     if not is_full(&state.targets):

@@ -1,4 +1,4 @@
-"""Filters that can be added and taken out one by one."""
+"""Uncompiled filters that can be added and removed one by one."""
 
 from libc.stdint cimport uint32_t
 

@@ -1,16 +1,15 @@
-"""Recent: filters that are filed one by one, as Python objects, and can be taken out again.
+"""The memtable: filters as Python objects, which can be added and removed one by one.
 
-A filter is filed in one bucket, under the rarest thing that it asks for:
+A filter is filed in one bucket, under the rarest of its requirements:
 
-    equal     {name: {value: bucket}}    an attribute with this very value
+    equal     {name: {value: bucket}}    an attribute with this value
     tagged    {tag: bucket}              a tag
     named     {name: bucket}             an attribute, whatever its value
     always    bucket                     nothing
 
-A bucket is a list of entries, each of which knows its place there, so that taking one out moves
-only the last. The values of a message and the constants are compared by the interpreter, whose
-comparisons of ints, floats and strings are exact. Nothing here runs other Python code, so the lock
-of the interpreter makes every call whole.
+A bucket is a list of entries, each of which knows its index there, so that removing one moves only the
+last. Values and constants are compared by Python, whose comparisons of ints, floats and strings are exact.
+No other Python code runs here, so the GIL makes every call atomic.
 """
 
 from cpython.dict cimport PyDict_GetItem
@@ -84,7 +83,7 @@ cdef class MemtableIndex:
         self.always = []
 
     def add(self, uint32_t target, frozenset tests):
-        """File a filter, given as a set of (name or tag, test, constant); return its entry."""
+        """Add a filter, a set of (name or tag, test, constant); return its entry."""
         cdef MemtableEntry entry = MemtableEntry.__new__(MemtableEntry)
         entry.target = target
         entry.tests = tests
@@ -95,7 +94,7 @@ cdef class MemtableIndex:
         return entry
 
     cdef list _bucket(self, frozenset tests):
-        """Return where to file a filter: the shortest bucket for a value or tag, or else for a name."""
+        """Return the bucket of a filter: the shortest for a value or tag, or else for a name."""
         cdef dict home = None
         cdef dict buckets
         cdef object rarest = None
@@ -121,14 +120,14 @@ cdef class MemtableIndex:
         return self.always if home is None else home.setdefault(rarest, [])
 
     def remove(self, MemtableEntry entry):
-        """Take an entry out."""
+        """Remove an entry."""
         cdef MemtableEntry last = entry.bucket.pop()
         if last is not entry:
             entry.bucket[entry.place] = last
             last.place = entry.place
 
     cdef int add_targets(self, dict members, list tags, TargetSet *targets) except -1:
-        """Add the targets of a message, which is plain and valid, to a set that has room for them."""
+        """Add the targets of a plain and valid message to a set of sufficient size."""
         cdef PyObject *bucket
         _take(self.always, members, tags, targets)
         for name, value in members.items():

@@ -1,6 +1,6 @@
-"""The pivot index: which targets do messages reach, in all of it, in what is left of it, in several together?
+"""The pivot index as Python objects: a whole index, one with removed postings, several together.
 
-`pivot_match.pxd` says how one message is matched; `pivot_view.pxd` draws the arrays.
+`pivot_match.pxd` describes the matching of one message; `pivot_view.pxd` draws the arrays.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -18,7 +18,7 @@ cdef enum:
 
 
 cdef class PivotIndex:
-    """The arrays of a pivot index, checked against each other once, and room to match with."""
+    """The checked arrays of a pivot index, and working memory."""
 
     cdef View view
     cdef readonly Symbols symbols
@@ -47,8 +47,8 @@ cdef class PivotIndex:
     def match_members(self, dict members, list labels):
         """Match one message in its JSON form; return the labels of its targets, in order.
 
-        None if something in the message is not plain and valid. The lock of the interpreter is held
-        throughout, so that threads may call this at once.
+        None if the message is not plain and valid. The GIL is held throughout, so threads may call this at
+        once.
         """
         return self._labelled(labels) if self._add_targets(members, &self.own.targets, NULL) else None
 
@@ -66,9 +66,9 @@ cdef class PivotIndex:
         return True
 
     cdef list _labelled(self, list labels):
-        """Take the targets that were found and return their labels.
+        """Return the labels of the collected targets, and clear them.
 
-        Making a list may run other code, which may match here: what was found is put aside for it.
+        Creating a list may run other code, which may match here: the targets are moved aside first.
         """
         cdef Found found = self.found
         cdef uint32_t known = <uint32_t> len(labels)
@@ -84,14 +84,14 @@ cdef class PivotIndex:
         return answer
 
     cdef int _make_room(self, uint32_t targets) except -1:
-        """Have room for targets that were first named after the table was built."""
+        """Grow the set for targets that are newer than the table."""
         if targets > self.own.targets.total:
             close_targets(&self.own.targets)
             open_targets(&self.own.targets, targets + targets // 4)
         return 0
 
     def postings(self):
-        """Return how many postings there are: bucket singles and entries, listed ones, always."""
+        """Return the numbers of postings: bucket singles and entries, listed ones, always."""
         cdef View *view = &self.view
         return (view.bucket.target_count, view.bucket.entry_count, view.listed.target_count,
                 view.listed.entry_count, view.always_count)
@@ -104,9 +104,9 @@ cdef class PivotIndex:
         return None if count < 0 else words[:count]
 
     def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end):
-        """Match messages `first` to `end`; return offsets, targets and how many postings were touched.
+        """Match messages `first` to `end`; return offsets, targets and the number of postings visited.
 
-        The lock of the interpreter is not held: several threads may match at once.
+        Runs without the GIL: several threads may match at once.
         """
         cdef State state
         cdef View view = self.view
@@ -140,7 +140,7 @@ cdef class PivotIndex:
 
 
 cdef class Remainder:
-    """An index less the postings that were removed from it."""
+    """An index without the postings that were removed from it."""
 
     cdef readonly PivotIndex index
     cdef readonly object removed    # an array of bits, one per posting; None: nothing was removed
@@ -157,7 +157,7 @@ cdef class Remainder:
         return 0
 
     def copy(self):
-        """Return a remainder that changes apart."""
+        """Return an independent copy."""
         return Remainder(self.index, None if self.removed is None else self.removed.copy())
 
     def find(self, frozenset tests, uint32_t target):
@@ -192,8 +192,8 @@ cdef class Remainder:
 def match_together(tuple remainders, tuple recents, dict members, list labels):
     """Match one message in its JSON form with several indexes; return the labels of its targets, in order.
 
-    None if something in the message is not plain and valid. What moves from one index to a later one
-    while this goes on is seen at least once.
+    None if the message is not plain and valid. A filter that moves from one index to a later one during
+    the call is seen at least once.
     """
     cdef Remainder remainder
     cdef MemtableIndex recent

@@ -1,30 +1,30 @@
 """The pivot index: each filter is filed once, under one of its constraints, its pivot.
 
-Where a filter stands depends on what its pivot tests.
+A filter is stored according to the test of its pivot.
 
 Buckets, for tests that are looked up (=, ^=, $=, *=, tags, bools): an open hash table over the
-words of pivots (see `matching.codes`), with postings in the order of the slots.
+words of pivots (see `matching.storage.codes`), with postings in the order of the slots.
 
-    slots   key      │ word │ FREE │ word │ …    the next slot says where the postings end
+    slots   key      │ word │ FREE │ word │ …    the postings end where those of the next slot begin
             singles  │ 0    │ 3    │ 3    │ …
             entries  │ 0    │ 0    │ 0    │ …
 
 Lists, for tests that hold for a range of values (< <= > >= !=, exists): seven per name, each sorted
-by the doubled place of its bound, so that those that hold stand together at the front.
+by the doubled rank of its bound, so that the tests that hold are a prefix of the list.
 
-    UP    x < c, x <= c   bounds fall, hold while place <= bound
-    DOWN  x > c, x >= c   bounds rise, hold while place >= bound
-    NE    x != c          bounds rise, hold unless place == bound
+    UP    x < c, x <= c   bounds fall, hold while rank <= bound
+    DOWN  x > c, x >= c   bounds rise, hold while rank >= bound
+    NE    x != c          bounds rise, hold unless rank == bound
     ANY   exists x        always
 
-A *single* is a filter that is nothing but its pivot: one target, no test. An *entry* has more:
+A *single* is a filter of its pivot only: one target, no further test. An *entry* has more:
 
-    mask     uint64   names that it needs, hashed to bits: most candidates are refused by this alone
-    tests    uint32   where its other words begin; the next entry's is where they end
+    mask     uint64   names that it needs, hashed to bits: rejects most candidates
+    tests    uint32   offset of its other words; they end at that of the next entry
     target   uint32   the interface; with the highest bit set, a group of interfaces that share it
 
-Invariant: the postings of a slot or list lie between its offset and the next; every place read from
-an array is checked against the length of what it points into, so that a damaged file can give wrong
+Invariant: the postings of a slot or list lie between its offset and the next; every index read from
+an array is checked against the length of the array that it refers to, so a damaged file can give wrong
 answers but no read outside it.
 """
 
@@ -59,7 +59,7 @@ cdef struct Slot:
 cdef struct Postings:
     const uint32_t *targets     # of singles
     uint32_t target_count
-    const Entry *entries        # one more than there are, to end the tests of the last
+    const Entry *entries        # and one more, which ends the tests of the last
     uint32_t entry_count
 
 cdef struct View:
@@ -70,10 +70,10 @@ cdef struct View:
     Pool substrings
     const uint8_t *substring_filter
     const uint32_t *tested      # per symbol: bit t is set if some constraint has test t
-    const uint32_t *pivoted     # per symbol: the same of pivots
+    const uint32_t *pivoted     # per symbol: the same for pivots
     uint32_t symbols
     uint32_t names
-    const Slot *slots           # one more than there are, to end the postings of the last
+    const Slot *slots           # and one more, which ends the postings of the last
     uint64_t slot_count         # a power of two
     Postings bucket
     const uint32_t *list_singles
@@ -96,14 +96,14 @@ cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests,
 cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil
 
 cdef inline uint64_t mask_bit(uint32_t symbol) noexcept nogil:
-    """Return the bit of a symbol; the commonest 64, which stand first, have one each."""
+    """Return the bit of a symbol; the commonest 64, which have the lowest numbers, have one each."""
     return (<uint64_t> 1) << (symbol & 63)
 
 cdef inline bint is_removed(const View *view, uint64_t posting) noexcept nogil:
     return (view.removed[posting >> 3] >> (posting & 7)) & 1
 
 cdef inline uint32_t boundary(const uint32_t *bounds, uint32_t first, uint32_t end, uint32_t place, bint is_up) noexcept nogil:
-    """Return the end of the bounds that hold, which stand together at the front."""
+    """Return the end of the bounds that hold, which come first."""
     cdef uint32_t count = end - first
     cdef uint32_t half
     while count > 0:

@@ -1,4 +1,4 @@
-"""The pivot index, opened, and where a filter stands in it; `pivot_view.pxd` draws it."""
+"""Opening the pivot index, and finding a filter in it; `pivot_view.pxd` draws it."""
 
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
@@ -24,7 +24,7 @@ cdef int _open_pool(Pool *pool, const Texts *texts, dict arrays, str name, bint 
 
 
 cdef int _open_strings(Pool *pool, const Texts *texts, dict arrays) except -1:
-    """Open the pool of all strings, as they stand."""
+    """Open the pool of all strings, in order."""
     pool.texts = texts[0]
     pool.count = texts.count
     pool.is_reversed = False
@@ -44,7 +44,7 @@ cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
 
 
 cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
-    """Point a view to the arrays of a table; ValueError if they do not fit each other."""
+    """Set a view to the arrays of a table; raise ValueError if they do not fit together."""
     cdef Texts texts
     open_texts(&texts, arrays)
     open_numbers(&view.numbers, arrays)
@@ -79,7 +79,7 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     return 0
 
 
-# --- Where a filter stands
+# --- Finding a filter
 
 cdef int _compare(const void *a, const void *b) noexcept nogil:
     return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
@@ -88,7 +88,7 @@ cdef int _compare(const void *a, const void *b) noexcept nogil:
 cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests, uint64_t *words) except -2:
     """Write the words of a set of (name or tag, test, constant), sorted; return how many.
 
-    -1 if the table knows no such name, tag or constant. `words` has room for all tests.
+    -1 if the table lacks a name, tag or constant. `words` has room for all tests.
     """
     cdef Py_ssize_t count = 0
     cdef Py_ssize_t length
@@ -191,7 +191,7 @@ cdef int64_t _find_under(const View *view, const uint64_t *words, Py_ssize_t cou
     if test == EXISTS:
         kind = ANY
     elif NUMBER_NE <= test <= NUMBER_GE or STRING_NE <= test <= STRING_GE:
-        kind = ANY if test <= NUMBER_GE else NUMBER_UNEQUAL  # lists of strings stand three behind those of numbers
+        kind = ANY if test <= NUMBER_GE else NUMBER_UNEQUAL  # lists of strings come three after those of numbers
         if test >= STRING_EQ:
             test -= STRING_EQ - NUMBER_EQ
         if test == NUMBER_NE:

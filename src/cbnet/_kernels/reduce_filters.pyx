@@ -1,13 +1,13 @@
-"""Covered rows: which filters does another filter of the same target make redundant?
+"""Covered filters: those that another filter of the same target makes redundant.
 
-A filter f covers g if every word of f is implied by a word of g, so f bears only on symbols that g
-bears on. Rows are taken in the order of their number of symbols. For each, the survivors whose set
-of symbols is a subset of its own are looked up, by a hash of target and symbols; a row that one of
-them covers is dropped, any other joins the survivors.
+A filter f covers g if every word of f is implied by a word of g, so g has all symbols of f. Rows are
+processed in the order of their number of symbols. For each, the survivors whose set of symbols is a subset
+of its own are looked up, by a hash of target and symbols; a row that one of them covers is dropped, any
+other joins the survivors.
 
     heads   hash of (target, symbols) ──► row ──► row ──► …      chains through `links`
 
-Two hashes that collide cost time only: whether a row covers another is always asked of target and words.
+Hash collisions cost time only: target and words are always compared.
 A row with more than MOST symbols is compared with rows of one, two or all of its symbols.
 """
 
@@ -29,7 +29,7 @@ cdef extern from *:
 
 cdef enum:
     MOST = 12
-    ROOM = 256  # symbols of one row that are looked at
+    ROOM = 256  # symbols of one row that are considered
 
 
 cdef bint _text_relation(const Texts *texts, uint32_t test, uint32_t longer, uint32_t shorter) noexcept nogil:
@@ -74,7 +74,7 @@ cdef bint _in_order(uint32_t narrow, uint32_t a, uint32_t wide, uint32_t b) noex
 
 
 cdef bint implies(const Texts *texts, uint64_t narrow, uint64_t wide) noexcept nogil:
-    """Return whether every value that passes the word `narrow` passes the word `wide`; sound, one against one."""
+    """Return whether every value that satisfies the word `narrow` satisfies `wide`; sound, for single words."""
     cdef uint32_t a = <uint32_t> narrow
     cdef uint32_t b = <uint32_t> wide
     cdef uint32_t had = (narrow >> 32) & 63
@@ -97,14 +97,14 @@ cdef bint implies(const Texts *texts, uint64_t narrow, uint64_t wide) noexcept n
         return _text_relation(texts, asked, a, b)
     if had <= STRING_GE:
         return False
-    if asked == STRING_NE:  # a text that does not have the pattern is excluded by it
+    if asked == STRING_NE:  # the pattern excludes a text that does not contain it
         return not _text_relation(texts, had, b, a)
     if had == PREFIX:
         if asked == STRING_GE:
             return a >= b
         if asked == STRING_GT:
             return a > b
-        if asked == STRING_LT or asked == STRING_LE:  # above the prefix, and not one of its own
+        if asked == STRING_LT or asked == STRING_LE:  # above the prefix, and does not begin with it
             return b > a and not _text_relation(texts, PREFIX, b, a)
         return (asked == PREFIX or asked == SUBSTRING) and _text_relation(texts, asked, a, b)
     if had == SUFFIX:
@@ -133,7 +133,7 @@ cdef struct Search:
     const uint32_t *targets
     Texts texts
     uint32_t *heads        # row + 1 of the first survivor with a hash; 0: none
-    uint32_t *links        # per row: the next one, likewise
+    uint32_t *links        # per row: the next survivor + 1
     uint64_t slot_mask
 
 
@@ -158,7 +158,7 @@ cdef int64_t _coverer(const Search *search, uint64_t key, int64_t row) noexcept 
 
 
 cdef int64_t _find(const Search *search, uint64_t base, const uint64_t *symbols, uint32_t count, int64_t row) noexcept nogil:
-    """Return a survivor that covers a row, over all subsets of its symbols."""
+    """Return a survivor that covers a row, searching all subsets of its symbols."""
     cdef uint64_t key
     cdef uint32_t subset, bit, i, j
     cdef int64_t found

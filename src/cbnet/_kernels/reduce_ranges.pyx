@@ -1,29 +1,29 @@
-"""Contained rows: which rows of ranges lie inside another row, and can be dropped?
+"""Contained rows: rows of ranges that lie inside another row, and can be dropped.
 
-A row has words; a word names a symbol and a shape, that is a set of values:
+A row has words; a word has a symbol and a shape, which is a set of values:
 
     63            32 31             0
     ┌───────────────┬────────────────┐
-    │ symbol        │ shape          │        words stand in the order of their symbols
+    │ symbol        │ shape          │        words are in the order of their symbols
     └───────────────┴────────────────┘
 
 A row asks for some words and has some, perhaps the same. It is inside another row if each shape that
-the other asks for contains one that it has itself, of the same symbol. All values that occur stand in
-one order, bools, numbers, strings; a place in it is a rank, and a shape is
+the other asks for contains one that it has itself, of the same symbol. All values that occur are ranked in
+one order, bools, numbers, strings, and a shape is
 
     low ●───────first────────last───────( high      an interval of ranks of one type, closed below and
-                                                    open above, two members to show, and for strings
-                                                    texts that every member has
+                                                    open above, two sample members, and for strings
+                                                    texts that every member contains
 
 Rows are found by the words under which they are filed, one for each symbol: its shape is inside all
-that the row has of the symbol. They stand sorted by symbol and first member:
+shapes that the row has of the symbol. They are sorted by symbol and first member:
 
     entries   a:-3  a:0  a:0  a:7  a:40 │ b:0 …
-    a > 5                    └─────────┘            what may be inside: one search, and the rest is not asked
+    a > 5                    └─────────┘            candidates: one search skips the rest
 
 A loose row has words of one symbol that no value satisfies together. It is filed under each of them,
-in an index of its own. Rows are taken in the order given; each drops what is inside it, found by the
-most selective of its symbols.
+in an index of its own. Rows are processed in the order of the caller; each drops the rows inside it, found
+by the most selective of its symbols.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -60,13 +60,13 @@ cdef struct Entry:
     uint64_t mask       # a bit for each symbol of the row
     uint64_t signature  # of the shape
     uint32_t row
-    uint32_t last       # the other member shown
+    uint32_t last       # the other sample member
 
 cdef struct Span:
     Py_ssize_t first, end       # of entries
     uint64_t symbol
-    uint64_t signature          # needed in an entry
-    uint32_t limit              # of what is shown in an entry
+    uint64_t signature          # required of an entry
+    uint32_t limit              # of the sample members of an entry
     bint is_cut                 # not all entries of the symbol
 
 cdef struct Text:
@@ -150,7 +150,7 @@ cdef class PackedShapes:
         PyMem_RawFree(self.signatures)
 
     def contains(self, uint32_t wide, uint32_t narrow):
-        """Return whether a shape that is asked for contains another; None if only a search can tell."""
+        """Return whether a shape that is asked for contains another; None if only a search can decide."""
         answer = self._contains(wide, narrow)
         return None if answer == UNDECIDED else answer == YES
 
@@ -165,10 +165,10 @@ cdef class PackedShapes:
         return (rank >= self.numbers) + (rank >= self.strings)
 
     cdef uint64_t _signature(self, Py_ssize_t shape) noexcept nogil:
-        """Return the bits of a shape; it can be inside another only if all that the other needs are among them.
+        """Return the bits of a shape; it can be inside another only if it has all bits that the other needs.
 
         An upper bit for each excluded value, or all if something else may exclude it; and a lower bit for
-        every two bytes that follow each other in the first member.
+        every two consecutive bytes of the first member.
         """
         cdef uint64_t bits = 0
         cdef uint32_t at
@@ -185,7 +185,7 @@ cdef class PackedShapes:
         return bits | VALUE_BITS
 
     cdef uint64_t _needed(self, uint32_t wide) noexcept nogil:
-        """Return the bits that whatever is inside a shape that is asked for must have."""
+        """Return the bits required of a shape inside a shape that is asked for."""
         if self.asks[wide] == OTHER_THAN:
             return _value_bit(self.operands[wide])
         return 0 if self.asks[wide] < OTHER_THAN else _text_bits(self._text(self.operands[wide]))
@@ -210,9 +210,9 @@ cdef class PackedShapes:
         return self._all_have(narrow, self._text(self.operands[wide]), asks == ENDS_WITH)
 
     cdef Answer _sticks_out(self, uint32_t wide, uint32_t narrow) noexcept nogil:
-        """Answer for strings whose interval sticks out, though both members shown are inside.
+        """Decide for strings whose interval extends beyond the other, though both sample members are inside.
 
-        What sticks out is an interval. If it has a fan, one of its strings has all that is wanted.
+        The part beyond is an interval. If it has a fan, one of its strings has all required texts.
         """
         if self.lows[narrow] < self.lows[wide] and not self._is_thin(self.lows[narrow], self.lows[wide]):
             return NO
@@ -236,7 +236,7 @@ cdef class PackedShapes:
         return True
 
     cdef bint _is_point(self, uint32_t shape) noexcept nogil:
-        """Return whether an interval of strings holds one string: its end is its start and one NUL."""
+        """Return whether an interval of strings contains one string: its end is its start and one NUL."""
         cdef uint32_t low = self.lows[shape]
         cdef uint32_t high = self.highs[shape]
         return high != self.end and self._text(high).length == self._text(low).length + 1 and self._is_thin(low, high)
@@ -261,7 +261,7 @@ cdef class PackedShapes:
         return True
 
     cdef Answer _all_have(self, uint32_t shape, Text asked, bint at_end) noexcept nogil:
-        """Answer whether all strings in a shape contain a text, or end with it."""
+        """Return whether all strings in a shape contain a text, or end with it."""
         cdef uint32_t at
         if not _has(self._text(self.firsts[shape]), asked, at_end):
             return NO
@@ -269,7 +269,7 @@ cdef class PackedShapes:
             return YES
         if self.suffixes[shape] != NO_TEXT and _has(self._text(self.suffixes[shape]), asked, at_end):
             return YES
-        if at_end:  # what ends a string of a fan is free, but for the suffix
+        if at_end:  # the end of a string of a fan is free, except for the suffix
             return UNDECIDED if self._is_thin(self.lows[shape], self.highs[shape]) else NO
         for at in range(self.piece_offsets[shape], self.piece_offsets[shape + 1]):
             if _has(self._text(self.pieces[at]), asked, False):
@@ -280,7 +280,7 @@ cdef class PackedShapes:
 
 
 cdef uint64_t _mask(const uint64_t[::1] words, int64_t start, int64_t end) noexcept nogil:
-    """Return a bit for each symbol, some of them the same."""
+    """Return a bit per symbol; symbols may share bits."""
     cdef uint64_t mask = 0
     cdef int64_t at
     for at in range(start, end):
@@ -324,7 +324,7 @@ cdef class _Index:
         qsort(self.entries, self.count, sizeof(Entry), _compare)
 
     cdef Py_ssize_t _place(self, uint64_t key) noexcept nogil:
-        """Return the place of the first entry that is not below a key."""
+        """Return the index of the first entry that is not below a key."""
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t count = self.count
         cdef Py_ssize_t half
@@ -338,7 +338,7 @@ cdef class _Index:
         return first
 
     cdef Span span(self, const uint64_t[::1] words, int64_t start, int64_t end) noexcept nogil:
-        """Return which entries may be inside all the shapes asked for by words of one symbol."""
+        """Return the entries that may be inside all shapes asked for by words of one symbol."""
         cdef Span span
         cdef uint32_t low = 0
         cdef uint32_t high = EMPTY
@@ -372,7 +372,7 @@ cdef class _Index:
 
 
 cdef class _Search:
-    """The rows, and where to find them."""
+    """The rows and their indexes."""
 
     cdef PackedShapes shapes
     cdef object decide
@@ -445,7 +445,7 @@ cdef class _Search:
         cdef const Entry *entry
         for place in range(span.first, span.end):
             entry = &index.entries[place]
-            # Few pass; the tests on the entry itself are one branch, and the row is looked at last.
+            # Few pass; the tests of the entry itself are one branch, and the row is read last.
             if ((mask & ~entry.mask) | (span.signature & ~entry.signature) | (entry.last > span.limit)) == 0:
                 if self.alive[entry.row] and entry.row != <uint32_t> wide and self._covers(wide, entry.row):
                     self.alive[entry.row] = 0
@@ -478,14 +478,14 @@ cdef class _Search:
 def drop_contained(PackedShapes shapes, words, asked, had, filed, is_loose, const int64_t[::1] order, uint8_t[::1] alive, decide):
     """Write 0 to `alive` for each living row that is inside another living one.
 
-    words: uint64. asked, had, filed: int64[rows, 2], flat: where the words of each row begin and end.
-    is_loose, alive: uint8[rows]. order: the rows, those first that are to stay among rows that are
-    inside each other. decide(wide shape, narrow shape) says what the shapes alone do not tell.
+    words: uint64. asked, had, filed: int64[rows, 2], flat: the first word of each row and the end.
+    is_loose, alive: uint8[rows]. order: the rows; of rows that are inside each other
+    the first stays. decide(wide shape, narrow shape) decides where the shapes alone do not.
     """
     cdef _Search search = _Search(shapes, words, asked, had, filed, is_loose, alive, decide)
     cdef Py_ssize_t place
     for place in range(order.shape[0]):
-        PyErr_CheckSignals()  # who waits for 100,000 filters may lose patience
+        PyErr_CheckSignals()  # 100,000 filters take long: allow Ctrl-C
         if alive[order[place]]:
             search.drop_inside(order[place])
 

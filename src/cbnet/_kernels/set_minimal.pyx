@@ -1,12 +1,12 @@
-"""Minimal sets: which of many sets of tags contain no other of them?
+"""Minimal sets: those of many sets of tags that contain no other of them.
 
-Sets are rows of tag numbers, the rarest tag first, so a row falls: the commonest tag is 0.
+Sets are rows of tag numbers, the rarest tag first, in descending order: the commonest tag is 0.
 
     tags     │ 7 3 │ 9 │ 9 7 3 │ …        uint32[…]
     offsets  0     2   3       6 …        int64[n + 1]
 
-Most sets contain a tag that is a set by itself, and one look at each of their tags tells. Of the others,
-each distinct one is filed in `tag_sets`, and asked which filed sets it contains: itself, or more.
+Most sets contain a tag that is a set by itself, which one check per tag shows. Of the others, each distinct
+one is filed in `tag_sets`, and the filed sets that it contains are searched: itself, or more.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -46,7 +46,7 @@ cdef inline void _sort(uint32_t *tags, Py_ssize_t count) noexcept nogil:
 
 
 def sort_sets(uint32_t[::1] tags, int64_t[::1] offsets):
-    """Let each row fall and drop its repeated tags, in place; return how many tags are left."""
+    """Sort each row in descending order and drop repeated tags, in place; return the number of tags left."""
     cdef Py_ssize_t row, at, start, end
     cdef Py_ssize_t kept = 0
     with nogil:
@@ -56,7 +56,7 @@ def sort_sets(uint32_t[::1] tags, int64_t[::1] offsets):
             _sort(&tags[0] + start, end - start)
             offsets[row] = kept
             for at in range(start, end):
-                if at == start or tags[at] != tags[at - 1]:  # read before it is written over: kept <= at
+                if at == start or tags[at] != tags[at - 1]:  # read before it is overwritten: kept <= at
                     tags[kept] = tags[at]
                     kept += 1
             start = end
@@ -74,7 +74,7 @@ def find_singles(const uint32_t[::1] tags, const int64_t[::1] offsets, int64_t[:
 
 
 def without_singles(const uint32_t[::1] tags, const int64_t[::1] offsets, const uint8_t[::1] is_single, int64_t[::1] rows):
-    """Write the rows none of whose tags is a set by itself; return how many there are."""
+    """Write the rows none of whose tags is a set by itself; return their number."""
     cdef Py_ssize_t row
     cdef Py_ssize_t count = 0
     cdef int64_t at
@@ -90,9 +90,9 @@ def without_singles(const uint32_t[::1] tags, const int64_t[::1] offsets, const 
 
 
 def distinct_sets(const uint32_t[::1] tags, const int64_t[::1] offsets, int64_t[::1] rows, uint32_t[::1] slots):
-    """Keep the first of equal ones among some rows, in place; return how many are kept.
+    """Keep the first of equal rows, in place; return how many are kept.
 
-    slots: zeros, a power of two, more than there are rows; place + 1 of the kept row that has a hash.
+    slots: zeros, a power of two greater than the number of rows; index + 1 of the kept row with a hash.
     """
     cdef uint64_t mask = <uint64_t> slots.shape[0] - 1
     cdef uint64_t hash

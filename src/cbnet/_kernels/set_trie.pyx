@@ -1,19 +1,19 @@
-"""Set tries: which of many sets lie inside a given set?
+"""Set tries: the search for the subsets of a query set among many sets.
 
-A set is a row of rising numbers, and belongs to a group; only sets of one group are compared. In the trie, the
-sets of a group stand under one node, each spelled from its largest number down:
+A set is a row of ascending numbers, and belongs to a group; only sets of one group are compared. In the trie,
+the sets of a group are below one node, each spelled from its largest number down:
 
     {4}  {1,4}  {2,4,9}        group ─4─► ● ─1─► ●
                                      └9─► ○ ─4─► ○ ─2─► ●          ● a set ends here
 
     edges   hash of (node, number) ──► node     open addressing, at most half full, doubled when needed
-    values  node ──► what is said of the set that ends there; 0: none does
-    levels  node ──► how many edges lead to it, that of the group included
+    values  node ──► value of the set that ends there; 0: none
+    levels  node ──► depth, counting the edge of the group
 
 Invariant: node 0 is the root and nothing leads to it, so 0 also means "no such node".
 
-A search walks the nodes that are spelled with numbers of the given set alone. Callers number by falling
-frequency: the largest number of a set is its rarest, so few nodes are met.
+A search walks the nodes that are spelled with numbers of the query set only. Callers number by descending
+frequency: the largest number of a set is its rarest, so few nodes are visited.
 
 A set may hold for some of up to 64 cases and not for others: its mask has a bit for each.
 """
@@ -110,7 +110,7 @@ cdef void _double_nodes(Trie *trie) noexcept nogil:
 
 
 cdef uint32_t _step_or_add(Trie *trie, uint32_t node, int32_t number) noexcept nogil:
-    """Return the node that a number leads to, which is made if there is none; 0 when out of memory."""
+    """Return the node that a number leads to, created if there is none; 0 when out of memory."""
     cdef uint32_t target = _step(trie, node, number)
     if target:
         return target
@@ -129,7 +129,7 @@ cdef uint32_t _step_or_add(Trie *trie, uint32_t node, int32_t number) noexcept n
 
 
 cdef uint32_t _spell(Trie *trie, const Rows *rows, int64_t row) noexcept nogil:
-    """Return the node that a row leads to, made if need be; not to be used when out of memory."""
+    """Return the node that a row leads to, created if needed; undefined when out of memory."""
     cdef uint32_t node = _step_or_add(trie, 0, rows.groups[row])
     cdef int64_t at = rows.offsets[row + 1]
     while at > rows.offsets[row] and not trie.failed:
@@ -160,7 +160,7 @@ cdef void _stop(Trie *trie) noexcept nogil:
 
 
 cdef struct Walk:
-    # One search: the nodes on the way to where it stands, and the next number to try from each.
+    # One search: the nodes on the current path, and the next number to try from each.
     const int32_t *numbers
     uint32_t *nodes
     int64_t *nexts
@@ -175,7 +175,7 @@ cdef inline void _begin(Walk *walk, const Trie *trie, const Rows *rows, int64_t 
 
 
 cdef inline uint32_t _next(Walk *walk, const Trie *trie) noexcept nogil:
-    """Return the next node that is spelled with numbers of the set and where a set ends; 0: there is none."""
+    """Return the next node where a subset ends; 0 if there is none."""
     cdef uint32_t node
     cdef int64_t at
     while walk.depth >= 0:
@@ -221,8 +221,8 @@ def drop_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
                  const uint64_t[::1] masks, const int64_t[::1] order, uint64_t[::1] left):
     """Write for each row the cases of its mask in which no row before it in `order` is inside it or equal: uint64[n].
 
-    groups: int32[n]. offsets: int64[n+1]. numbers: int32, rising in each row; no row is empty. masks: uint64[n].
-    order: int64[n], the rows by rising size.
+    groups: int32[n]. offsets: int64[n+1]. numbers: int32, ascending in each row; no row is empty. masks: uint64[n].
+    order: int64[n], the rows by ascending size.
     """
     cdef Rows rows = _rows(groups, offsets, numbers)
     cdef Trie trie
@@ -257,7 +257,7 @@ def drop_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
 def find_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const int32_t[::1] numbers,
                  const uint64_t[::1] masks, const int32_t[::1] asked_groups, const int64_t[::1] asked_offsets,
                  const int32_t[::1] asked_numbers, const int64_t[::1] largest, uint64_t[::1] covered):
-    """Write for each asked row the cases in which a row of its group is inside it or equal: uint64[asked].
+    """Write for each query row the cases in which a row of its group is inside it or equal: uint64[asked].
 
     largest: int64[asked], the most numbers that such a row may have. The rest is as in `drop_covered`.
     """
@@ -291,13 +291,14 @@ def find_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
 
 
 cdef struct Forest:
-    # the place of the parent of each place in preorder, and running minima of it; see `topology.trees.common_ancestors`
+    # the preorder position of the parent of each position, and running minima of it; see
+    # `topology.trees.common_ancestors`
     const int32_t *minima    # [levels, places]
     int64_t places
 
 
 cdef inline int32_t _meeting(const Forest *forest, int32_t low, int32_t high) noexcept nogil:
-    """Return the place of the lowest node above both places, low <= high."""
+    """Return the position of the lowest common ancestor of two positions, low <= high."""
     cdef int64_t length = high - low
     cdef int level = 0
     cdef const int32_t *row
@@ -310,7 +311,7 @@ cdef inline int32_t _meeting(const Forest *forest, int32_t low, int32_t high) no
 
 
 cdef inline int64_t _first_from(const int32_t *places, int64_t first, int64_t end, int32_t place) noexcept nogil:
-    """Return the position of the first of rising places that is not below a place."""
+    """Return the index of the first of ascending positions that is not below a position."""
     cdef int64_t middle
     while first < end:
         middle = (first + end) // 2
@@ -323,7 +324,7 @@ cdef inline int64_t _first_from(const int32_t *places, int64_t first, int64_t en
 
 cdef void _raise_tops(const Forest *forest, const int32_t *coverers, int64_t count,
                       const int32_t *places, int64_t asked, int32_t *tops) noexcept nogil:
-    """Raise the top of each place to the lowest node above it that is also above a coverer, if that is lower."""
+    """Move the top of each position down to its lowest common ancestor with a coverer, if that is lower."""
     cdef int64_t at = 0
     cdef int64_t i
     cdef int32_t place
@@ -341,11 +342,11 @@ def find_tops(const int32_t[::1] groups, const int64_t[::1] offsets, const int32
               const int32_t[::1] asked_groups, const int64_t[::1] asked_offsets, const int32_t[::1] asked_numbers,
               const int64_t[::1] asked_place_offsets, const int32_t[::1] asked_places, const int64_t[::1] largest,
               const int32_t[:, ::1] minima, int32_t[::1] tops, int32_t[::1] firsts, int32_t[::1] lasts):
-    """Find how far up from each place of an asked row no row inside it has a place.
+    """Find for each position of a query row the lowest ancestor that it shares with a row inside the query row.
 
-    A row has places, rising, in the preorder of a tree. minima: int32[levels, nodes]. For each place of an asked row,
-    its top is written: the place of the lowest node above it that is also above a place of a row inside the asked one;
-    -1 if there is none. firsts, lasts: the smallest and largest place of the rows inside each asked row; -1: none.
+    A row has positions, ascending, in the preorder of a tree. minima: int32[levels, nodes]. tops: the positions of
+    these ancestors; -1 if there is none. firsts, lasts: the smallest and largest position of the rows inside each
+    query row; -1: none.
     largest: int64[asked], the most numbers that such a row may have. Equal rows must not occur twice.
     """
     cdef Rows rows = _rows(groups, offsets, numbers)

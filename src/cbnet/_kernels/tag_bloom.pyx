@@ -1,17 +1,17 @@
-"""Bloom filters of tag sets: a set is taken to be in a message if its bits are among the message's.
+"""Bloom filters of tag sets: a set is assumed to be in a message if its bits are set in the message's.
 
 A filter has BITS = 400 bits [2014 §4.2.3], in six words of 64 and one of 16, 50 bytes. The words of all
-filters stand in columns, since most candidates are refused by the first word:
+filters are in columns, since the first word rejects most candidates:
 
     words     │ first words … │ second words … │ … │   uint64[6 n]
     tails     │ the last 16 bits …                 │   uint16[n]
     owners                                             uint32[n]
-    leading   0    3 …                                 uint32[401]: where the filters filed under a bit begin
+    leading   0    3 …                                 uint32[401]: offsets of the filters filed under each bit
 
-A filter is filed under one of its bits, that which the fewest filters have: if the message has not that
-bit, none of what is filed there is looked at. The paper says nothing of an index; this one is ours.
+A filter is filed under that of its bits which the fewest filters have: if the message lacks the bit, the
+filters under it are skipped. The paper describes no index; this one is ours.
 
-Which bits a tag has depends on its text and on the number of hashes alone, not on the table.
+The bits of a tag depend only on its text and the number of hashes, not on the table.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -41,7 +41,7 @@ cdef struct Bits:
 
 
 cdef void _add_tag(Bits *bits, const char *text, Py_ssize_t length, uint32_t hashes) noexcept nogil:
-    """Set the bits of a tag: so many draws, each as good as independent of the others."""
+    """Set the bits of a tag: one draw per hash, practically independent."""
     cdef uint64_t state = hash_bytes(text, length, SEED)
     cdef uint64_t draw
     cdef uint32_t i, bit
@@ -55,13 +55,13 @@ cdef void _add_tag(Bits *bits, const char *text, Py_ssize_t length, uint32_t has
 
 cdef void _add_symbol(Bits *bits, const uint8_t *data, uint64_t data_bytes, const uint32_t *offsets, uint32_t tag,
                       uint32_t hashes) noexcept nogil:
-    """Set the bits of a tag given by its number, unless a damaged file says that its text lies outside."""
+    """Set the bits of a tag by its number, unless a damaged file places its text outside the data."""
     if offsets[tag] <= offsets[tag + 1] <= data_bytes:
         _add_tag(bits, <const char *> data + offsets[tag], offsets[tag + 1] - offsets[tag], hashes)
 
 
 cdef class BloomIndex(TagMatcher):
-    """The arrays of a Bloom table, checked against each other once."""
+    """The checked arrays of a Bloom table."""
 
     cdef const uint64_t *words
     cdef const uint16_t *tails
@@ -94,7 +94,7 @@ cdef class BloomIndex(TagMatcher):
         return True
 
     cdef bint _scan(self, uint32_t bit, const Bits *bits, Owners *owners) noexcept nogil:
-        """Append the owners of the filters under a bit that have no bit but those of the message."""
+        """Append the owners of the filters under a bit whose bits are all set in the message."""
         cdef uint32_t end = min(self.leading[bit + 1], self.count)
         cdef uint32_t first = min(self.leading[bit], end)
         cdef uint64_t missing = ~bits.words[0]
@@ -142,7 +142,7 @@ cdef inline bint _has_bit(const uint64_t[::1] words, const uint16_t[::1] tails, 
 
 
 def leading_bits(const uint64_t[::1] words, const uint16_t[::1] tails, uint16_t[::1] leading):
-    """Write for each filter that of its bits which the fewest filters have: uint16[n]."""
+    """Write for each filter the bit that the fewest filters have: uint16[n]."""
     cdef uint32_t counts[BITS]
     cdef Py_ssize_t row
     cdef uint32_t bit, best

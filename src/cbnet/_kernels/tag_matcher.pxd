@@ -1,4 +1,4 @@
-"""What the matchers of tag tables have in common: from tags to owners, and from owners to targets."""
+"""The common part of the tag matchers: from tags to owners, and from owners to targets."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -17,7 +17,7 @@ cdef struct Message:
 cdef struct State:
     Message message
     TargetSet targets
-    Found few              # what is not in the union
+    Found few              # targets that are not in the union
 
 cdef class TagMatcher:
     cdef readonly Symbols symbols

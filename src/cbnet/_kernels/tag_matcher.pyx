@@ -1,10 +1,10 @@
-"""Tag matchers: from messages to the targets of those sets of tags that a kind of table finds in them.
+"""Tag matchers: from messages to the targets of the sets of tags found in them.
 
     tags of a message ─┬─► mask of the common ones ─► union ─────────────────────┐
                        └─► find(): owners of sets ─► targets, sorted by a bitmap ┴─► merged
 
-A batch is matched in two passes. The first finds the owners of all messages. Then it is known how many
-targets there are at most, the array of the answer is made, and the second pass writes into it.
+A batch is matched in two passes. The first finds the owners of all messages, which bounds the number of
+targets; then the result array is allocated, and the second pass fills it.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -20,12 +20,12 @@ from cbnet._kernels.tag_sets cimport clear_tag, has_tag, set_tag
 from cbnet._kernels.tag_unions cimport merged
 
 cdef enum:
-    SLACK = 4096    # that `take_targets` asks for at a time
-    LONG = 256      # a shorter union goes the way of all other targets
+    SLACK = 4096    # that `take_targets` needs at a time
+    LONG = 256      # a shorter union is treated like all other targets
 
 
 cdef class TagMatcher:
-    """Matches messages by their tags; how the sets are found is up to the table."""
+    """Matches messages by their tags; subclasses find the sets."""
 
     def __cinit__(self):
         self.owners.items = NULL
@@ -49,15 +49,15 @@ cdef class TagMatcher:
         PyMem_RawFree(self.found.targets)
 
     cdef bint find(self, const Message *message, uint32_t least, Owners *owners) noexcept nogil:
-        """Append the owners of the sets that the message has all tags of; return False if memory ran out.
+        """Append the owners of the sets all of whose tags the message has; return False if out of memory.
 
-        Sets of none but the tags below `least` are left out: they are in the union.
+        Sets that have only tags below `least` are left out: they are in the union.
         """
         return True
 
     cdef bint _find(self, State *state, const Attribute *attributes, uint32_t count, uint32_t least,
                     Owners *owners) noexcept nogil:
-        """Read the tags of a message, for which there is room, and find its sets; False if memory ran out."""
+        """Read the tags of a message, for which there is room, and find its sets; False if out of memory."""
         cdef Message *message = &state.message
         cdef uint32_t i, tag
         cdef bint ok
@@ -77,7 +77,7 @@ cdef class TagMatcher:
         return ok
 
     cdef uint64_t _bound(self, const uint32_t *owners, int64_t count, const Union *union) noexcept nogil:
-        """Return how many targets a message has at most."""
+        """Return an upper bound of the number of targets of a message."""
         cdef uint64_t bound = union.count
         cdef int64_t i
         for i in range(count):
@@ -105,8 +105,8 @@ cdef class TagMatcher:
     def match_members(self, dict members, list labels):
         """Match one message in its JSON form; return the labels of its targets, in order.
 
-        None if something in the message is not plain and valid. The lock of the interpreter is held
-        throughout, so that threads may call this at once.
+        None if the message is not plain and valid. The GIL is held throughout, so threads may call this at
+        once.
         """
         cdef const Union *union
         cdef Found found
@@ -124,7 +124,7 @@ cdef class TagMatcher:
         self.found.used = 0
         if not self._deliver(&self.own, self.owners.items, self.owners.used, union, &self.found):
             raise MemoryError
-        # Making a list may run other code, which may match here: what was found is put aside for it.
+        # Creating a list may run other code, which may match here: the targets are moved aside first.
         found = self.found
         self.found.targets = NULL
         self.found.used = self.found.room = 0
@@ -134,7 +134,7 @@ cdef class TagMatcher:
         return answer
 
     cdef int _make_room(self, uint64_t bound) except -1:
-        """Have room for a message's targets."""
+        """Reserve memory for a message's targets."""
         if self.found.room < <int64_t> bound + SLACK:
             PyMem_RawFree(self.found.targets)
             self.found.room = <int64_t> bound + SLACK
@@ -145,23 +145,23 @@ cdef class TagMatcher:
         return 0
 
     def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end):
-        """Match messages `first` to `end`; return offsets, targets and how many entries were looked at.
+        """Match messages `first` to `end`; return offsets, targets and the number of entries read.
 
-        The lock of the interpreter is not held, but to make the arrays: several threads may match at once.
+        Runs without the GIL except to create the arrays: several threads may match at once.
         """
         cdef Search search = Search(self, batch, first, end)
         search.find(self.unions.tags)
         return search.deliver()
 
     def count_descriptors(self, Batch batch):
-        """Return how many distinct sets, none empty, are found for each message: int64[messages]."""
+        """Return the number of distinct sets, none empty, in each message: int64[messages]."""
         cdef Search search = Search(self, batch, 0, len(batch))
         search.find(0)
         return numpy.diff(search.ends)
 
 
 cdef class Search:
-    """One batch on its way: owners first, targets then."""
+    """The matching of one batch: first owners, then targets."""
 
     cdef TagMatcher matcher
     cdef Batch batch
@@ -211,7 +211,7 @@ cdef class Search:
         return 0
 
     cdef int64_t _bound(self) except -1:
-        """Return how many targets all messages have at most; prepare the unions of all of them."""
+        """Return an upper bound of the number of targets of all messages; prepare their unions."""
         cdef uint32_t[::1] masks = self.masks
         cdef int64_t[::1] ends = self.ends
         cdef int64_t bound = 0
@@ -222,7 +222,7 @@ cdef class Search:
         return bound
 
     cdef object deliver(self):
-        """Return offsets, targets and how many entries were looked at."""
+        """Return offsets, targets and the number of entries read."""
         cdef uint32_t[::1] masks = self.masks
         cdef int64_t[::1] ends = self.ends
         cdef const Union *unions = self.matcher.unions.lists
@@ -270,7 +270,7 @@ cdef void _close_state(State *state) noexcept:
 
 
 cdef int _reserve(Message *message, Py_ssize_t count) except -1:
-    """Have room for so many tags of a message."""
+    """Reserve memory for the tags of a message."""
     if <Py_ssize_t> message.room < count:
         PyMem_RawFree(message.tags)
         message.room = 0

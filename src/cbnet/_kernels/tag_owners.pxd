@@ -1,6 +1,6 @@
-"""Owners: which targets does a set of tags belong to?
+"""Owners: the targets of a set of tags, as one number.
 
-An owner is one number: below GROUP the one target itself, from GROUP on a group of targets.
+Below GROUP an owner is a target, from GROUP on a group of targets.
 
     group_offsets  0     3 …      uint32[groups + 1]
     group_targets  │ t t t │ …    uint32[…], sorted in each group
@@ -25,11 +25,11 @@ cdef struct Groups:
     uint32_t target_count
 
 cdef struct Owners:
-    uint32_t *items        # of one message behind those of the other
+    uint32_t *items        # of all messages, in order
     int64_t used
     int64_t room
-    int64_t most           # there is no need for more
-    int64_t touched        # entries that were looked at
+    int64_t most           # limit: no more are needed
+    int64_t touched        # entries read
 
 cdef int open_groups(Groups *groups, dict arrays) except -1
 cdef uint32_t owned_count(const Groups *groups, uint32_t owner) noexcept nogil

@@ -1,4 +1,4 @@
-"""Owners, opened, listed, and turned into targets; `tag_owners.pxd` draws them."""
+"""Groups of targets, lists of owners, and the targets of an owner; `tag_owners.pxd` draws them."""
 
 from cpython.mem cimport PyMem_RawRealloc
 
@@ -7,7 +7,7 @@ from cbnet._kernels.target_set cimport add_target
 
 
 cdef int open_groups(Groups *groups, dict arrays) except -1:
-    """Point to the groups of a table."""
+    """Set pointers to the groups of a table."""
     groups.count = <uint32_t> len(arrays["group_offsets"]) - 1
     groups.offsets = <const uint32_t *> pointer(arrays, "group_offsets", 4, 1)
     groups.targets = <const uint32_t *> pointer(arrays, "group_targets", 4, 0)
@@ -16,7 +16,7 @@ cdef int open_groups(Groups *groups, dict arrays) except -1:
 
 
 cdef inline uint32_t _members(const Groups *groups, uint32_t owner, uint32_t *first) noexcept nogil:
-    """Return how many targets a group has, and where they begin."""
+    """Return the number of targets of a group, and their offset."""
     cdef uint32_t end
     owner -= GROUP
     if owner >= groups.count:
@@ -27,7 +27,7 @@ cdef inline uint32_t _members(const Groups *groups, uint32_t owner, uint32_t *fi
 
 
 cdef uint32_t owned_count(const Groups *groups, uint32_t owner) noexcept nogil:
-    """Return how many targets an owner stands for."""
+    """Return the number of targets of an owner."""
     cdef uint32_t first
     return 1 if owner < GROUP else _members(groups, owner, &first)
 
@@ -46,7 +46,7 @@ cdef void add_owned(const Groups *groups, uint32_t owner, TargetSet *targets) no
 
 
 cdef bint append_owner(Owners *owners, uint32_t owner) noexcept nogil:
-    """Append an owner; return whether more are wanted. False with fewer than `most`: memory ran out."""
+    """Append an owner; return whether to continue. False with fewer than `most`: out of memory."""
     cdef void *larger
     if owners.used == owners.room:
         larger = PyMem_RawRealloc(owners.items, (2 * owners.room + 64) * sizeof(uint32_t))

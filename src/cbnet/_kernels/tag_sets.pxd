@@ -1,19 +1,19 @@
-"""Sets of tags, each filed once: which of them are subsets of a message's tags?
+"""Sets of tags, each filed once, and the search for those that are subsets of a message's tags.
 
 Tags are numbered, the commonest first, so the rarest tag of a set is the one with the highest number.
-A set of one tag stands in `singles`. Any other is an entry, filed under its rarest tag; what is filed
-under one tag is sorted by the second rarest.
+A set of one tag is stored in `singles`. Any other is an entry, filed under its rarest tag; the entries of
+a tag are sorted by the second rarest.
 
     singles  │ o │ NONE │ o │ …          uint32[tags]: the owner of the set that is this tag alone
-    buckets  0   0      0   2       3    uint32[tags + 1]: where the entries filed under a tag begin
+    buckets  0   0      0   2       3    uint32[tags + 1]: offsets of the entries filed under each tag
     seconds                 │ 0 1 │ 2 │  uint32[entries]: the second rarest tag
     owners                  │ o o │ o │  uint32[entries]
-    rests                   0 0   1   3  uint32[entries + 1]: where the other tags begin in `others`
+    rests                   0 0   1   3  uint32[entries + 1]: offsets of the other tags in `others`
     others                  │ 0 │ 1 0 │  uint32[…], the rarest first
 
 The entries here are {2, 0}, {2, 1, 0} and {3, 2, 1, 0}; for owners see `tag_owners`.
 
-Invariant: whatever the arrays hold, nothing is read outside of them.
+Invariant: whatever the arrays contain, nothing outside them is read.
 """
 
 from libc.stdint cimport uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""Sets of tags, opened, filled and looked through; `tag_sets.pxd` draws them."""
+"""Opening, filling and searching sets of tags, which are drawn in `tag_sets.pxd`."""
 
 from libc.stdint cimport int64_t
 
@@ -10,12 +10,12 @@ cdef extern from * nogil:
 
 cdef enum:
     # A bucket with more entries than this for each tag of the message is searched for every tag; a
-    # smaller one is read from end to end, which takes a nanosecond for an entry.
+    # smaller one is scanned, which takes a nanosecond per entry.
     SEARCHED = 16
 
 
 cdef int open_sets(Sets *sets, dict arrays, uint32_t tags) except -1:
-    """Point to the arrays of sets over so many tags; ValueError if they do not fit each other."""
+    """Set pointers to the arrays of sets; raise ValueError if they do not fit together."""
     cdef Py_ssize_t entries = len(arrays["set_owners"])
     sets.tags = tags
     sets.singles = <const uint32_t *> pointer(arrays, "set_singles", 4, tags)
@@ -52,7 +52,7 @@ cdef inline uint32_t _first_not_below(const uint32_t *seconds, uint32_t first, u
 
 
 cdef bint _read(const Sets *sets, const uint64_t *present, uint32_t entry, uint32_t end, Owners *found) noexcept nogil:
-    """Look at every entry of a bucket."""
+    """Check every entry of a bucket."""
     found.touched += end - entry
     for entry in range(entry, end):
         if sets.seconds[entry] < sets.tags and has_tag(present, sets.seconds[entry]):
@@ -63,7 +63,7 @@ cdef bint _read(const Sets *sets, const uint64_t *present, uint32_t entry, uint3
 
 cdef bint _search(const Sets *sets, const uint64_t *present, const uint32_t *tags, uint32_t count, uint32_t pivot,
                   uint32_t first, uint32_t end, Owners *found) noexcept nogil:
-    """Look at the entries of a bucket whose second tag is one of the message's."""
+    """Check the entries of a bucket whose second tag is one of the message's."""
     cdef uint32_t i, entry
     for i in range(count):
         if tags[i] >= pivot:
@@ -79,9 +79,9 @@ cdef bint _search(const Sets *sets, const uint64_t *present, const uint32_t *tag
 
 cdef bint find_subsets(const Sets *sets, const uint64_t *present, const uint32_t *tags, uint32_t count, uint32_t least,
                        Owners *found) noexcept nogil:
-    """Append the owners of the sets all of whose tags are present; return False if it ended before all were found.
+    """Append the owners of the sets all of whose tags are present; return False if the search ended early.
 
-    tags: those that are present, each once. Sets whose rarest tag is below `least` are left out.
+    tags: the tags of the message, each once. Sets whose rarest tag is below `least` are left out.
     """
     cdef uint32_t i, tag, first, end
     for i in range(count):
@@ -105,7 +105,7 @@ cdef bint find_subsets(const Sets *sets, const uint64_t *present, const uint32_t
 
 def fill_rests(const uint32_t[::1] tags, const int64_t[::1] offsets, const int64_t[::1] rows, uint32_t[::1] rests,
                uint32_t[::1] others):
-    """Write all but the first two tags of some rows, one row behind the other, and where each begins.
+    """Write all but the first two tags of some rows, in one array, and the offset of each row.
 
     tags, offsets: the rows. rests: uint32[len(rows) + 1]. others: as many as there are.
     """

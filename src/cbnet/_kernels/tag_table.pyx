@@ -1,4 +1,4 @@
-"""The exact tag table, matched: a message's tags lead to the sets that are filed under them."""
+"""Matching with the exact tag table: a message's tags lead to the sets filed under them."""
 
 from libc.stdint cimport uint32_t
 
@@ -9,7 +9,7 @@ from cbnet._kernels.tag_sets cimport Sets, find_subsets, open_sets
 
 
 cdef class TagIndex(TagMatcher):
-    """The arrays of an exact tag table, checked against each other once."""
+    """The checked arrays of an exact tag table."""
 
     cdef Sets sets
 

@@ -1,18 +1,18 @@
-"""Unions: the targets of all sets that hold none but common tags, made once for every mask of them.
+"""Unions: the targets of all sets of common tags only, computed once for every mask of these tags.
 
-The h commonest tags are numbered 0 to h - 1, so what a message has of them is a mask of h bits. For each
-mask the targets of all sets within it are stored, sorted and without repetitions, so that the many
-targets of common tags need not be brought together for every message.
+The h commonest tags are numbered 0 to h - 1, so a message has a mask of h bits of them. For each mask the
+targets of all sets within it are stored, sorted and without repetitions, so that the many targets of
+common tags need not be united for every message.
 
     offsets   0          …        uint32[2^h + 1]
-    targets   │ t t t - - │ t …   uint32[…]; behind each list stand PAD numbers above all targets
+    targets   │ t t t - - │ t …   uint32[…]; each list is followed by PAD numbers above all targets
 
-When a list is first used it is checked, and its *places* are made: how many of its targets lie below
-each multiple of 2^shift. They say where a target belongs in the list without searching.
+When a list is first used it is checked, and its *places* are computed: how many of its targets lie below
+each multiple of 2^shift. They give the position of a target in the list without a search.
 
-Of 15,400 targets of a message among a million, 13,100 are in the list and 2,300 are merged into it. To
-set and read a bit for each of the 15,400 took twice as long as that; to merge all their lists two by
-two, without branches and in four places at once, also.
+Of 15,400 targets of a message among a million, 13,100 are in the list and 2,300 are merged into it. Setting
+and reading a bit for each of the 15,400 took twice as long; so did merging all their lists pairwise, without
+branches and at four positions at once.
 """
 
 from libc.stdint cimport uint32_t
@@ -24,7 +24,7 @@ cdef struct Union:
     const uint32_t *targets
     uint32_t count
     uint32_t shift
-    uint32_t *places       # NULL: not made yet
+    uint32_t *places       # NULL: not computed yet
 
 cdef class Unions:
     cdef const uint32_t *offsets

@@ -1,4 +1,4 @@
-"""Unions, opened, and merged with what else a message reaches; `tag_unions.pxd` draws them."""
+"""Opening unions, and merging them with a message's other targets; `tag_unions.pxd` draws them."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.string cimport memcpy
@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from cbnet._kernels.arrays cimport pointer
 
 cdef enum:
-    STEP = 4        # targets that are compared at once
+    STEP = 4        # targets compared at once
     PER_PLACE = 1   # targets from one place to the next, on average
 
 
@@ -39,7 +39,7 @@ cdef class Unions:
         PyMem_RawFree(self.lists)
 
     cdef const Union *prepared(self, uint32_t mask) except NULL:
-        """Return the list of a mask, with its places; an empty one where the file is damaged."""
+        """Return the list of a mask, with its places; an empty one if the file is damaged."""
         cdef Union *list = &self.lists[mask]
         if list.places == NULL:
             self._check(mask)
@@ -47,7 +47,7 @@ cdef class Unions:
         return list
 
     cdef int _check(self, uint32_t mask) except -1:
-        """Point to a list, if it lies inside the file, rises, and has known targets only."""
+        """Set a pointer to a list if it lies inside the file, ascends, and has known targets only."""
         cdef Union *list = &self.lists[mask]
         cdef uint32_t first = self.offsets[mask], end = self.offsets[mask + 1]
         cdef uint32_t at
@@ -83,7 +83,7 @@ cdef class Unions:
 
 
 cdef inline uint32_t _rank(const Union *wide, uint32_t target) noexcept nogil:
-    """Return how many of the list's targets lie below a target, which is below the number of all."""
+    """Return how many of the list's targets lie below a target, which is below the total."""
     cdef uint32_t rank = wide.places[target >> wide.shift]
     cdef const int *targets
     cdef int below = STEP
@@ -91,7 +91,7 @@ cdef inline uint32_t _rank(const Union *wide, uint32_t target) noexcept nogil:
     while below == STEP and rank < wide.count:
         targets = <const int *> wide.targets + rank
         below = 0
-        for i in range(STEP):  # no branch: where the target lies among these is as good as random
+        for i in range(STEP):  # no branch: the position of the target among these is practically random
             below += targets[i] < <int> target
         rank += below
     return min(rank, wide.count)
@@ -107,7 +107,7 @@ cdef uint32_t merged(const Union *wide, const uint32_t *few, uint32_t count, uin
     cdef uint32_t *start = out
     for i in range(count):
         rank = _rank(wide, few[i])
-        # PAD targets at a time, although mostly fewer are needed: what is too much is written over
+        # PAD targets at a time, although mostly fewer are needed: the surplus is overwritten
         memcpy(out, wide.targets + done, PAD * sizeof(uint32_t))
         if rank - done > PAD:
             memcpy(out, wide.targets + done, (rank - done) * sizeof(uint32_t))

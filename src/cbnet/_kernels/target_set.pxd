@@ -1,10 +1,10 @@
-"""The set of matched targets of one message, and the growing list of those of many."""
+"""The set of matched targets of one message, and the growing list of those of a batch."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef struct TargetSet:
     uint64_t *bits         # one per target
-    uint64_t *summary      # one per word of bits: is it not 0?
+    uint64_t *summary      # one per word of bits: set if the word is not 0
     uint32_t total
 
 cdef int open_targets(TargetSet *targets, uint32_t total) except -1
@@ -21,7 +21,7 @@ cdef inline void add_target(TargetSet *targets, uint32_t target) noexcept nogil:
 cdef bint is_full(const TargetSet *targets) noexcept nogil
 
 cdef struct Found:
-    uint32_t *targets      # of all messages, one message behind the other
+    uint32_t *targets      # of all messages, in order
     int64_t used
     int64_t room
 

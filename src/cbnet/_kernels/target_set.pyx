@@ -1,11 +1,10 @@
-"""Results: a set that gives its members back in order, in time that grows with their number.
+"""Target sets: bitmaps whose members are listed in order, in time proportional to their number.
 
     bits     …0100 0000…  one bit per target: 1 million targets are 125 kB, inside the cache
     summary  …0001…       one bit per word of bits that is not 0
 
-Adding sets two bits; taking walks the summary, then the words that it names, and clears both. So
-the targets come out sorted and without repetitions, although filters of one interface stand in
-many places.
+Adding sets two bits; listing walks the summary, then the words that it marks, and clears both. So the
+targets are sorted and without repetitions, although an interface has many filters.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
@@ -16,7 +15,7 @@ cdef extern from * nogil:
 
 cdef enum:
     GROUP = 4096  # targets per word of the summary
-    FEW = 4096  # with more targets than this a message does not reach all, and counting would cost
+    FEW = 4096  # with more targets than this a message does not match all, and counting would cost
 
 
 cdef int open_targets(TargetSet *targets, uint32_t total) except -1:
@@ -45,7 +44,7 @@ cdef bint is_full(const TargetSet *targets) noexcept nogil:
 
 
 cdef int take_targets(TargetSet *targets, Found *found) noexcept nogil:
-    """Append the members to `found`, in order, and empty the set; return 0 if memory ran out."""
+    """Append the members to `found`, in order, and empty the set; return 0 if out of memory."""
     cdef uint64_t outer, word
     cdef size_t place, group
     cdef uint32_t *out

@@ -1,4 +1,4 @@
-"""What a word tests: operator and type together, as in `matching.codes`."""
+"""Test codes, operator and type together, as in `matching.storage.codes`."""
 
 cdef enum Test:
     EXISTS, IS_TAG, BOOL_EQ

@@ -1,7 +1,7 @@
-"""Paths on trees: by which link does a node hang, how far is it from a source, and which nodes are behind a link?
+"""Paths on trees: the link to a node's parent, distances from a source, and the nodes on each side of a link.
 
-A tree is given as `trees` lays it out: parents (-1 at the root), preorder, places, sizes and distances from
-the root. It spans the graph, which is given in rows as there. Links are numbered from 0 to m - 1.
+A tree is laid out as by `tree_shortest`: parents (-1 at the root), preorder, places, sizes and distances from
+the root. It spans the graph, which is in rows as there. Links are numbered from 0 to m - 1.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -16,10 +16,10 @@ cdef inline uint64_t _mixed(uint64_t bits) noexcept nogil:
 
 def choose_parents(const int64_t[::1] offsets, const int32_t[::1] targets, const int64_t[::1] weights,
                    const int64_t[::1] distances, uint64_t key, int32_t[::1] parents):
-    """Write for each node one of its neighbours on shortest paths from the root: the one of the lowest lot.
+    """Write for each node one of its neighbours on shortest paths from the root, at random.
 
-    The lot of a neighbour is a hash of the key, the node and the neighbour: each is as likely to win. Nodes
-    without such a neighbour are left alone.
+    The neighbour with the smallest hash of key, node and neighbour is chosen: each is equally likely. Nodes
+    without such a neighbour are not changed.
     """
     cdef bint is_unit = weights.shape[0] == 0
     cdef int32_t node, other, chosen
@@ -69,24 +69,24 @@ def find_links(const int64_t[::1] offsets, const int32_t[::1] targets, const int
 def add_lengths(const int32_t[::1] parents, const int32_t[::1] places, const int32_t[::1] sizes,
                 const int64_t[::1] distances, int32_t source, int64_t[::1] turns, int64_t[::1] total,
                 int64_t[::1] longest):
-    """Add to `total` the length of the way from a source to each node on a tree; keep the longest.
+    """Add to `total` the length of the path from a source to each node on a tree; keep the longest.
 
-    The way to x turns at the lowest node above both. In preorder the nodes with the same turn, which is
-    a node above the source, stand side by side, before and after those with a lower one:
+    The path to x turns at the lowest common ancestor. In preorder the nodes with the same turn, which is
+    an ancestor of the source, are adjacent, before and after those with a lower one:
 
         root  …  a  …  source  and all below  …  after  …  after
         │        │     └─ turn: the source ─┘       │        │
         │        └──────── turn: a ─────────────────┘        │
         └───────────────── turn: the root ───────────────────┘
 
-    turns: int64[n], room for what the turn takes off, by place.
+    turns: int64[n], working memory: twice the distance of the turn, by place.
     """
     cdef int32_t node = source
     cdef int32_t begin, end, first, last, place
     cdef Py_ssize_t x
     cdef int64_t length
     with nogil:
-        first = last = places[source]  # the places that are done
+        first = last = places[source]  # the range of places done
         while node >= 0:
             begin = places[node]
             end = begin + sizes[node]
@@ -104,8 +104,8 @@ def add_lengths(const int32_t[::1] parents, const int32_t[::1] places, const int
             longest[x] = length if length > longest[x] else longest[x]
 
 
-# The sets of nodes that were found behind each link, in lists. A set is the sum by exclusive or of the keys
-# of its nodes; of a link's two sides it is the one with the link's larger end.
+# The sets of nodes found on one side of each link, in lists. A set is the exclusive or of the keys of its
+# nodes; of a link's two sides it is the one with the link's larger end.
 #
 #     heads  │ 4 -1  0 …   int32[m]: the last set of each link, -1 none
 #     nexts  │-1  …  0  …  int32[room]: the set before it, of the same link
@@ -113,10 +113,10 @@ def add_lengths(const int32_t[::1] parents, const int32_t[::1] places, const int
 def add_sets(const int32_t[::1] preorder, const int32_t[::1] parents, const int32_t[::1] links,
              uint64_t[:, ::1] below, int32_t[::1] heads, int32_t[::1] nexts, uint64_t[:, ::1] sums,
              int32_t[::1] counts, int32_t used):
-    """Add the sets behind the links of a tree that were not found before; return how many sets there are now.
+    """Add the new sets of nodes on the sides of a tree's links; return the number of sets.
 
-    below: uint64[n, 2], a copy of the nodes' keys, to work in; counts: int32[m], sets of each link; used: how many
-    sets there are. There must be room for n more.
+    below: uint64[n, 2], a copy of the nodes' keys, overwritten; counts: int32[m], sets of each link; used: the
+    number of sets so far. There must be room for n more.
     """
     cdef Py_ssize_t at
     cdef int32_t node, link, found

@@ -1,14 +1,14 @@
-"""Shortest-path trees: how far is every node of a graph from a root, and over which neighbour?
+"""Shortest-path trees: the distance of every node from a root, and its parent.
 
-A graph is given in rows (CSR): the neighbours of node u are targets[offsets[u] : offsets[u + 1]].
+A graph is in rows (CSR): the neighbours of node u are targets[offsets[u] : offsets[u + 1]].
 If `weights` is empty every edge has length 1. Weights are positive.
 
     parents    -2 not reached, -1 the root, else the smallest neighbour on a shortest path from the root
     distances  -1 not reached
-    order      the nodes reached, by rising distance: a parent stands before its children
+    order      the nodes reached, by ascending distance: a parent precedes its children
 
-The caller fills `parents` with -2 and `distances` with -1. A node that is already reached is left
-alone, so the components of a graph are found by growing one tree after the other over the same arrays.
+The caller fills `parents` with -2 and `distances` with -1. A node that is already reached is not
+changed, so growing one tree after the other over the same arrays finds the components of a graph.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -24,8 +24,8 @@ cdef struct Rows:
     const int64_t *weights  # NULL: every edge has length 1
 
 
-# Nodes by distance, in a binary heap: no node is nearer than the one above it. nodes[0] is the nearest;
-# below place i hang the places 2i + 1 and 2i + 2.
+# Nodes by distance, in a binary heap: no node is nearer than its parent. nodes[0] is the nearest; the children
+# of place i are at 2i + 1 and 2i + 2.
 cdef struct Heap:
     int32_t *nodes
     int32_t *places  # of each node in the heap
@@ -38,7 +38,7 @@ cdef inline void _put(Heap *heap, int32_t place, int32_t node) noexcept nogil:
 
 
 cdef void _rise(Heap *heap, const int64_t *distances, int32_t place) noexcept nogil:
-    """Move the node at a place up until none above it is farther."""
+    """Move the node at a place up until its parent is not farther."""
     cdef int32_t node = heap.nodes[place]
     cdef int32_t above
     while place:
@@ -51,7 +51,7 @@ cdef void _rise(Heap *heap, const int64_t *distances, int32_t place) noexcept no
 
 
 cdef int32_t _nearest(Heap *heap, const int64_t *distances) noexcept nogil:
-    """Take the nearest node out."""
+    """Remove the nearest node."""
     cdef int32_t nearest = heap.nodes[0]
     cdef int32_t node, below
     cdef int32_t place = 0
@@ -75,7 +75,7 @@ cdef int32_t _nearest(Heap *heap, const int64_t *distances) noexcept nogil:
 
 cdef int32_t _grow_by_hops(const Rows *rows, int32_t root, int32_t *parents, int64_t *distances,
                            int32_t *order) noexcept nogil:
-    """Grow a tree over edges of length 1; return how many nodes it reaches. `order` is also the queue."""
+    """Grow a tree over edges of length 1; return the number of nodes reached. `order` is also the queue."""
     cdef int32_t done = 0
     cdef int32_t found = 1
     cdef int32_t node, neighbour
@@ -101,10 +101,10 @@ cdef int32_t _grow_by_hops(const Rows *rows, int32_t root, int32_t *parents, int
 
 cdef int32_t _grow_by_weights(const Rows *rows, int32_t root, int32_t *parents, int64_t *distances,
                               int32_t *order, Heap *heap) noexcept nogil:
-    """Grow a tree by Dijkstra's algorithm; return how many nodes it reaches.
+    """Grow a tree by Dijkstra's algorithm; return the number of nodes reached.
 
-    Weights are positive, so all neighbours that lead to a node on a shortest path are taken out of
-    the heap before it: when it is taken its parent is the smallest of them.
+    Weights are positive, so all neighbours on shortest paths to a node leave the heap before it: when it
+    leaves, its parent is the smallest of them.
     """
     cdef int32_t found = 0
     cdef int32_t node, neighbour
@@ -150,10 +150,10 @@ cdef Rows _rows(const int64_t[::1] offsets, const int32_t[::1] targets, const in
 
 def grow(const int64_t[::1] offsets, const int32_t[::1] targets, const int64_t[::1] weights, int32_t root,
          int32_t[::1] parents, int64_t[::1] distances, int32_t[::1] order, int32_t[:, ::1] room):
-    """Write parents, distances and order of one tree; return how many nodes it reaches.
+    """Write parents, distances and order of one tree; return the number of nodes reached.
 
     offsets: int64[n + 1], targets: int32[2m], weights: int64[2m] or int64[0], parents, order: int32[n],
-    distances: int64[n], room: int32[2, n], to work in.
+    distances: int64[n], room: int32[2, n], working memory.
     """
     cdef Rows rows = _rows(offsets, targets, weights)
     cdef Heap heap = Heap(&room[0, 0], &room[1, 0], 0)
@@ -165,10 +165,10 @@ def grow(const int64_t[::1] offsets, const int32_t[::1] targets, const int64_t[:
 
 def grow_many(const int64_t[::1] offsets, const int32_t[::1] targets, const int64_t[::1] weights,
               const int32_t[::1] roots, int32_t[:, ::1] parents, int64_t[:, ::1] distances, int32_t[:, ::1] room):
-    """Write the parents and distances in the tree of each root: a row to a root.
+    """Write the parents and distances in the tree of each root, a row per root.
 
-    parents: int32[roots, n], distances: int64[roots, n]; one of the two may have a single row, which is
-    then only worked in. room: int32[3, n], to work in.
+    parents: int32[roots, n], distances: int64[roots, n]; one of the two may have a single row, which
+    is then working memory. room: int32[3, n], working memory.
     """
     cdef Rows rows = _rows(offsets, targets, weights)
     cdef Heap heap = Heap(&room[0, 0], &room[1, 0], 0)
@@ -186,10 +186,10 @@ def grow_many(const int64_t[::1] offsets, const int32_t[::1] targets, const int6
 
 def lay_out(const int32_t[::1] parents, const int32_t[::1] order, int32_t[::1] preorder, int32_t[::1] places,
             int32_t[::1] sizes, int32_t[::1] hops, int32_t[::1] room):
-    """Write where each node of a tree stands in preorder, children by rising id.
+    """Write the place of each node of a tree in preorder, children by ascending id.
 
     parents: int32[n], order: int32[reached], a parent before its children. preorder: int32[reached];
-    places, hops: int32[n] of -1, sizes: int32[n] of 0; room: int32[n], to work in.
+    places, hops: int32[n] of -1, sizes: int32[n] of 0; room: int32[n], working memory.
     """
     cdef Py_ssize_t at
     cdef int32_t node, parent
@@ -200,7 +200,7 @@ def lay_out(const int32_t[::1] parents, const int32_t[::1] order, int32_t[::1] p
             hops[node] = 0 if at == 0 else hops[parents[node]] + 1
         for at in range(order.shape[0] - 1, 0, -1):
             sizes[parents[order[at]]] += sizes[order[at]]
-        # `room` holds where the next child of a node goes, counted from the node
+        # `room` holds the place of the next child of a node, relative to the node
         for node in range(<int32_t> parents.shape[0]):
             room[node] = 1
         for node in range(<int32_t> parents.shape[0]):
@@ -217,11 +217,11 @@ def lay_out(const int32_t[::1] parents, const int32_t[::1] order, int32_t[::1] p
 def add_dependencies(const int64_t[::1] offsets, const int32_t[::1] targets, const int64_t[::1] weights,
                      const int64_t[::1] distances, const int32_t[::1] order, long double[::1] paths,
                      double[::1] depend, double[::1] totals):
-    """Add to `totals` how much the shortest paths from a root depend on each node between.
+    """Add to `totals` the dependency of the shortest paths from a root on each node between.
 
-    A neighbour p of x is before it if distances[p] + weight = distances[x]; then the paths to p go on to x.
-    distances, order: as `grow` left them. paths, depend: room for n numbers. Paths are counted in long
-    doubles: across a grid of 600 x 600 there are more of them than a double can hold.
+    A neighbour p precedes x if distances[p] + weight = distances[x]; then the paths to p continue to x.
+    distances, order: as written by `grow`. paths, depend: working memory for n numbers. Paths are counted in
+    long doubles: across a grid of 600 x 600 there are more of them than a double can hold.
     """
     cdef bint is_unit = weights.shape[0] == 0
     cdef Py_ssize_t place

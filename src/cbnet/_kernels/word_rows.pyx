@@ -1,4 +1,4 @@
-"""Rows of words: put the words of each row in order, and drop the repeated ones.
+"""Rows of words: sorting each row and dropping repeated words.
 
     words    7 3 7 │ 5 │ 9 2           offsets 0 3 4 6
     becomes  3 7   │ 5 │ 2 9           offsets 0 2 3 5
@@ -30,7 +30,7 @@ cdef inline void _sort(uint64_t *words, Py_ssize_t count) noexcept nogil:
 
 
 def sort_rows(uint64_t[::1] words, int64_t[::1] offsets):
-    """Sort each row and drop its repeated words, in place; return how many words are left.
+    """Sort each row and drop its repeated words, in place; return the number of words left.
 
     words: uint64[c], offsets: int64[n+1], both rewritten.
     """
@@ -44,7 +44,7 @@ def sort_rows(uint64_t[::1] words, int64_t[::1] offsets):
             offsets[row] = kept
             for i in range(start, end):
                 if i == start or words[i] != words[i - 1]:
-                    # words[i - 1] is read before anything is written over it: kept <= i
+                    # words[i - 1] is read before it is overwritten: kept <= i
                     words[kept] = words[i]
                     kept += 1
             start = end
