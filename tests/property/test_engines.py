@@ -35,27 +35,27 @@ def as_batch(messages):
 
 
 @every_engine
-@given(given_table=tables, reduce=st.booleans(), data=st.data())
-def test_every_path_agrees_with_the_reference(engine, given_table, reduce, data):
-    messages = draw_messages(data, given_table)
-    table = Table.build(given_table, engine=engine, reduce=reduce)
-    expected = [reference.match(given_table, message) for message in messages]
+@given(rules=tables, reduce=st.booleans(), data=st.data())
+def test_every_path_agrees_with_the_reference(engine, rules, reduce, data):
+    messages = draw_messages(data, rules)
+    table = Table.build(rules, engine=engine, reduce=reduce)
+    expected = [reference.match(rules, message) for message in messages]
     assert [table.match(message) for message in messages] == expected
     assert [table.match(message.to_dict()) for message in messages] == expected
     assert table.match_many(messages) == expected
     assert table.match_many(messages * 4, threads=3) == expected * 4
     found = table.match_arrow(as_batch(messages)).to_pydict()
-    labels = [str(i) if any(isinstance(key, str) for key in given_table) else i for row in expected for i in row]
+    labels = [str(i) if any(isinstance(key, str) for key in rules) else i for row in expected for i in row]
     assert found["interface"] == labels
     assert found["row"] == [row for row, interfaces in enumerate(expected) for _ in interfaces]
 
 
 @every_engine
-@given(given_table=st.dictionaries(interfaces, any_predicates, max_size=3), data=st.data())
-def test_tables_over_any_names_and_values_agree_with_the_reference(engine, given_table, data):
-    messages = draw_messages(data, given_table)
-    table = Table.build(given_table, engine=engine)
-    assert table.match_many(messages) == [reference.match(given_table, message) for message in messages]
+@given(rules=st.dictionaries(interfaces, any_predicates, max_size=3), data=st.data())
+def test_tables_over_any_names_and_values_agree_with_the_reference(engine, rules, data):
+    messages = draw_messages(data, rules)
+    table = Table.build(rules, engine=engine)
+    assert table.match_many(messages) == [reference.match(rules, message) for message in messages]
 
 
 def filters_by_interface(columns):
@@ -66,14 +66,14 @@ def filters_by_interface(columns):
 
 
 @given(tables, st.booleans())
-def test_the_filters_can_be_read_back_from_a_compiled_table(given_table, reduce):
-    expected = filters_by_interface(columns_of(given_table))
-    assert filters_by_interface(Table.build(given_table, reduce=reduce)._compiled.columns) == expected
+def test_the_filters_can_be_read_back_from_a_compiled_table(rules, reduce):
+    expected = filters_by_interface(columns_of(rules))
+    assert filters_by_interface(Table.build(rules, reduce=reduce)._compiled.columns) == expected
 
 
 @given(st.dictionaries(st.integers(0, 2), predicates(), max_size=3))
-def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers_it(given_table):
-    columns = columns_of(given_table)
+def test_a_filter_is_dropped_only_if_a_kept_filter_of_its_interface_covers_it(rules):
+    columns = columns_of(rules)
     coverer = find_coverers(columns).tolist()
     for place, other in enumerate(coverer):
         if other >= 0:
@@ -83,15 +83,15 @@ def test_a_filter_is_dropped_only_for_one_of_its_interface_that_stays_and_covers
 
 
 @given(st.lists(filters(max_size=3), min_size=1, max_size=6), st.data())
-def test_every_filter_is_found_again_and_no_other(given_filters, data):
+def test_every_filter_is_found_and_no_other(all_filters, data):
     from cbnet._kernels.pivot_table import Remainder
     from cbnet.language import Predicate
     from cbnet.matching.storage.filter_encoding import encode_filter
 
-    table = {place: Predicate([filter]) for place, filter in enumerate(given_filters)}
+    table = {place: Predicate([filter]) for place, filter in enumerate(all_filters)}
     compiled = Remainder(Table.build(table, reduce=False)._compiled.index)
-    for place, filter in enumerate(given_filters):
+    for place, filter in enumerate(all_filters):
         assert compiled.find(encode_filter(filter), place) >= 0
-        other = data.draw(st.integers(0, len(given_filters) - 1))
+        other = data.draw(st.integers(0, len(all_filters) - 1))
         same = columns_of({0: table[other]}).filter(0) == columns_of({0: table[place]}).filter(0)
         assert (compiled.find(encode_filter(filter), other) >= 0) == same

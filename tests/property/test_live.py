@@ -55,7 +55,7 @@ def apply(table, model, change, choose):
 
 @settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from("abc"), predicates(), max_size=3), changes, st.data())
-def test_any_sequence_of_changes_equals_a_table_built_anew(start, steps, data):
+def test_any_sequence_of_changes_equals_a_rebuilt_table(start, steps, data):
     table = LiveTable(Table.build(start))
     model = {interface: set(predicate.filters) for interface, predicate in start.items()}
     for step in steps:
@@ -72,7 +72,7 @@ def test_any_sequence_of_changes_equals_a_table_built_anew(start, steps, data):
     assert sorted(table.snapshot().match(message)) == sorted(reference.match(expected, message))
 
 
-def test_a_covered_filter_comes_back_when_what_covered_it_goes():
+def test_a_covered_filter_is_revived_when_its_coverer_is_removed():
     table = LiveTable(Table.build({"a": "x < 9 or x < 5 or x < 3", "b": "x < 9"}))
     assert table.match({"x": 4}) == ["a", "b"]
     assert table.remove("a", parse_filter("x < 9"))
@@ -128,7 +128,7 @@ def test_a_filter_shared_by_interfaces_is_removed_from_one():
     assert table.match({"x": 1, "y": 2}) == ["a", "c"]
 
 
-def test_what_a_shared_filter_covered_comes_back_for_all_who_shared_it():
+def test_a_covered_filter_is_revived_for_all_interfaces_that_shared_its_coverer():
     table = LiveTable(Table.build(dict.fromkeys("ab", "x < 9 and y = 1 or x < 5 and y = 1")))
     for interface in "ab":
         assert table.remove(interface, parse_filter("x < 9 and y = 1"))
@@ -136,7 +136,7 @@ def test_what_a_shared_filter_covered_comes_back_for_all_who_shared_it():
     assert table.match({"x": 4, "y": 1}) == ["a", "b"]
 
 
-def test_the_empty_filter_can_come_and_go():
+def test_the_empty_filter_can_be_added_and_removed():
     table = LiveTable(Table.build({"a": "true", "b": "x = 1"}))
     assert table.remove("a", Filter())
     assert table.match({}) == []
@@ -144,7 +144,7 @@ def test_the_empty_filter_can_come_and_go():
     assert table.match({}) == ["b"]
 
 
-def test_a_message_that_is_wrong_says_so():
+def test_a_wrong_message_is_refused():
     table = LiveTable(Table.build({"a": "x = 1"}))
     table.add("a", parse_filter("y = 1"))
     with pytest.raises(ValueError, match="null is not a value"):
@@ -200,19 +200,19 @@ def test_a_long_run_with_merges_in_the_background():
 
 
 @given(st.lists(filters(max_size=4), max_size=8), st.data())
-def test_what_is_not_compiled_yet_matches_as_the_filters_say(said, data):
+def test_filters_that_are_not_compiled_yet_match(added, data):
     table = LiveTable()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memtable, "MAX_FILTERS", 100)
-        for interface, filter in enumerate(said):
+        for interface, filter in enumerate(added):
             table.add(interface, filter)
-        message = data.draw(messages_near(*said))
-        expected = [interface for interface, filter in enumerate(said) if filter.matches(message)]
+        message = data.draw(messages_near(*added))
+        expected = [interface for interface, filter in enumerate(added) if filter.matches(message)]
         assert table.match(message) == table.match(message.to_dict()) == expected
     assert table.merges == 0
 
 
-def test_a_table_from_which_most_was_removed_is_compiled_anew():
+def test_a_table_is_compiled_again_after_most_filters_were_removed():
     table = LiveTable(Table.build({n: f"x = {n}" for n in range(20)}))
     for n in range(15):
         table.remove(n, parse_filter(f"x = {n}"))
@@ -240,7 +240,7 @@ def test_a_table_of_another_engine_is_refused_with_a_remedy(engine):
         LiveTable(Table.build({"a": "#x"}, engine=engine))
 
 
-def test_a_merge_that_fails_is_told_and_loses_nothing(monkeypatch):
+def test_a_failed_merge_is_reported_and_loses_nothing(monkeypatch):
     table = LiveTable()
     monkeypatch.setattr(live, "merge_columns", lambda *_: 1 / 0)
     for n in range(10):

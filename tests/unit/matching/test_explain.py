@@ -12,7 +12,7 @@ def test_the_filter_that_matched_is_named():
     assert str(explanation) == "i: matched by x > 0 and #a"
 
 
-def test_the_filters_that_failed_in_the_fewest_places_are_the_closest():
+def test_filters_with_the_fewest_failures_are_closest():
     explanation = explain("x = 1 and y = 1 and z = 1 or x = 2 and y = 1 or x = 9 and y = 9", {"x": 1, "y": 1})
     assert not explanation.matched
     assert [str(near.filter) for near in explanation.near_misses] == [
@@ -22,7 +22,7 @@ def test_the_filters_that_failed_in_the_fewest_places_are_the_closest():
     assert [len(near.failures) for near in explanation.near_misses] == [1, 1]
 
 
-def test_each_reason_is_said():
+def test_every_failure_is_explained():
     text = str(explain('a < 5 and b = "x" and c > 1 and #vip', {"a": 7, "c": "2"}))
     assert "a < 5 fails: a is 7" in text
     assert 'b = "x" fails: b is absent' in text
@@ -30,7 +30,7 @@ def test_each_reason_is_said():
     assert "#vip fails: the tag is missing" in text
 
 
-def test_an_empty_predicate_says_so():
+def test_an_empty_predicate_is_explained():
     assert str(explain("false", {})) == "i: no match; its predicate is empty"
 
 

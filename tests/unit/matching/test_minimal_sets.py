@@ -56,7 +56,7 @@ def test_sets_of_one_group_only_are_compared(rows):
 
 
 @given(sets_of_strings)
-def test_what_is_minimal_is_what_is_left_of_a_predicate(sets):
+def test_minimal_sets_are_the_filters_of_the_reduced_predicate(sets):
     kept = [sets[row] for row in minimal(pa.array(sets, pa.list_(pa.string()))).tolist()]
     reduced = reduce(Predicate(Descriptor(tags) for tags in sets))
     assert {frozenset(tags) for tags in kept} == {filter.tags for filter in reduced.filters}
@@ -78,7 +78,7 @@ def test_large_sets_are_compared_in_full():
     assert minimal(pa.array(sets, pa.list_(pa.int32()))).tolist() == brute_force(sets) == [1, 2]
 
 
-def test_one_tag_in_all_sets_is_no_obstacle():
+def test_one_tag_may_be_in_all_sets():
     # one giant group: every set has the tag 0, and pairs of sets differ in the others
     sets = [[0, 1 + row % 500, 501 + row // 500] for row in range(20_000)] + [[0, 7]]
     kept = minimal(pa.array(sets, pa.list_(pa.int32())))
@@ -86,7 +86,7 @@ def test_one_tag_in_all_sets_is_no_obstacle():
     assert 20_000 in kept
 
 
-def test_an_empty_set_is_in_all_others():
+def test_an_empty_set_is_a_subset_of_all_others():
     sets = pa.array([["a"], [], ["b"], []], pa.list_(pa.string()))
     assert minimal(sets).tolist() == [1]
     assert minimal(sets, pa.array([1, 1, 2, 2])).tolist() == [1, 3]
@@ -99,7 +99,7 @@ def test_of_equal_sets_the_first_stays():
     assert minimal(pa.array(sets, pa.list_(pa.string()))).tolist() == [0, 2]
 
 
-def test_dictionaries_may_hold_a_tag_twice():
+def test_a_dictionary_may_contain_a_tag_twice():
     values = pa.DictionaryArray.from_arrays([0, 1, 2], ["a", "b", "a"])
     sets = pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), values)  # {a}, {b, a}
     assert minimal(sets).tolist() == [0]
@@ -117,12 +117,12 @@ def test_dictionaries_may_hold_a_tag_twice():
         (pa.array([["a"]]), pa.array([None], pa.int32()), "row 1: a group is null"),
     ],
 )
-def test_what_is_no_set_of_tags_is_refused(sets, groups, problem):
+def test_input_that_is_not_sets_of_tags_is_refused(sets, groups, problem):
     with pytest.raises(InputError, match=problem):
         minimal(sets, groups)
 
 
-def test_a_generated_sample_is_right_by_the_second_method():
+def test_the_second_method_confirms_a_generated_sample():
     sets = tag_sets(20_000, tags=2000, seed=4)
     rows = np.arange(0, 20_000, 40)
     kept = minimal(sets)

@@ -40,7 +40,7 @@ def test_the_filters_of_figure_4_have_the_papers_sizes():
         ({}, []),
     ],
 )
-def test_messages_on_figure_4_go_where_a_reader_would_send_them(message, interfaces):
+def test_messages_on_figure_4_go_to_the_expected_interfaces(message, interfaces):
     assert Table.build(FIGURE_4).match(message) == interfaces
 
 
@@ -65,7 +65,7 @@ def test_a_wrong_text_names_its_interface():
 
 
 @pytest.mark.parametrize("interface", [True, 1.5, None, 2**63, "\ud800"])
-def test_what_cannot_be_an_interface_is_refused(interface):
+def test_an_invalid_interface_is_refused(interface):
     with pytest.raises(InputError):
         Table.build({interface: "true"})
 
@@ -78,7 +78,7 @@ def test_an_unknown_interface_is_named():
 @pytest.mark.parametrize(
     "message", [{"x": "\ud800"}, {"\ud800": 1}, {"#": ["\ud800"]}, {"x": None}, {"x": 2**63}, {5: 1}]
 )
-def test_a_message_that_is_wrong_says_so_by_every_path(message):
+def test_a_wrong_message_is_refused_by_every_path(message):
     from cbnet.matching import LiveTable
 
     table = Table.build({"a": "x = 1 or #t"})
@@ -131,6 +131,6 @@ def test_a_sample_that_is_not_a_message_is_refused(engine, wrong, problem):
         Table.build({1: "#a"}, engine=engine, sample=[{"x": 1}, wrong])
 
 
-def test_a_table_of_bare_predicates_says_how_to_build_one():
+def test_the_constructor_refuses_predicates_and_names_build():
     with pytest.raises(ValueError, match=r"Table\.build"):
         Table({"a": "x = 1"})

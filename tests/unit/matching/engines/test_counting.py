@@ -65,7 +65,7 @@ class Engine:
 
 
 def brute_force(columns, messages):
-    filters = [(int(columns.targets[place]), columns.filter(place)) for place in range(len(columns))]
+    filters = [(int(columns.targets[row]), columns.filter(row)) for row in range(len(columns))]
     return [sorted({target for target, filter in filters if filter.matches(Message.of(m))}) for m in messages]
 
 
@@ -82,11 +82,11 @@ def check_all_switches(columns, messages):
 
 
 @given(st.data())
-def test_all_switches_give_the_answer_of_brute_force(data):
-    said = dict(enumerate(data.draw(st.lists(predicates(), max_size=6))))
-    near = messages_near(*(filter for predicate in said.values() for filter in predicate.filters))
+def test_all_options_agree_with_brute_force(data):
+    rules = dict(enumerate(data.draw(st.lists(predicates(), max_size=6))))
+    near = messages_near(*(filter for predicate in rules.values() for filter in predicate.filters))
     found = data.draw(st.lists(near, min_size=1, max_size=4))
-    check_all_switches(columns_of(said), [message.to_dict() for message in found])
+    check_all_switches(columns_of(rules), [message.to_dict() for message in found])
 
 
 def any_value(chance, alphabet):
@@ -103,10 +103,10 @@ def any_constraint(chance, names, alphabet):
 
 @pytest.mark.parametrize("alphabet", ["ab", "a\0", "aé€\uffff\U0010ffff", "abcdefgh"])
 @pytest.mark.parametrize("interfaces", [1, 3, 64, 3000])
-def test_large_random_tables_give_the_answer_of_brute_force(alphabet, interfaces):
+def test_large_random_tables_agree_with_brute_force(alphabet, interfaces):
     chance = random.Random(f"{alphabet}{interfaces}")
     names = ["x", "y", "é"]
-    said = [
+    rules = [
         (
             chance.randrange(interfaces),
             Filter(
@@ -121,14 +121,14 @@ def test_large_random_tables_give_the_answer_of_brute_force(alphabet, interfaces
         | {"#": chance.sample("pqr", k=chance.randint(0, 2))}
         for _ in range(20)
     ]
-    check_all_switches(columns_of_filters(list(range(interfaces)), said), found)
+    check_all_switches(columns_of_filters(list(range(interfaces)), rules), found)
 
 
 @pytest.mark.parametrize("op", ["=", "!=", "<", "<=", ">", ">=", "^=", "$=", "*="])
-def test_every_string_operator_holds_where_it_should(op):
+def test_every_string_operator_agrees_with_its_definition(op):
     strings = ["", "a", "ab", "aba", "abab", "ba", "bb", "b", "a\0", "\0", "é", "\U0010ffff", "abc" * 50]
-    said = {i: Predicate([Filter([Constraint("x", op, string)])]) for i, string in enumerate(strings)}
-    check_all_switches(columns_of(said), [{"x": value} for value in [*strings, "aa", "abb", "zab", "ab\0", "c" * 300]])
+    rules = {i: Predicate([Filter([Constraint("x", op, string)])]) for i, string in enumerate(strings)}
+    check_all_switches(columns_of(rules), [{"x": value} for value in [*strings, "aa", "abb", "zab", "ab\0", "c" * 300]])
 
 
 @pytest.mark.parametrize("size", [1, 254, 255, 256, 300, 511, 700])
@@ -145,8 +145,8 @@ def test_a_filter_of_any_size_matches_only_if_all_its_constraints_hold(size):
 
 
 def test_empty_filters_match_every_message_and_interfaces_without_filters_none():
-    said = {"all": Predicate([Filter()]), "none": Predicate([]), "x": parse("x = 1 or true"), "y": parse("y = 1")}
-    check_all_switches(columns_of(said), [{}, {"x": 1}, {"y": 1}, {"z": 1}])
+    rules = {"all": Predicate([Filter()]), "none": Predicate([]), "x": parse("x = 1 or true"), "y": parse("y = 1")}
+    check_all_switches(columns_of(rules), [{}, {"x": 1}, {"y": 1}, {"z": 1}])
     check_all_switches(columns_of({"none": Predicate([])}), [{}, {"x": 1}])
     check_all_switches(columns_of({}), [{}])
 
@@ -162,11 +162,11 @@ def test_a_repeated_tag_counts_once():
     assert engine.match([{"#": ["a", "a"]}, {"#": ["a", "b", "a"]}]) == [[1], [0, 1]]
 
 
-def test_more_found_constraints_than_are_remembered_are_all_counted():
+def test_more_runs_of_postings_than_are_recorded_are_all_counted():
     # Each of 3000 substrings is a run of postings of its own; the value holds them all.
     parts = [f"<{i}>" for i in range(3000)]
-    said = {i: Predicate([Filter([Constraint("x", "*=", p), Constraint("y", "=", 1)])]) for i, p in enumerate(parts)}
-    engine = Engine(columns_of(said))
+    rules = {i: Predicate([Filter([Constraint("x", "*=", p), Constraint("y", "=", 1)])]) for i, p in enumerate(parts)}
+    engine = Engine(columns_of(rules))
     value = "".join(parts)
     for rounds, short in SWITCHES:
         found = engine.match([{"x": value, "y": 1}, {"x": value}, {"x": value[3:], "y": 1}], rounds, short)
@@ -183,7 +183,7 @@ def test_a_value_that_is_not_plain_is_refused():
         engine.index.match_members({}, np.empty(2, np.uint32))
 
 
-def test_threads_give_the_same_answer():
+def test_threads_return_the_same_result():
     workload = mix("2002", filters=2000, interfaces=50, messages=200, seed=5)
     engine = Engine(columns_from_arrow(filters(workload)))
     found = as_messages(messages(workload))
@@ -213,16 +213,16 @@ def test_the_filters_of_figure_4_have_the_papers_sizes():  # claim 1
         ({"stock": "MSFT", "price": 199, "orig": "Denver", "dest": "Milano"}, [0, 1, 2]),
     ],
 )
-def test_messages_on_figure_4_go_where_a_reader_would_send_them(message, interfaces):
+def test_messages_on_figure_4_go_to_the_expected_interfaces(message, interfaces):
     check_all_switches(columns(FIGURE_4), [message])
     assert Engine(columns(FIGURE_4)).match([message]) == [interfaces]
 
 
 def test_quantity_10_selects_two_of_each_kind():  # claim 2, [2001 Figure 7]
     constants = [("<", 5), ("<", 20), ("<", 350), (">", 0), (">", 3), (">", 50), (">", 200), ("<", 10), (">", 10)]
-    said = {f"{op} {value}": parse(f"quantity {op} {value}") for op, value in constants}
-    engine = Engine(columns_of(said))
-    selected = [list(said)[target] for target in engine.match([{"quantity": 10}])[0]]
+    rules = {f"{op} {value}": parse(f"quantity {op} {value}") for op, value in constants}
+    engine = Engine(columns_of(rules))
+    selected = [list(rules)[target] for target in engine.match([{"quantity": 10}])[0]]
     assert selected == ["< 20", "< 350", "> 0", "> 3"]
     # Four constraints, each in one filter of one constraint.
     work = engine.work([{"quantity": 10}], 0)
@@ -258,7 +258,7 @@ def test_an_interface_with_an_empty_filter_has_no_determinant_and_a_tag_can_be_o
 # --- The work, counted by hand -------------------------------------------------------------------
 
 
-def test_the_work_on_figure_4_is_what_the_pseudocode_does():
+def test_work_counters_on_figure_4_follow_the_pseudocode():
     engine = Engine(columns(FIGURE_4))
     message = {"orig": "Denver", "dest": "Milano", "price": 100}
     # Constraints that hold: orig = Denver, dest = Milano, price < 200, price < 500.
@@ -318,8 +318,10 @@ def test_a_string_visits_few_nodes(letters, count):  # claim 25: O(l (log N + l)
     chance = random.Random(count)
     words = {"".join(chance.choices(letters, k=chance.randint(1, 12))) for _ in range(count)}
     ops = [Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT]
-    said = [(0, Filter([Constraint("x", chance.choice(ops), word), Constraint("y", "=", 0)])) for word in sorted(words)]
-    engine = Engine(columns_of_filters([0], said))
+    rules = [
+        (0, Filter([Constraint("x", chance.choice(ops), word), Constraint("y", "=", 0)])) for word in sorted(words)
+    ]
+    engine = Engine(columns_of_filters([0], rules))
     for length in (0, 1, 5, 30):
         value = "".join(chance.choices(letters, k=length))
         search = log2(len(words)) + length + 1
@@ -341,7 +343,7 @@ def test_one_string_index_visits_fewer_nodes_than_one_per_operator():  # claim 2
 
 def test_the_filters_can_be_read_back_from_the_arrays():
     chance = random.Random(8)
-    said = [
+    rules = [
         (
             chance.randrange(9),
             Filter([any_constraint(chance, ["x", "y"], "ab") for _ in range(chance.randint(0, 4))], t),
@@ -349,7 +351,7 @@ def test_the_filters_can_be_read_back_from_the_arrays():
         for _ in range(300)
         for t in ([], ["p"])
     ]
-    table = columns_of_filters(list(range(9)), said)
+    table = columns_of_filters(list(range(9)), rules)
     expected = {(target, table.filter(place)) for place, target in enumerate(table.targets.tolist())}
     for one_string_index in (True, False):
         targets, offsets, words = counting.filters_of(counting.build(table, one_string_index=one_string_index))
@@ -383,7 +385,7 @@ def test_damaged_arrays_never_crash_the_kernel():
 
 
 @pytest.mark.parametrize("name", ["posting_targets", "silent", "symbol_branches", "number_low", "large_rests"])
-def test_sections_that_do_not_fit_each_other_are_refused(name):
+def test_sections_that_do_not_fit_together_are_refused(name):
     whole = Filter([Constraint(f"x{i}", "=", i) for i in range(300)])
     engine = Engine(columns_of({"large": Predicate([whole])}))
     for wrong in (engine.arrays[name][:-1], engine.arrays[name].astype(bool)):

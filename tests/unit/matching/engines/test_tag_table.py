@@ -52,35 +52,35 @@ def as_strings(answers):
 
 
 @settings(max_examples=100)  # each of them by 15 paths
-@given(said=tables, found=st.lists(messages, min_size=1, max_size=4), reduce=st.booleans())
-def test_the_exact_table_gives_the_answer_of_the_reference(tmp_path_factory, said, found, reduce):
-    expected = [reference.match(said, message) for message in found]
-    table = Table.build(said, engine="tags", reduce=reduce)
+@given(rules=tables, found=st.lists(messages, min_size=1, max_size=4), reduce=st.booleans())
+def test_the_exact_table_agrees_with_the_reference(tmp_path_factory, rules, found, reduce):
+    expected = [reference.match(rules, message) for message in found]
+    table = Table.build(rules, engine="tags", reduce=reduce)
     for answers in by_every_path(table, found, tmp_path_factory.getbasetemp() / "tags.cbt"):
         assert as_strings(answers) == as_strings(expected)
 
 
 @settings(max_examples=100)  # each of them by 15 paths
-@given(said=tables, found=st.lists(messages, min_size=1, max_size=4), reduce=st.booleans())
-def test_the_bloom_table_never_misses_and_its_paths_agree(tmp_path_factory, said, found, reduce):
-    table = Table.build(said, engine="bloom", reduce=reduce)
+@given(rules=tables, found=st.lists(messages, min_size=1, max_size=4), reduce=st.booleans())
+def test_the_bloom_table_has_no_false_negatives_and_its_paths_agree(tmp_path_factory, rules, found, reduce):
+    table = Table.build(rules, engine="bloom", reduce=reduce)
     first = as_strings(table.match_many(found))
     for answers in by_every_path(table, found, tmp_path_factory.getbasetemp() / "bloom.cbt"):
         assert as_strings(answers) == first
     for answer, message in zip(first, found, strict=True):
-        assert set(answer) >= {str(interface) for interface in reference.match(said, message)}
+        assert set(answer) >= {str(interface) for interface in reference.match(rules, message)}
 
 
 @every_tag_engine
 @settings(max_examples=100)
-@given(said=tables, reduce=st.booleans())
-def test_the_filters_are_read_back(engine, said, reduce):
-    table = Table.build(said, engine=engine, reduce=reduce)
+@given(rules=tables, reduce=st.booleans())
+def test_the_filters_are_read_back(engine, rules, reduce):
+    table = Table.build(rules, engine=engine, reduce=reduce)
     columns = table._compiled.columns
-    found = {interface: set() for interface in said}
-    for place in range(len(columns)):
-        found[columns.interfaces[int(columns.targets[place])]].add(columns.filter(place))
-    assert found == {interface: set(predicate.filters) for interface, predicate in said.items()}
+    found = {interface: set() for interface in rules}
+    for row in range(len(columns)):
+        found[columns.interfaces[int(columns.targets[row])]].add(columns.filter(row))
+    assert found == {interface: set(predicate.filters) for interface, predicate in rules.items()}
 
 
 # A table of each kind: tags by Zipf's law; few common tags, so that the union of them is long; tags
@@ -104,16 +104,16 @@ def workload(request):
     for interface, filter, tag in rows:
         sets.setdefault(filter, set()).add(tag)
         owner[filter] = interface
-    said = {}
+    rules = {}
     for filter, found in sets.items():
-        said.setdefault(owner[filter], []).append(Descriptor(found))
-    said = {interface: Predicate(filters) for interface, filters in said.items()}
+        rules.setdefault(owner[filter], []).append(Descriptor(found))
+    rules = {interface: Predicate(filters) for interface, filters in rules.items()}
     messages = [Message({}, tags) for tags in batch.column(0).to_pylist()]
-    return filters, batch, messages, [reference.match(said, message) for message in messages]
+    return filters, batch, messages, [reference.match(rules, message) for message in messages]
 
 
 @pytest.mark.parametrize("reduce", [True, False])
-def test_large_tables_give_the_answer_of_the_reference(workload, reduce, tmp_path):
+def test_large_tables_agree_with_the_reference(workload, reduce, tmp_path):
     filters, batch, messages, expected = workload
     table = Table.from_arrow(filters, engine="tags", reduce=reduce)
     for answers in by_every_path(table, messages, tmp_path / "table.cbt"):
@@ -123,7 +123,7 @@ def test_large_tables_give_the_answer_of_the_reference(workload, reduce, tmp_pat
     assert sum(map(len, expected)) > 500
 
 
-def test_the_workloads_reach_every_way_to_find_and_to_write(workload, request):
+def test_the_workloads_cover_every_code_path(workload, request):
     index_of = Table.from_arrow(workload[0], engine="tags", reduce=False)._compiled
     unions = np.diff(index_of.arrays["union_offsets"].astype(int)) - 16
     buckets = np.diff(index_of.arrays["set_buckets"].astype(int))
@@ -135,7 +135,7 @@ def test_the_workloads_reach_every_way_to_find_and_to_write(workload, request):
         assert buckets.max() > 16 * 9  # searched
 
 
-def test_large_bloom_tables_miss_nothing(workload, tmp_path):
+def test_large_bloom_tables_have_no_false_negatives(workload, tmp_path):
     filters, _, messages, expected = workload
     table = Table.from_arrow(filters, engine="bloom")
     first = None
@@ -148,7 +148,7 @@ def test_large_bloom_tables_miss_nothing(workload, tmp_path):
 def test_counted_descriptors_are_distinct_and_those_of_the_union_count(workload):
     filters, _, messages, _ = workload
     compiled = Table.from_arrow(filters, engine="tags", reduce=False)._compiled
-    distinct = {compiled.columns.filter(place) for place in range(len(compiled.columns))}
+    distinct = {compiled.columns.filter(row) for row in range(len(compiled.columns))}
     counts = compiled.index.count_descriptors(compiled.encode(messages[:20]))
     assert counts.tolist() == [sum(filter.matches(message) for filter in distinct) for message in messages[:20]]
 
@@ -174,15 +174,15 @@ def test_a_descriptor_may_have_many_tags(engine):
 
 @every_tag_engine
 def test_a_filter_with_a_constraint_is_refused_by_name(engine):
-    said = {"a": "#x", "milan": "#x or #y and price < 500 and #z"}
+    rules = {"a": "#x", "milan": "#x or #y and price < 500 and #z"}
     with pytest.raises(InputError, match=r"interface 'milan': the filter `price < 500 and #y and #z` has a constraint"):
-        Table.build(said, engine=engine)
+        Table.build(rules, engine=engine)
     rows = {"interface": [1, 2], "filter": [0, 1], "name": ["t", "x"], "op": ["#", "exists"]}
     with pytest.raises(InputError, match="interface 2: the filter `exists x`"):
         Table.from_arrow(pa.table(rows), engine=engine)
 
 
-def test_engines_for_tags_only_are_told_apart():
+def test_engines_for_tags_only_are_listed_separately():
     assert (ENGINES, TAG_ENGINES) == (("pivot", "counting"), ("tags", "bloom"))
     assert [engine(name).tags_only for name in (*ENGINES, *TAG_ENGINES)] == [False, False, True, True]
     with pytest.raises(InputError, match="use one of pivot, counting, tags, bloom"):
@@ -190,7 +190,7 @@ def test_engines_for_tags_only_are_told_apart():
 
 
 @every_tag_engine
-def test_a_message_that_is_wrong_says_so(engine):
+def test_a_wrong_message_is_refused(engine):
     table = Table.build({"a": "#t"}, engine=engine)
     for wrong in ({"#": ["\ud800"]}, {"#": [1]}, {"x": None}):
         with pytest.raises(InputError):
@@ -238,7 +238,7 @@ def _use_unverified(path):
         assert "damaged" in error.problem or "version" in error.problem or "not a compiled" in error.problem
 
 
-def test_every_flipped_bit_is_found_by_verify_and_none_crashes_without(damaged):
+def test_verify_detects_every_flipped_bit_and_none_crashes_without_it(damaged):
     whole = damaged.read_bytes()
     source = random.Random(5)
     for _ in range(600):
@@ -250,7 +250,7 @@ def test_every_flipped_bit_is_found_by_verify_and_none_crashes_without(damaged):
         _use_unverified(damaged)
 
 
-def test_sections_of_noise_never_read_outside(damaged):
+def test_sections_of_noise_cause_no_read_outside_the_file(damaged):
     arrays, about = _opened(damaged)
     source = random.Random(6)
     for turn in range(300):
@@ -301,12 +301,12 @@ def test_the_claim_of_the_paper_holds_up_to_nine_tags():
 
 
 def test_the_sample_chooses_the_number_of_hashes():
-    said = {"a": "#a"}
+    rules = {"a": "#a"}
     for count in (5, 20, 60):
         sample = [{"#": [str(tag) for tag in range(count)]}]
-        table = Table.build(said, engine="bloom", sample=sample)
+        table = Table.build(rules, engine="bloom", sample=sample)
         assert table._compiled.index.hashes == pytest.approx(400 / count * np.log(2), abs=1.01)
-    assert Table.build(said, engine="bloom")._compiled.index.hashes == 31
+    assert Table.build(rules, engine="bloom")._compiled.index.hashes == 31
 
 
 @pytest.mark.parametrize("count", [20, 40, 80])
@@ -321,8 +321,8 @@ def test_measured_false_positives_are_those_predicted(count):
     """
     known = [f"k{i}" for i in range(30_000)]
     ours = [[f"m{message}.{tag}" for tag in range(count)] for message in range(50)]
-    said = {place: Descriptor([tag]) for place, tag in enumerate([*known, *(tag for tags in ours for tag in tags)])}
-    table = Table.build(said, engine="bloom", sample=[{"#": ours[0]}])
+    rules = {place: Descriptor([tag]) for place, tag in enumerate([*known, *(tag for tags in ours for tag in tags)])}
+    table = Table.build(rules, engine="bloom", sample=[{"#": ours[0]}])
     answers = table.match_many([{"#": tags} for tags in ours])
     first = len(known)
     measured = sum(interface < first for answer in answers for interface in answer)
@@ -334,16 +334,16 @@ def test_measured_false_positives_are_those_predicted(count):
         assert predicted > 10_000  # so that the bound says something: 6 √(50 n) is less than 0.43 n
 
 
-def test_a_filter_of_fifty_bytes_for_each_descriptor():
+def test_a_descriptor_takes_fifty_bytes():
     arrays = Table.from_arrow(TagTraffic(1000, seed=2).filters(), engine="bloom")._compiled.arrays
     distinct = len(arrays["bloom_owners"])
     assert arrays["bloom_words"].nbytes + arrays["bloom_tails"].nbytes == 50 * distinct
 
 
-def test_descriptors_of_equal_tags_stand_once():
-    said = {i: Filter((), ["x", "y"]) for i in range(9)} | {9: Filter((), ["x"])}
+def test_equal_descriptors_are_stored_once():
+    rules = {i: Filter((), ["x", "y"]) for i in range(9)} | {9: Filter((), ["x"])}
     for name, owners in (("tags", "set_owners"), ("bloom", "bloom_owners")):
-        arrays = Table.build(said, engine=name)._compiled.arrays
+        arrays = Table.build(rules, engine=name)._compiled.arrays
         assert len(arrays[owners]) == (1 if name == "tags" else 2)  # a single tag is no entry of `tags`
         assert arrays["group_targets"].tolist() == list(range(9))
 

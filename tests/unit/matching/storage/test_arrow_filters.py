@@ -23,7 +23,7 @@ def filters(*rows):
     return pa.Table.from_pylist([{"interface": "a", "filter": 1, **row} for row in rows], SCHEMA)
 
 
-def test_a_row_is_a_constraint_and_rows_of_one_filter_hold_together():
+def test_a_row_is_a_constraint_and_rows_of_one_filter_are_a_conjunction():
     table = Table.from_arrow(
         filters(
             {"name": "x", "op": "<", "int": 5},
@@ -61,7 +61,7 @@ def test_a_table_without_rows_matches_nothing():
         ({"interface": None, "name": "x", "op": "exists"}, "row 2: column 'interface' is null"),
     ],
 )
-def test_a_row_that_is_wrong_is_named(row, problem):
+def test_an_error_names_its_row(row, problem):
     with pytest.raises(InputError) as error:
         Table.from_arrow(filters({"name": "x", "op": "exists"}, row))
     assert problem in str(error.value)

@@ -79,7 +79,7 @@ def test_every_type_of_strings_is_read(type):
     assert match(**{"#": pa.array([["sale"], []], pa.list_(type))}) == [{"row": 0, "interface": "t"}]
 
 
-def test_tables_and_data_frames_are_read_and_their_rows_counted_through():
+def test_tables_and_data_frames_are_read_with_consecutive_row_numbers():
     chunks = pa.chunked_array([[1, 2], [], [1]])
     expected = [{"row": 0, "interface": "a"}, {"row": 2, "interface": "a"}]
     assert TABLE.match_arrow(pa.table({"x": chunks})).to_pylist() == expected
@@ -92,6 +92,6 @@ def test_tables_and_data_frames_are_read_and_their_rows_counted_through():
 
 
 @pytest.mark.parametrize("messages", [[{"x": 1}], {"x": [1]}, None, "x", pa.array([1]), pa.chunked_array([[1]])])
-def test_what_is_not_columns_is_refused_with_a_remedy(messages):
+def test_input_that_is_not_columns_is_refused_with_a_remedy(messages):
     with pytest.raises(InputError, match="pass a pyarrow RecordBatch or Table"):
         TABLE.match_arrow(messages)

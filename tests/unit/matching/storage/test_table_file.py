@@ -29,7 +29,7 @@ def path(tmp_path):
     return path
 
 
-def test_an_opened_table_gives_the_answers_of_the_one_that_was_saved(path):
+def test_an_opened_table_matches_like_the_saved_one(path):
     built = Table.build(PREDICATES)
     for verify in (False, True):
         opened = Table.open(path, verify=verify)
@@ -40,14 +40,14 @@ def test_an_opened_table_gives_the_answers_of_the_one_that_was_saved(path):
         assert str(opened["a"]) != ""
 
 
-def test_saving_replaces_a_file_whole(path):
+def test_saving_replaces_a_file_atomically(path):
     size = Table.build({"only": "x = 1"}).save(path)
     assert path.stat().st_size == size
     assert Table.open(path).match({"x": 1}) == ["only"]
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_table_that_cannot_be_written_says_so(tmp_path):
+def test_an_unwritable_table_is_an_error(tmp_path):
     with pytest.raises(TableFileError, match="cannot write"):
         Table.build({}).save(tmp_path / "none" / "table.cbt")
 
@@ -68,7 +68,7 @@ def test_foreign_and_newer_files_are_refused(tmp_path, content, problem):
         Table.open(path)
 
 
-def test_a_file_cut_short_or_grown_is_refused_without_reading_it(path):
+def test_a_file_of_the_wrong_size_is_refused_without_reading_it(path):
     whole = path.read_bytes()
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         path.write_bytes(whole[:length])
@@ -79,7 +79,7 @@ def test_a_file_cut_short_or_grown_is_refused_without_reading_it(path):
         Table.open(path)
 
 
-def test_every_flipped_bit_is_found_by_verify_and_none_crashes_without(path):
+def test_verify_detects_every_flipped_bit_and_none_crashes_without_it(path):
     whole = path.read_bytes()
     source = random.Random(5)
     for _ in range(3_000):
@@ -99,7 +99,7 @@ def _read_back(path):
     return [table[interface] for interface in table]
 
 
-def test_sections_of_noise_never_read_outside(path):
+def test_sections_of_noise_cause_no_read_outside_the_file(path):
     """Overwrite whole sections with random bytes: the answers are wrong, and the process lives."""
     file = open_table_file(path)
     arrays, metadata = file.arrays, file.metadata

@@ -6,7 +6,7 @@ from cbnet.matching.storage.tag_sets import TagSets
 ROWS = [[1, 4], [4], [2, 4, 9], []]
 
 
-def test_sets_come_back_as_they_were():
+def test_sets_are_read_back():
     sets = TagSets.of(ROWS)
     assert sets.offsets.tolist() == [0, 2, 3, 6, 6]
     assert sets.tags.tolist() == [1, 4, 4, 2, 4, 9]
@@ -15,7 +15,7 @@ def test_sets_come_back_as_they_were():
     assert sets.rows.tolist() == [0, 0, 1, 2, 2, 2]
 
 
-def test_tags_are_put_in_order():
+def test_tags_are_sorted():
     assert TagSets.of([[9, 2, 4]]).to_lists() == [[2, 4, 9]]
 
 
@@ -35,6 +35,6 @@ def test_prefixes_are_the_first_tags():
     assert TagSets.of(ROWS).prefixes(np.array([1, 1, 2, 0])).to_lists() == [[1], [4], [2, 4], []]
 
 
-def test_collections_are_put_one_behind_the_other():
+def test_collections_are_concatenated():
     assert TagSets.concatenate([TagSets.of(ROWS), TagSets.of([]), TagSets.of([[7]])]).to_lists() == [*ROWS, [7]]
     assert len(TagSets.concatenate([])) == 0

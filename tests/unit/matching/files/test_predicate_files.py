@@ -1,8 +1,7 @@
 import pytest
 
-from cbnet import Message, parse
+from cbnet import parse
 from cbnet.errors import FileError, InputError
-from cbnet.matching.files.message_files import read_messages
 from cbnet.matching.files.predicate_files import read_columns, read_predicates
 
 
@@ -12,7 +11,7 @@ def written(tmp_path, name, text):
     return path
 
 
-def test_toml_holds_texts_and_lists_of_texts(tmp_path):
+def test_toml_values_are_texts_or_lists_of_texts(tmp_path):
     path = written(
         tmp_path, "p.toml", "[interfaces]\nmilan = 'dest = \"MXP\"'\n'a b' = ['x = 1', '#sale']\nnone = []\n"
     )
@@ -37,7 +36,7 @@ def places(path):
     return [(mistake.line, mistake.column) for mistake in error.value.errors]
 
 
-def test_all_mistakes_of_a_toml_file_are_reported_at_their_places(tmp_path):
+def test_all_mistakes_of_a_toml_file_are_reported_with_their_positions(tmp_path):
     text = "\n".join(
         [
             "[interfaces]",
@@ -54,7 +53,7 @@ def test_all_mistakes_of_a_toml_file_are_reported_at_their_places(tmp_path):
     assert places(written(tmp_path, "p.toml", text)) == [(3, 14), (4, 15), (7, 5), (8, 1), (9, 23)]
 
 
-def test_all_mistakes_of_json_lines_are_reported_at_their_places(tmp_path):
+def test_all_mistakes_of_json_lines_are_reported_with_their_positions(tmp_path):
     rows = [
         '{"interface": "a", "predicate": "dest = \\"MXP\\" and x == 1"}',  # == at 55
         '{"interface": "b"}',
@@ -76,33 +75,25 @@ def test_all_mistakes_of_json_lines_are_reported_at_their_places(tmp_path):
         ("p.txt", "", "unknown file type"),
     ],
 )
-def test_files_that_cannot_be_read_say_why(tmp_path, name, content, problem):
+def test_an_unreadable_file_is_refused_with_a_reason(tmp_path, name, content, problem):
     with pytest.raises(InputError) as error:
         read_predicates(written(tmp_path, name, content))
     assert problem in str(error.value)
 
 
-def test_the_hint_names_what_the_reader_takes(tmp_path):
+def test_the_hint_lists_the_supported_suffixes(tmp_path):
     with pytest.raises(InputError, match=r"unknown file type '\.parquet'; use \.toml or \.jsonl$"):
         read_predicates(tmp_path / "p.parquet")
     with pytest.raises(InputError, match=r"unknown file type '\.txt'; use \.toml, \.jsonl or \.parquet$"):
         read_columns(tmp_path / "p.txt")
 
 
-def test_a_missing_file_says_so(tmp_path):
+def test_a_missing_file_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         read_predicates(tmp_path / "none.toml")
 
 
-def test_a_bad_line_of_messages_does_not_stop_the_rest():
-    lines = [b'\xef\xbb\xbf{"x": 1}\r\n', b"\n", b'{"x": \xff}\n', b"nonsense\n", b'{"x": 2}']
-    rows = list(read_messages(lines))
-    assert [number for number, _ in rows] == [1, 3, 4, 5]
-    assert (rows[0][1], rows[3][1]) == (Message({"x": 1}), Message({"x": 2}))
-    assert [(error.line, error.column) for _, error in rows[1:3]] == [(3, 7), (4, 1)]
-
-
-def test_a_text_is_found_where_it_stands_and_not_in_its_key_or_in_another_text(tmp_path):
+def test_the_position_of_a_text_is_not_that_of_its_key_or_of_another_text(tmp_path):
     text = "[interfaces]\nx = 'x'\nlist = ['x = 1 and y', 'y']\na.b = 'x = 1'\n[oops]\nz = 1\n"
     # the end of each text: 2:7, 3:21 and 3:26; the key a at 4:1; the unknown table first, as it is beside
     assert places(written(tmp_path, "p.toml", text)) == [(5, 2), (2, 7), (3, 21), (3, 26), (4, 1)]
