@@ -1,1 +1,1 @@
-"""Access control: who may connect, as whom, and with which rights."""
+"""Access control, rights, tokens and TLS."""

@@ -16,7 +16,7 @@ def texts(filters):
     return {str(filter) for filter in filters}
 
 
-def test_only_what_nothing_else_covers_is_announced():
+def test_only_uncovered_filters_are_announced():
     known = announced("x > 2", "x > 3 and #a", "y = 1", "x > 2")
     assert texts(known) == {"x > 2", "y = 1"}
     assert known.distinct == 3
@@ -31,7 +31,7 @@ def test_a_filter_that_is_covered_changes_nothing():
     assert not known.pending
 
 
-def test_a_wider_filter_takes_the_place_of_those_that_it_covers():
+def test_wider_filter_replaces_those_it_covers():
     known = announced("x > 2 and y = 1", "x > 5", "z = 1")
     known.take()
     known.add(parse_filter("x > 1"))
@@ -39,7 +39,7 @@ def test_a_wider_filter_takes_the_place_of_those_that_it_covers():
     assert texts(known.pending.removed) == {"x > 2 and y = 1", "x > 5"}
 
 
-def test_what_was_covered_comes_back_with_nothing_that_is_still_covered():
+def test_removal_announces_only_filters_that_are_now_uncovered():
     known = announced("x > 1", "x > 2", "x > 3", "x > 2 and y = 1", "z = 1")
     known.take()
     known.remove(parse_filter("x > 1"))
@@ -48,7 +48,7 @@ def test_what_was_covered_comes_back_with_nothing_that_is_still_covered():
     assert texts(known) == {"x > 2", "z = 1"}
 
 
-def test_a_filter_that_two_have_said_goes_when_both_have_withdrawn_it():
+def test_filter_of_two_subscriptions_is_removed_with_the_second():
     known = announced("x = 1", "x = 1")
     known.remove(parse_filter("x = 1"))
     assert texts(known) == {"x = 1"}
@@ -56,7 +56,7 @@ def test_a_filter_that_two_have_said_goes_when_both_have_withdrawn_it():
     assert texts(known) == set()
 
 
-def test_what_comes_and_goes_before_it_is_told_is_not_told():
+def test_filter_added_and_removed_before_a_take_is_not_announced():
     known = announced("x = 1")
     known.remove(parse_filter("x = 1"))
     assert not known.take()
@@ -94,7 +94,7 @@ def test_without_the_limit_every_filter_is_announced():
     assert texts(known) == {"x > 3"}
 
 
-def test_where_many_are_asked_in_vain_more_may_be_announced_and_nothing_is_lost(monkeypatch):
+def test_bounded_search_may_announce_more_and_loses_nothing(monkeypatch):
     monkeypatch.setattr(module, "_MAX_FAILED_COMPARISONS", 2)
     said = [parse_filter(f"x > {n} and y < {n}") for n in range(6)] + [parse_filter("x > 5")]
     known = Announcement()
@@ -108,7 +108,7 @@ def test_where_many_are_asked_in_vain_more_may_be_announced_and_nothing_is_lost(
     assert not set(known)
 
 
-def test_a_filter_that_covers_many_takes_the_place_of_all_of_them(monkeypatch):
+def test_filter_that_covers_many_replaces_all_of_them(monkeypatch):
     monkeypatch.setattr(module, "_MAX_FAILED_COMPARISONS", 2)
     known = announced(*(f"x = {n}" for n in range(20)))
     known.add(parse_filter("x >= 0"))
@@ -137,7 +137,7 @@ def test_filters_that_go_together_find_no_new_places_before_they_go(monkeypatch)
     assert texts(known) == {"x > 59", "y = 1"}
 
 
-def test_the_order_of_what_goes_together_plays_no_part():
+def test_order_of_removals_does_not_matter():
     filters = [parse_filter(text) for text in ("x > 1", "x > 2", "x > 3", "#a", "x > 2 and #a")]
     for gone in ([0, 1, 2], [2, 1, 0], [4, 0, 3], [1, 4], [0, 1, 2, 3, 4]):
         known = Announcement()

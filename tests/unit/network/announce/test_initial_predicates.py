@@ -60,7 +60,7 @@ class LoadedLab:
 MESSAGES = [{"#": ["jazz"]}, {"#": ["vinyl", "jazz"]}, {"x": 1}, {"x": 4}, {"x": 2}, {"#": ["news"], "x": 9}, {}]
 
 
-def test_all_know_all_before_anything_is_told():
+def test_routers_start_with_all_records():
     lab = LoadedLab(LINE, WANTS)
     assert (lab.memory.frames["FilterRecord"], lab.memory.frames["FilterChange"]) == (0, 0)
     for name in lab.names:
@@ -73,7 +73,7 @@ def test_all_know_all_before_anything_is_told():
 
 
 @pytest.mark.parametrize("scheme", ["psf", "ips", "pif", "drp", "multitree"])
-def test_random_networks_deliver_what_brute_force_says(scheme):
+def test_random_networks_deliver_as_brute_force_does(scheme):
     random = Random(scheme)
     graph = topology("powerlaw:9", seed=3)
     links = [(f"r{u}", f"r{v}") for u, v, _ in graph.edges()]
@@ -88,7 +88,7 @@ def test_random_networks_deliver_what_brute_force_says(scheme):
     lab.check([{"#": random.sample(tags, random.randint(1, 4))} for _ in range(40)])
 
 
-def test_a_client_at_a_loaded_node_adds_and_when_it_leaves_what_was_loaded_is_still_there():
+def test_client_leaves_the_loaded_predicate_in_place():
     lab = LoadedLab(LINE, WANTS)
     client = lab.clients["c"]
     client.subscribe(1, "#jazz", wait=5)  # covers one that was loaded
@@ -103,7 +103,7 @@ def test_a_client_at_a_loaded_node_adds_and_when_it_leaves_what_was_loaded_is_st
         assert set(lab.memory.router(name).database.predicates.predicate("c").filters) == set(parse(WANTS["c"]).filters)
 
 
-def test_who_listens_gets_what_was_loaded_until_it_leaves():
+def test_listener_gets_deliveries_to_the_loaded_predicate():
     lab = LoadedLab(LINE, WANTS)
     client, router = lab.clients["c"], lab.memory.router("c")
     client.send(Subscribe(7, "", 0, True))
@@ -133,7 +133,7 @@ def test_a_subscription_may_change_between_the_loaded_predicate_and_another():
     assert len(client.deliveries) == 3
 
 
-def test_where_nothing_was_loaded_nobody_can_listen():
+def test_listening_without_a_loaded_predicate_is_refused():
     lab = LoadedLab(LINE, WANTS)
     lab.clients["b"].send(Subscribe(1, "", 0, True))
     lab.memory.run(1)
@@ -155,7 +155,7 @@ def test_a_router_that_starts_again_begins_with_the_same():
     lab.check(MESSAGES)
 
 
-def test_what_another_filter_of_the_node_covers_is_taken_back():
+def test_covered_loaded_filters_are_withdrawn():
     lab = LoadedLab(LINE, {"a": "x > 3 or x > 5 or x > 5 and #t", "d": "x = 1 and x = 2 or y = 1"})
     for name in lab.names:
         predicates = lab.memory.router(name).database.predicates
@@ -163,7 +163,7 @@ def test_what_another_filter_of_the_node_covers_is_taken_back():
     lab.check([{"x": 4}, {"x": 6}, {"x": 1}, {"y": 1}])
 
 
-def test_a_trace_tells_of_the_loaded_predicate():
+def test_trace_names_the_loaded_predicate():
     lab = LoadedLab(LINE, WANTS)
     lab.clients["a"].trace(1, {"x": 1})
     lab.memory.run(2)

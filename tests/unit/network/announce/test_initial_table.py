@@ -33,7 +33,7 @@ def table(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["tags", "pivot", "counting"])
-def test_a_table_that_is_what_the_records_give_is_taken(given, table, engine):
+def test_table_that_agrees_with_the_records_is_accepted(given, table, engine):
     assert open_initial_table(table(engine=engine), SETTINGS, given).table.match({"#": ["news"]}) == [2]
 
 
@@ -47,7 +47,7 @@ def test_a_table_that_is_what_the_records_give_is_taken(given, table, engine):
         ({9: "#news"}, "the table has an interface to 9, which is no neighbour on the first tree"),
     ],
 )
-def test_a_table_that_differs_is_told_of_with_the_difference_and_the_remedy(given, table, changes, problem):
+def test_table_that_differs_is_refused_with_the_difference(given, table, changes, problem):
     with pytest.raises(InputError) as raised:
         open_initial_table(table(changes), SETTINGS, given)
     assert problem in str(raised.value)
@@ -66,7 +66,7 @@ def test_a_table_with_more_than_tags_is_not_taken(given, table):
         open_initial_table(table({4: "#art or x > 1"}, engine="pivot"), SETTINGS, given)
 
 
-def test_a_table_of_another_tree_is_found_out(given, table):
+def test_table_of_another_tree_is_refused(given, table):
     settings = Settings("b", scheme="multitree", roots=("e",))  # there c lies behind e
     with pytest.raises(InputError, match="the table has an interface to c, which is no neighbour on the first tree"):
         open_initial_table(table(), settings, given)
@@ -79,7 +79,7 @@ def test_a_scheme_without_such_trees_takes_no_table(given, table):
         open_initial_table(table(), Settings("b", scheme="psf"), given)
 
 
-def test_a_damaged_table_is_told_of(given, table):
+def test_damaged_table_is_refused(given, table):
     path = table()
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

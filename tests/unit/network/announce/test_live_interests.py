@@ -28,7 +28,7 @@ def test_the_answer_follows_the_table():
     assert live.matched(message) == 0b100
 
 
-def test_a_supposition_stands_in_the_place_of_the_answer():
+def test_assumed_receivers_replace_the_matched_ones():
     _, live = interests()
     live.assume(0b010)
     assert live.matched(content(x=3)) == 0b010

@@ -16,7 +16,7 @@ def subscriptions(*said):
     return new, announced
 
 
-def test_a_message_goes_to_exactly_the_subscriptions_that_match():
+def test_message_matches_exactly_the_right_subscriptions():
     new, _ = subscriptions((1, 1, "x = 1"), (1, 2, "x > 0 or y = 1"), (2, 1, "x = 2"), (3, 7, "true"))
     assert new.matched(content(x=1)).clients == {1: [1, 2], 3: [7]}
     assert new.matched(content(y=1)).clients == {1: [2], 3: [7]}
@@ -41,7 +41,7 @@ def test_the_subscriptions_of_a_client_go_with_it():
     assert len(announced) == len(new) == 0
 
 
-def test_removing_says_whether_there_was_one():
+def test_remove_returns_whether_there_was_a_subscription():
     new, _ = subscriptions((1, 1, "x = 1"))
     assert not new.remove(1, 2)
     assert not new.remove(2, 1)
@@ -49,7 +49,7 @@ def test_removing_says_whether_there_was_one():
     assert not new.remove(1, 1)
 
 
-def test_two_ways_to_say_the_same_are_one_filter_until_both_are_gone():
+def test_equivalent_filters_are_one_until_both_are_removed():
     new, announced = subscriptions((1, 1, "b != true or b = false"), (1, 2, "b = false"))
     assert new.matched(content(b=False)).clients == {1: [1, 2]}
     new.remove(1, 2)
@@ -65,7 +65,7 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
     assert len(new.table) == 1
 
 
-def test_a_client_that_goes_leaves_what_others_have_said():
+def test_removed_client_keeps_filters_of_others():
     known = Subscriptions(Announcement())
     known.set(1, 1, parse("x > 1"))
     known.set(1, 2, parse("x > 2 or y = 1"))

@@ -31,14 +31,14 @@ def test_sources_and_their_lives_are_apart():
     assert not passes(duplicates, 1, "a", 2)
 
 
-def test_what_is_too_far_behind_is_not_let_pass():
+def test_packet_below_the_window_is_dropped():
     duplicates = Duplicates()
     assert passes(duplicates, WINDOW + 10)
     assert passes(duplicates, 11)
     assert duplicates.check("a", 1, 10) == "overtaken"
 
 
-def test_a_leap_forgets_what_was_before_and_lets_none_of_it_pass():
+def test_jump_of_numbers_drops_all_earlier_ones():
     duplicates = Duplicates()
     assert passes(duplicates, 1)
     assert passes(duplicates, 10**15)

@@ -42,7 +42,7 @@ def between(scheme="psf"):
     return alone
 
 
-def test_a_message_is_delivered_here_and_sent_to_those_who_want_it():
+def test_message_is_delivered_locally_and_forwarded():
     alone = between()
     done = alone.say(9, Publish(1, {"x": 1, "y": 1}, ["t"], b"pay", True))
     assert sent(done, Published, link=9) == [Published(1)]
@@ -59,7 +59,7 @@ def test_a_message_is_delivered_here_and_sent_to_those_who_want_it():
     assert links_of(done, Packet) == [1, 2]
 
 
-def test_nobody_gets_what_nobody_wants_and_no_answer_comes_that_was_not_asked_for():
+def test_message_without_receivers_is_not_forwarded():
     assert between().say(9, Publish(1, {"z": 1}, [], b"", False)) == []
 
 
@@ -71,14 +71,14 @@ def test_a_packet_is_sent_on_but_not_back():
     assert len(sent(done, Deliver, link=9)) == 1
 
 
-def test_a_packet_that_comes_twice_is_dropped_and_counted():
+def test_duplicate_packet_is_dropped_and_counted():
     alone = between()
     alone.say(1, packet(x=1, y=1))
     assert alone.say(2, packet(x=1, y=1)) == []
     assert alone.router.counters["dropped.duplicate"] == 1
 
 
-def test_an_own_message_that_comes_back_is_dropped():
+def test_own_message_that_returns_is_dropped():
     alone = between()
     alone.say(9, Publish(1, {"x": 1, "y": 1}, [], b"", False))
     came_back = Packet(
@@ -87,7 +87,7 @@ def test_an_own_message_that_comes_back_is_dropped():
     assert alone.say(1, came_back) == []
 
 
-def test_a_packet_that_has_come_too_far_is_delivered_and_goes_no_further():
+def test_packet_at_the_hop_limit_is_delivered_and_not_forwarded():
     alone = between()
     done = alone.say(1, packet(hops=255, x=1, y=1))
     assert links_of(done, Packet) == []
@@ -95,7 +95,7 @@ def test_a_packet_that_has_come_too_far_is_delivered_and_goes_no_further():
     assert alone.router.counters["dropped.too_many_hops"] == 1
 
 
-def test_a_packet_whose_header_says_nothing_here_is_still_delivered_here():
+def test_packet_with_an_unknown_header_is_still_delivered_locally():
     alone = between()
     done = alone.say(1, packet(header="far", source="far", x=1, y=1))
     assert links_of(done, Packet) == []
@@ -103,7 +103,7 @@ def test_a_packet_whose_header_says_nothing_here_is_still_delivered_here():
     assert alone.router.counters["dropped.header_unreachable"] == 1
 
 
-def test_a_link_that_is_gone_before_the_record_of_it_is_made_is_counted():
+def test_packet_for_a_closed_link_is_counted_as_dropped():
     alone = between()
     alone.router_link(3, "d")  # makes a record; the next one must wait
     alone.close(2)
@@ -141,7 +141,7 @@ def test_a_client_with_many_matching_subscriptions_gets_them_in_several_frames(m
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_everybody_who_wants_it_gets_a_message_once(scheme):
+def test_every_receiver_gets_a_message_once(scheme):
     lab = Lab("a-b b-c c-d d-e e-a b-e c-f", scheme=scheme)
     for number, name in enumerate(lab.names):
         lab.clients[name].subscribe(1, f"x > {number}")

@@ -58,7 +58,7 @@ def test_a_message_that_arrives(scheme):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_message_that_does_not_arrive_says_what_was_missing(scheme):
+def test_trace_of_a_missed_message_names_the_failing_constraint(scheme):
     hops, missing = traced(line(scheme), attributes={"x": 5})
     assert missing == []
     assert list(hops) == ["a"]
@@ -94,7 +94,7 @@ def test_a_router_that_is_not_there_is_named():
     assert hops["a"].supposed == ["router 'q' is not reachable"]
 
 
-def test_what_came_closest_among_the_local_subscriptions():
+def test_nearest_misses_of_local_subscriptions_are_reported():
     lab = line()
     lab.clients["a"].subscribe(1, "x = 1 and y = 2 and z = 3")
     lab.clients["a"].subscribe(2, "x = 1 and y = 2 or x = 9 and y = 9 and z = 9")
@@ -113,7 +113,7 @@ def test_many_matches_are_counted_and_few_are_shown():
     assert hops["a"].delivered[-1] == "… and 7 more"
 
 
-def test_who_does_not_report_is_missing_when_the_time_is_up():
+def test_router_without_a_report_is_missing_after_the_timeout():
     lab = line()
     lab.memory.cut("c", "d", noticed_by=[])
     lab.clients["a"].trace(7, {"x": 6})
@@ -124,7 +124,7 @@ def test_who_does_not_report_is_missing_when_the_time_is_up():
     assert [answer.hop.router for answer in lab.answers("a", TracedFrame)] == ["a", "b", "c"]
 
 
-def test_a_packet_that_is_dropped_says_why():
+def test_trace_of_a_dropped_packet_has_the_reason():
     alone = Alone("a")
     alone.router_link(1, "b")
     alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
@@ -186,14 +186,14 @@ def test_a_traced_packet_with_a_wrong_predicate_closes_the_link_and_is_not_passe
     assert sent(done, Packet) == sent(done, TraceReport) == []
 
 
-def test_a_report_that_comes_too_late_is_ignored():
+def test_late_report_is_ignored():
     alone = Alone("a")
     alone.router_link(1, "b")
     hop = Hop(router="b", came_from="a", hops=1, dropped="", branches=[], delivered=[], missed=[], supposed=[])
     assert alone.say(1, TraceReport("a", 0, 77, hop)) == []
 
 
-def test_only_so_many_filters_are_looked_at_for_what_came_closest(monkeypatch):
+def test_search_for_nearest_misses_is_bounded(monkeypatch):
     monkeypatch.setattr(hops_module, "_MAX_EXPLAINED", 2)
     lab = line()
     for id in range(5):

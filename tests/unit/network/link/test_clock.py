@@ -12,7 +12,7 @@ def test_steps_count_as_they_are_unless_they_are_jumps():
     assert times == [0.0, 0.25, 0.5, 0.5, 0.75, 1.75, 2.0]
 
 
-def test_what_elapsed_counts_long_steps_whole_and_never_runs_back():
+def test_elapsed_counts_long_steps_in_full_and_never_runs_back():
     clock = Clock(1.0)
     for told in (10.0, 10.5, 3_610.5, 3_600.0, 3_601.0):
         clock.advance(told)

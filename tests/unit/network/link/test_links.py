@@ -7,7 +7,7 @@ from cbnet.network.link import links
 from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Ping, Pong, Publish, RecordSummary, Subscribe
 
 
-def test_a_router_says_who_it_is_as_soon_as_a_link_is_open():
+def test_router_sends_hello_as_soon_as_a_link_opens():
     alone = Alone("a", life=7, network="n", scheme="multitree", trees=3)
     (greeting,) = sent(alone.router.opened(1, 0.0))
     assert greeting == Hello(low=1, high=1, role="router", name="a", network="n", life=7, scheme="multitree:3")
@@ -69,7 +69,7 @@ def test_a_ping_is_answered_at_once():
     assert sent(alone.say(1, Ping(42))) == [Pong(42)]
 
 
-def test_who_is_silent_is_asked_every_second_and_closed_in_the_end():
+def test_silent_peer_is_pinged_every_second_and_then_closed():
     alone = Alone()
     alone.router_link(1, "b")
     alone.client_link(2)
@@ -80,7 +80,7 @@ def test_who_is_silent_is_asked_every_second_and_closed_in_the_end():
     assert len(alone.router.links) == 0
 
 
-def test_who_answers_stays():
+def test_link_of_an_answering_peer_stays_open():
     alone = Alone()
     alone.router_link(1, "b")
     for _ in range(10):
@@ -89,7 +89,7 @@ def test_who_answers_stays():
     assert alone.router.links.neighbours() == {"b": 1}
 
 
-def test_who_never_says_hello_is_closed():
+def test_link_without_hello_is_closed():
     alone = Alone()
     alone.router.opened(1, 0.0)
     assert shut(alone.wait(3.6)) == {1: "no Hello received for 3.5 s"}
@@ -103,7 +103,7 @@ def test_a_jump_of_the_clock_closes_no_link():
         assert shut(alone.wait(0.1)) == {}
 
 
-def test_the_link_of_who_says_close_is_closed_here_too():
+def test_close_frame_closes_the_link():
     alone = Alone()
     alone.router_link(1, "b")
     assert list(shut(alone.say(1, Close("good bye")))) == [1]
@@ -135,7 +135,7 @@ def test_there_may_be_so_many_neighbours_and_no_more(monkeypatch):
     assert shut(alone.router_link(4, "d"))[4].startswith("this router has 2 neighbours")
 
 
-def test_what_comes_over_a_link_that_is_closed_is_ignored():
+def test_frames_of_a_closed_link_are_ignored():
     alone = Alone()
     alone.router_link(1, "b")
     alone.close(1)

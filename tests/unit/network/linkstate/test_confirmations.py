@@ -5,7 +5,7 @@ from support.memory_networks import Alone, Lab, links_of, sent
 from cbnet.network.protocol.frames import AckRequest, FilterChange, LinkRecord, RecordAck, Subscribe, Subscribed
 
 
-def test_the_answer_comes_when_all_have_it_and_then_nothing_is_missed():
+def test_confirmed_subscription_misses_nothing():
     lab = Lab("a-b b-c c-d d-a d-e")
     lab.clients["a"].subscribe(1, "x = 1", wait=5.0)
     while not lab.answers("a", Subscribed):
@@ -17,7 +17,7 @@ def test_the_answer_comes_when_all_have_it_and_then_nothing_is_missed():
     assert sorted(lab.payloads("a")) == [b"b", b"c", b"d", b"e"]
 
 
-def test_who_is_known_and_out_of_reach_is_named():
+def test_unreachable_routers_are_named():
     lab = Lab("a-b b-c c-d")
     lab.memory.cut("b", "c")
     lab.run(1)
@@ -60,7 +60,7 @@ def test_a_subscription_that_is_covered_is_confirmed_without_a_record():
     assert lab.memory.frames["FilterChange"] == before
 
 
-def test_without_waiting_the_answer_comes_at_once():
+def test_subscription_without_wait_is_answered_at_once():
     lab = Lab("a-b b-c")
     lab.memory.cut("a", "b", noticed_by=[])
     lab.clients["a"].subscribe(1, "x > 0")
@@ -82,7 +82,7 @@ def neighbours(wait=9.0):
     return alone, change.sequence
 
 
-def test_those_who_have_not_answered_are_asked_again():
+def test_missing_acknowledgements_are_requested_again():
     alone, sequence = neighbours()
     alone.say(1, RecordAck(to="a", hops=0, router="b", router_life=1, life=100, sequence=sequence))
     done = alone.wait(2.5)
@@ -126,7 +126,7 @@ def test_an_answer_that_was_overtaken_takes_nothing_back():
     ) == [Subscribed(1, True, 3, [])]
 
 
-def test_what_nobody_says_who_is_known_is_not_remembered():
+def test_acknowledgements_of_unknown_routers_are_ignored():
     alone, sequence = neighbours()
     alone.say(
         1,
@@ -138,13 +138,13 @@ def test_what_nobody_says_who_is_known_is_not_remembered():
     assert len(alone.router._confirmations._acknowledged) == 0
 
 
-def test_a_client_that_is_gone_gets_no_answer():
+def test_disconnected_client_gets_no_confirmation():
     alone, _ = neighbours(wait=1.0)
     alone.close(9)
     assert sent(alone.wait(2.0), Subscribed) == []
 
 
-def test_who_is_asked_tells_what_it_has():
+def test_acknowledgement_request_is_answered_with_the_present_version():
     alone = Alone("a", life=55)
     alone.router_link(1, "b")
     alone.say(
@@ -159,7 +159,7 @@ def test_who_is_asked_tells_what_it_has():
     assert sent(alone.say(1, AckRequest("a", 0, "nobody"))) == []
 
 
-def test_who_installs_a_change_that_is_waited_for_tells_its_owner():
+def test_change_that_is_waited_for_is_acknowledged_to_its_owner():
     alone = Alone("a", life=55)
     alone.router_link(1, "b")
     alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
@@ -177,7 +177,7 @@ def test_who_installs_a_change_that_is_waited_for_tells_its_owner():
     )
 
 
-def test_what_is_for_another_router_is_passed_on_by_the_next_hop_until_it_has_come_too_far():
+def test_unicast_frame_is_forwarded_until_the_hop_limit():
     alone = Alone("a")
     for link, name in ((1, "b"), (2, "c")):
         alone.router_link(link, name)

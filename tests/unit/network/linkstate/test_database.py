@@ -31,7 +31,7 @@ def predicate(db):
     return {str(filter) for filter in db.predicates.predicate("a")}
 
 
-def test_newer_wins_and_what_is_stale_or_here_already_is_refused():
+def test_only_newer_versions_are_installed():
     db = Database(100)
     assert links(db, 2, 1, {"b": 1}) is UpdateOutcome.INSTALLED
     assert links(db, 2, 1, {"c": 1}) is UpdateOutcome.STALE
@@ -63,14 +63,14 @@ def test_a_change_needs_the_version_before():
     assert predicate(db) == {"y = 1", "z = 1"}
 
 
-def test_a_change_that_removes_what_is_not_there_does_not_fit():
+def test_change_that_removes_a_missing_filter_has_no_base():
     db = Database(100)
     change(db, 1, 1, ["x = 1"])
     assert change(db, 2, 1, [], ["y = 1"]) is UpdateOutcome.WITHOUT_BASE
     assert db.version(PREDICATE) == (1, 1)
 
 
-def test_a_whole_takes_the_place_of_what_was_there():
+def test_whole_predicate_replaces_the_previous_one():
     db = Database(100)
     change(db, 1, 1, ["x = 1", "y = 1"])
     assert whole(db, 5, 1, "y = 1", "z = 1") is UpdateOutcome.INSTALLED
@@ -93,7 +93,7 @@ def test_a_record_that_is_not_renewed_is_forgotten():
     assert links(db, 2, 1, {"b": 1}, born=0, now=200) is UpdateOutcome.STALE  # too old when it comes
 
 
-def test_what_is_forgotten_leaves_its_place_in_the_table():
+def test_expired_predicate_frees_its_slot():
     db = Database(10)
     for turn in range(5):
         db.install_whole(f"r{turn}", Version(1, 1), float(turn * 100), written("x = 1"), turn * 100.0)
@@ -114,7 +114,7 @@ def test_there_is_room_for_so_many_routers_and_no_more(monkeypatch):
     assert links(db, 1, 1, {}, owner="c") is UpdateOutcome.INSTALLED
 
 
-def test_ages_are_told_in_milliseconds():
+def test_ages_are_in_milliseconds():
     db = Database(100)
     links(db, 1, 1, {}, born=1.0, now=1.0)
     assert db.age(LINKS, 3.5) == 2_500

@@ -36,7 +36,7 @@ def test_all_see_long_links_and_nothing_else_changes(line):
     assert line.router("c").view_changes == changes
 
 
-def test_it_is_not_known_while_somebody_who_can_be_reached_has_not_told(line):
+def test_departure_is_unknown_until_all_reachable_routers_acknowledge(line):
     line.cut("b", "c", noticed_by=["c"])  # b believes that the link is there, until it hears nothing for a while
     leave(line, "b")
     line.run(1)
@@ -54,7 +54,7 @@ def test_a_router_alone_knows_at_once():
     assert memory.router("a").is_departure_known
 
 
-def test_who_does_not_tell_is_asked(line, monkeypatch):
+def test_missing_acknowledgement_of_a_departure_is_requested(line, monkeypatch):
     monkeypatch.setattr(line.router("c")._flooding, "on_change", lambda *_: None)  # it tells only if it is asked
     leave(line, "b")
     line.run(0.2)

@@ -36,7 +36,7 @@ def predicate(alone, owner):
     return {str(filter) for filter in alone.router.database.predicates.predicate(owner)}
 
 
-def test_a_new_neighbour_is_told_what_there_is():
+def test_new_neighbour_gets_a_summary():
     alone = Alone("a", life=100)
     (summary,) = sent(alone.router_link(1, "b"), RecordSummary)
     assert summary.entries == [
@@ -45,7 +45,7 @@ def test_a_new_neighbour_is_told_what_there_is():
     ]
 
 
-def test_what_is_lacking_is_asked_for_and_what_is_known_is_not():
+def test_only_missing_records_are_requested():
     alone = three()
     alone.say(1, LinkRecord("x", 1, 5, 0, {"b": 1}))
     entries = [
@@ -57,7 +57,7 @@ def test_what_is_lacking_is_asked_for_and_what_is_known_is_not():
     assert [(entry.owner, entry.kind) for want in asked for entry in want.entries] == [("x", 1), ("y", 0)]
 
 
-def test_what_is_asked_for_is_sent_with_its_age():
+def test_requested_record_is_sent_with_its_age():
     alone = three()
     alone.say(1, LinkRecord("x", 1, 5, 2_000, {"b": 1}))
     alone.wait(0.5)
@@ -102,7 +102,7 @@ def test_a_change_is_passed_on():
     assert predicate(alone, "x") == {"x = 1"}
 
 
-def test_who_lacks_what_a_change_was_made_from_asks_for_the_whole():
+def test_change_without_base_requests_the_whole():
     alone = three()
     done = alone.say(
         1, FilterChange(owner="x", life=1, sequence=7, age=0, added=written("x = 1"), removed=[], wants_ack=False)
@@ -113,7 +113,7 @@ def test_who_lacks_what_a_change_was_made_from_asks_for_the_whole():
     assert predicate(alone, "x") == {"x = 1", "y = 1"}
 
 
-def test_a_whole_that_is_small_is_passed_on_and_one_that_is_not_is_only_told_of():
+def test_small_whole_predicate_is_forwarded_and_a_large_one_announced():
     alone = three()
     done = alone.say(1, FilterRecord(owner="x", life=1, sequence=7, age=0, filters=written("x = 1"), is_last=True))
     assert (
@@ -191,7 +191,7 @@ def test_a_predicate_of_too_many_bytes_closes_the_link(monkeypatch):
     assert shut(done) == {1: "the predicate of x is too large"}
 
 
-def test_what_is_installed_is_matched():
+def test_installed_predicate_is_matched():
     alone = three()
     alone.say(
         1,
@@ -225,7 +225,7 @@ def test_a_filter_that_is_none_closes_the_link_and_changes_nothing(field):
     assert links_of(done, FilterChange) == []
 
 
-def test_if_the_link_breaks_over_which_a_record_was_asked_for_another_is_asked():
+def test_record_is_requested_elsewhere_when_a_link_breaks():
     alone = three()
     entries = [RecordEntry("x", RecordKind.LINKS, 1, 5)]
     assert links_of(alone.say(1, RecordSummary(entries)), RecordRequest) == [1]
@@ -257,7 +257,7 @@ def test_own_changes_close_together_are_one_version():
     assert sorted(change.added) == written("y = 1", "z = 1")
 
 
-def test_a_change_that_is_undone_before_it_is_told_costs_no_record():
+def test_change_undone_before_it_is_flooded_costs_no_record():
     alone = three()
     alone.client_link(9)
     alone.say(9, Subscribe(1, "x = 1", 0))
@@ -295,7 +295,7 @@ def test_own_records_are_renewed():
 
 
 @pytest.mark.parametrize("kind", [RecordKind.LINKS, RecordKind.PREDICATE])
-def test_who_meets_a_record_of_an_earlier_life_goes_on_from_there(kind):
+def test_record_of_an_earlier_life_is_superseded(kind):
     alone = three()
     before = alone.router.database.version(Key("a", kind))
     alone.say(1, RecordSummary([RecordEntry("a", kind, 5, 70)]))
@@ -304,7 +304,7 @@ def test_who_meets_a_record_of_an_earlier_life_goes_on_from_there(kind):
     assert alone.router.database.version(Key("a", kind)) == Version(71, 100)
 
 
-def test_who_meets_its_own_present_or_older_versions_makes_no_new_one():
+def test_own_present_and_older_versions_are_ignored():
     alone = three()
     kinds = (RecordKind.LINKS, RecordKind.PREDICATE)  # it offers nothing, and so says nothing of that
     versions = [alone.router.database.version(Key("a", kind)) for kind in kinds]
@@ -331,7 +331,7 @@ def test_two_routers_of_one_name_do_not_drive_each_other_mad():
     assert made <= 4  # in three seconds
 
 
-def test_after_an_earlier_life_the_predicate_is_told_as_a_whole():
+def test_predicate_after_an_earlier_life_is_sent_whole():
     alone = three()
     alone.client_link(9)
     alone.say(9, Subscribe(1, "x = 1", 0))
@@ -346,7 +346,7 @@ def test_after_an_earlier_life_the_predicate_is_told_as_a_whole():
 # --- what a change costs
 
 
-def test_a_change_goes_over_every_link_at_most_twice():
+def test_change_crosses_every_link_at_most_twice():
     lab = Lab("a-b b-c c-d d-a a-c")
     before = lab.memory.frames["FilterChange"]
     lab.clients["a"].subscribe(1, "x = 1")

@@ -14,22 +14,22 @@ def wanted(*heard):
     return new
 
 
-def test_one_is_asked_once():
+def test_record_is_requested_once():
     new = wanted((1, 5), (2, 5))
     assert list(new.due(0.0)) == [(1, KEY)]
     assert list(new.due(0.5)) == []
 
 
-def test_who_has_the_newest_is_asked():
+def test_neighbour_with_the_newest_version_is_asked():
     assert list(wanted((1, 5), (2, 6)).due(0.0)) == [(2, KEY)]
 
 
-def test_if_it_does_not_come_another_is_asked():
+def test_timeout_asks_another_neighbour():
     new = wanted((1, 5), (2, 5))
     assert [list(new.due(now)) for now in (0.0, 1.0, 2.0)] == [[(1, KEY)], [(2, KEY)], [(1, KEY)]]
 
 
-def test_if_who_was_asked_goes_away_another_is_asked_at_once():
+def test_lost_link_asks_another_neighbour_at_once():
     new = wanted((1, 5), (2, 5))
     list(new.due(0.0))
     new.remove_link(1)
@@ -38,7 +38,7 @@ def test_if_who_was_asked_goes_away_another_is_asked_at_once():
     assert not new
 
 
-def test_what_came_is_no_longer_wanted_unless_there_is_a_newer_one():
+def test_received_record_is_requested_again_only_if_newer():
     new = wanted((1, 5), (2, 6))
     list(new.due(0.0))
     new.complete(KEY, Version(5, 1))
@@ -47,7 +47,7 @@ def test_what_came_is_no_longer_wanted_unless_there_is_a_newer_one():
     assert not new
 
 
-def test_while_parts_of_it_come_it_is_not_asked_for_again():
+def test_received_part_postpones_the_retry():
     new = wanted((1, 5))
     list(new.due(0.0))
     new.postpone(KEY, Version(5, 1), 0.9)

@@ -20,7 +20,7 @@ def test_a_link_needs_both_ends_and_has_the_greater_length():
     assert reachable_edges("d", lambda name: neighbours.get(name, {})) == {("d", "e"): 7}
 
 
-def test_a_router_that_tells_of_itself_is_no_link():
+def test_self_loop_is_no_link():
     assert reachable_edges("a", lambda _: {"a": 1}) == {}
 
 
@@ -32,7 +32,7 @@ def test_a_router_alone_sees_itself_and_sends_nothing():
         assert list(view.router.fwd(header, content(x=1))) == []
 
 
-def test_the_view_is_made_anew_only_if_something_in_reach_has_changed():
+def test_view_changes_only_with_the_reachable_topology():
     db = database("a-b b-c x-y")
     views = ViewHistory(Settings("a"), db)
     first = views.current()
@@ -43,7 +43,7 @@ def test_the_view_is_made_anew_only_if_something_in_reach_has_changed():
     assert views.current().names == ["a", "b"]
 
 
-def test_a_change_of_a_predicate_leaves_the_view_and_changes_the_way():
+def test_change_of_a_predicate_keeps_the_view_and_changes_the_next_hops():
     db = database("a-b b-c a-d")
     views = ViewHistory(Settings("a"), db)
     view = views.current()
@@ -56,7 +56,7 @@ def test_a_change_of_a_predicate_leaves_the_view_and_changes_the_way():
     assert [view.names[w] for w in view.router.fwd(header, message)] == ["b"]
 
 
-def test_the_next_hop_is_on_the_shortest_way():
+def test_next_hop_is_on_the_shortest_path():
     view = ViewHistory(Settings("a"), database("a-b:1 b-c:1 a-c:5 a-d:1")).current()
     assert [view.next_hop(name) for name in "bcd"] == ["b", "b", "d"]
     assert view.next_hop("a") is None
@@ -71,7 +71,7 @@ def test_numbers_as_names_keep_their_order():
 
 # The paper's twelve nodes: a message from 1 for 2, 3, 4 and 8 goes by 6, which sends it to 2 and to 7 [2006 §3.4].
 @pytest.mark.parametrize("scheme", ["psf", "ips", "drp"])
-def test_the_way_over_the_papers_twelve_nodes(scheme):
+def test_path_over_the_papers_twelve_nodes(scheme):
     wants = {name: f'#"{name}"' for name in map(str, range(1, 13))}
     db = database(TWELVE, wants)
     message = content(tags=["2", "3", "4", "8"])
@@ -103,7 +103,7 @@ def test_the_trees_of_multitree_are_rooted_at_the_nodes_with_the_most_neighbours
 
 
 @pytest.mark.parametrize(("roots", "seen"), [(("e", "b"), {"e", "b"}), (("b", "away"), {"b", "a"})])
-def test_trees_are_rooted_where_it_is_said_and_at_the_busiest_node_for_a_root_out_of_reach(roots, seen):
+def test_unreachable_root_is_replaced_by_the_node_with_most_neighbours(roots, seen):
     db = database("a-b a-c a-d b-c d-e", {"e": "x = 1"})
     view = ViewHistory(Settings("c", scheme="multitree", roots=roots), db).current()
     message = content(x=1)

@@ -23,6 +23,6 @@ def test_an_address_is_a_host_and_a_port(text, host, port, is_loopback):
 
 
 @pytest.mark.parametrize("text", ["", "4001", "host", "host:", ":1", "host:port", "host:65536", "host:-1", "host:²"])
-def test_what_is_no_address_is_refused(text):
+def test_invalid_address_is_refused(text):
     with pytest.raises(InputError, match="is not an address"):
         parse_address(text)

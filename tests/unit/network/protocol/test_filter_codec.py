@@ -79,6 +79,6 @@ def test_a_filter_of_short_floats_that_would_be_too_long_is_refused():
         filter_from_bytes(written)
 
 
-def test_a_filter_that_is_too_long_for_a_record_says_so():
+def test_filter_too_long_for_a_record_is_refused():
     with pytest.raises(InputError, match="at most 16,384 are allowed"):
         filter_to_bytes(Filter(tags=["x" * MAX_FILTER_BYTES]))

@@ -57,7 +57,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
     assert {f"{limit:,}" for limit in limits} <= numbers
 
 
-def test_the_example_of_the_document_is_what_it_says():
+def test_example_of_the_document_decodes_as_described():
     block = DOCUMENT.partition("## An example")[2].partition("```text\n")[2].partition("```")[0]
     data = bytes.fromhex("".join(re.match(r"(?:[0-9a-f]{2} )*[0-9a-f]{2}|", line)[0] for line in block.splitlines()))
     filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))

@@ -19,12 +19,12 @@ TREES = TreeHeaderCodec(NAMES, IDS, [2, 0])
         (TREES, NotificationHeader(1, 1), ["a", "b"]),
     ],
 )
-def test_a_header_comes_back(headers, header, written):
+def test_header_survives_encoding(headers, header, written):
     assert headers.write(header) == written
     assert headers.read(written) == header
 
 
-def test_what_is_not_known_is_left_out_and_nothing_is_left_of_nothing():
+def test_unknown_nodes_are_left_out_of_a_header():
     assert NodeHeaderCodec(NAMES, IDS).read("x") is None
     assert DestinationHeaderCodec(NAMES, IDS).read(["x", "c", "c"]) == (2,)
     assert DestinationHeaderCodec(NAMES, IDS).read(["x"]) is None

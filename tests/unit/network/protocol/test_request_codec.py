@@ -13,7 +13,7 @@ def written(said):
     return request_to_bytes(as_request(said))
 
 
-def test_what_is_equal_is_equal_bytes_however_it_is_said():
+def test_equal_requests_are_equal_bytes():
     said = ['a = 1 and b = "x" and #t', '#t and b = "x" and a = 1.0', {"b": "x", "a": 1, "#": ["t"]}]
     said += [Message({"a": 1, "b": "x"}, ["t"]), parse_filter('b = "x" and a = 1 and #t')]
     assert len({written(each) for each in said}) == 1
@@ -40,7 +40,7 @@ def test_a_request_is_read_as_a_message_and_as_a_filter():
         ("a =", "value"),
     ],
 )
-def test_what_is_no_request_is_told(text, problem):
+def test_invalid_request_is_refused(text, problem):
     with pytest.raises(InputError, match=problem.replace("(", r"\(")):
         as_request(text)
 
@@ -51,7 +51,7 @@ def test_bytes_that_are_no_request_are_refused(data):
         request_from_bytes(data)
 
 
-def test_a_request_that_is_too_long_is_told_and_refused():
+def test_request_that_is_too_long_is_refused():
     assert len(written({"a": "x" * 4_000})) > 4_000
     with pytest.raises(LimitError, match=r"bytes of a request.*4,096"):
         written({"a": "x" * 4_100})

@@ -182,7 +182,7 @@ def test_every_kind_of_frame_is_tried_here():
 
 
 @pytest.mark.parametrize("frame", ALL, ids=lambda frame: type(frame).__name__)
-def test_a_frame_comes_back_as_it_was(frame):
+def test_frame_survives_encoding(frame):
     assert list(reader().feed(encode(frame))) == ([frame])
 
 
@@ -272,7 +272,7 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
         body(b"\x92\x04\xa3\xed\xa0\x80"),  # half of a surrogate pair
     ],
 )
-def test_what_is_no_frame_is_refused(data):
+def test_invalid_frame_is_refused(data):
     assert refusal(data).startswith("invalid frame: ")
 
 
@@ -288,7 +288,7 @@ def test_a_reason_is_never_too_long_for_a_close():
     assert list(reader().feed(encode(Close(error.reason)))) == [Close("x" * 500)]
 
 
-def test_a_packet_that_could_grow_too_long_on_its_way_is_skipped_and_the_link_goes_on():
+def test_packet_that_could_grow_too_long_is_skipped_and_the_link_stays_open():
     attributes = {f"x{n}": "y" * 40_000 for n in range(70)}
     long = Packet(source="a", life=1, number=2, hops=3, header="a", attributes=attributes, tags=[], payload=b"")
     assert MAX_PACKET_BYTES < len(encode(long)) < MAX_ROUTER_FRAME_BYTES
@@ -312,6 +312,6 @@ def test_after_a_wrong_frame_nothing_more_is_read():
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n"])
-def test_who_speaks_http_is_told_where_that_is_answered(said):
+def test_http_is_refused_with_the_address_that_serves_it(said):
     with pytest.raises(WireError, match="the peer uses HTTP, which is served at the address `http`"):
         list(FrameReader().feed(said))

@@ -71,7 +71,7 @@ class Pulling(Lab):
 CHAIN = "a-b b-c c-d d-e e-f"
 
 
-def test_a_request_reaches_a_holder_five_hops_away_and_its_reply_comes_back():
+def test_request_reaches_a_holder_five_hops_away_and_the_reply_returns():
     lab = Pulling(CHAIN)
     assert lab.offer("f", 's ^= "A" and #t', has("A", payload=b"item")) == Offered(1, True, 6, [])
     reply = lab.request("a", 's = "A" and #t')
@@ -81,7 +81,7 @@ def test_a_request_reaches_a_holder_five_hops_away_and_its_reply_comes_back():
     assert (lab.memory.frames["Request"], lab.memory.frames["ReplyFrame"]) == (5, 5)
 
 
-def test_an_equal_request_is_answered_by_the_first_cache_on_its_way():
+def test_equal_request_is_answered_by_the_first_cache_on_its_path():
     lab = Pulling(CHAIN + " c-x")
     lab.offer("f", "exists s", has("A", payload=b"item"))
     lab.request("a")
@@ -95,7 +95,7 @@ def test_an_equal_request_is_answered_by_the_first_cache_on_its_way():
     assert lab.router("x").cache.get(A).age >= other.age  # it is kept there too, and is as old as it is
 
 
-def test_who_wants_a_fresh_reply_gets_one_and_caches_learn_it():
+def test_fresh_request_bypasses_caches_and_updates_them():
     lab = Pulling("a-b b-c")
     lab.offer("c", "exists s", has("A", payload=b"old"))
     lab.request("a")
@@ -105,7 +105,7 @@ def test_who_wants_a_fresh_reply_gets_one_and_caches_learn_it():
     assert lab.request("a").payload == b"new"
 
 
-def test_a_cache_answers_after_the_holder_is_gone_until_the_reply_is_too_old():
+def test_cache_answers_for_a_lost_holder_until_the_reply_expires():
     lab = Pulling("a-b b-c", cache_age=5.0)
     lab.offer("c", "exists s", has("A", payload=b"item"))
     lab.request("a")
@@ -131,7 +131,7 @@ def test_a_network_without_caches_asks_each_time():
     assert lab.count("cache_misses") == 0
 
 
-def test_the_nearest_holder_is_asked_by_the_length_of_the_way_and_then_by_name():
+def test_nearest_holder_is_asked_with_ties_by_name():
     lab = Pulling("a-b:5 a-c:2 c-d:2 a-e:4", cache_bytes=0)
     for name in "bde":
         lab.offer(name, "exists s", has("A"))
@@ -151,7 +151,7 @@ def test_a_holder_without_the_item_is_followed_by_the_nearest_of_the_others():
     assert asked == ["it lacks the item", "it lacks the item", "it has the item"]
 
 
-def test_no_more_holders_are_asked_than_was_said():
+def test_at_most_max_holders_are_asked():
     lab = Pulling(CHAIN, cache_bytes=0)
     for name in "bcdef":
         lab.offer(name, "exists s", has("A") if name == "f" else has())
@@ -169,7 +169,7 @@ def test_no_holder_has_it():
     assert (answer.is_late, answer.tried, answer.asked) == (False, 2, 2)
 
 
-def test_only_offers_that_match_are_asked_and_subscriptions_never():
+def test_only_matching_offers_are_asked():
     lab = Pulling("a-b b-c")
     lab.clients["b"].subscribe(1, "exists s")
     lab.offer("c", 's = "B"', has("A", "B"))
@@ -190,7 +190,7 @@ def test_notifications_go_to_subscriptions_never_to_offers_and_no_cache_stops_th
     assert lab.asked == ["c"]
 
 
-def test_an_offer_that_is_withdrawn_is_not_asked_and_its_id_may_be_used_again():
+def test_withdrawn_offer_is_not_asked_and_its_id_is_free():
     lab = Pulling("a-b b-c", cache_bytes=0)
     lab.offer("c", "exists s", has("A"))
     lab.clients["c"].withdraw(1)
@@ -200,7 +200,7 @@ def test_an_offer_that_is_withdrawn_is_not_asked_and_its_id_may_be_used_again():
     assert lab.request("a").holder == "c"
 
 
-def test_of_two_clients_the_next_is_asked_if_the_first_has_it_not_or_goes():
+def test_second_holder_is_asked_if_the_first_lacks_the_item_or_disconnects():
     alone = Alone("a")
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
@@ -218,7 +218,7 @@ def test_of_two_clients_the_next_is_asked_if_the_first_has_it_not_or_goes():
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
 
 
-def test_the_client_with_the_fewest_requests_is_asked():
+def test_holder_with_the_fewest_open_requests_is_asked():
     alone = Alone("a")
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
@@ -264,7 +264,7 @@ def test_a_request_ends_when_its_time_is_up():
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
 
 
-def test_of_a_request_that_is_lost_the_first_router_tells_where_it_sent_it():
+def test_lost_traced_request_reports_its_first_steps():
     lab = Pulling("a-b b-c")
     lab.offer("c", "exists s", has("A"))
     lab.memory.cut("b", "c", noticed_by=[])
@@ -272,7 +272,7 @@ def test_of_a_request_that_is_lost_the_first_router_tells_where_it_sent_it():
     assert answer == PullFailure(7, True, 0, 0, [StepField("a", "sent toward c, the nearest router that offers it")])
 
 
-def test_a_reply_that_does_not_match_its_request_is_dropped_where_it_enters_and_the_next_holder_asked():
+def test_mismatched_reply_is_dropped_and_the_next_holder_asked():
     lab = Pulling("a-b b-c", cache_bytes=0)
     lab.offer("b", "exists s", lambda _: ItemField({"s": "B"}, [], b"forged", None))
     lab.offer("c", "exists s", has("A", payload=b"good"))
@@ -281,7 +281,7 @@ def test_a_reply_that_does_not_match_its_request_is_dropped_where_it_enters_and_
     assert lab.memory.frames["ReplyFrame"] == 2
 
 
-def test_a_client_cannot_answer_what_another_is_asked():
+def test_client_cannot_answer_the_request_of_another():
     alone = Alone("a")
     for link in (1, 2, 3):
         alone.client_link(link, f"c{link}")
@@ -328,14 +328,14 @@ def reply(**changes):
     return ReplyFrame(**{**said, **more, **changes})
 
 
-def test_a_router_on_the_way_keeps_nothing_of_a_request():
+def test_router_on_the_path_keeps_no_state_of_a_request():
     alone = between()
     assert sent(alone.say(2, request()), Request, link=1) == [request(hops=2)]
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
     assert sent(alone.say(1, reply()), ReplyFrame, link=2) == [reply(hops=2)]
 
 
-def test_a_request_for_a_router_that_cannot_be_reached_goes_to_another():
+def test_request_for_an_unreachable_router_is_rerouted():
     alone = between()
     assert sent(alone.say(2, request(to="z", hops=200)), Request, link=1) == [request(hops=1, tried=["z"])]
     done = alone.say(2, request(to="z", tried=["b"], asked=1))
@@ -352,7 +352,7 @@ def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_ke
 @pytest.mark.parametrize(
     "changes", [{"life": 99}, {"number": 99}, {"request": request_to_bytes(as_request('t = "A"'))}]
 )
-def test_a_reply_that_nobody_waits_for_is_dropped(changes):
+def test_unexpected_reply_is_dropped(changes):
     alone = between()
     (asked,) = sent(
         alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
@@ -371,12 +371,12 @@ def test_a_reply_that_nobody_waits_for_is_dropped(changes):
     [request(request=b"\xc1"), reply(request=b""), request(request=b"\x91\x93\xa1s\x02\xa1A"),
      reply(attributes={"s": "A", "#": 1})],
 )  # fmt: skip
-def test_what_is_no_request_or_reply_closes_its_link(frame):
+def test_invalid_request_or_reply_closes_its_link(frame):
     alone = between()
     assert set(shut(alone.say(2, frame))) == {2}
 
 
-def test_what_goes_round_ends():
+def test_circulating_request_ends_at_the_hop_limit():
     alone = between()
     assert sent(alone.say(2, request(hops=255))) == []
     assert sent(alone.say(1, reply(hops=255))) == []
@@ -408,7 +408,7 @@ def test_a_client_may_not_wait_for_too_many_replies_at_once():
     assert len(alone.router._requesters) == 0
 
 
-def test_a_client_is_not_asked_more_than_it_can_be():
+def test_open_requests_to_one_holder_are_limited():
     alone = Alone("a")
     alone.client_link(1)
     alone.say(1, OfferFrame(5, "exists s", 0))
@@ -422,7 +422,7 @@ def test_a_client_is_not_asked_more_than_it_can_be():
     assert alone.router.counters["requests_unanswered"] == 200
 
 
-def test_all_clients_together_are_not_asked_more_than_a_router_can_keep(monkeypatch):
+def test_open_requests_to_all_holders_are_limited(monkeypatch):
     monkeypatch.setattr(holders, "MAX_OPEN_REQUESTS", 3)
     alone = Alone("a")
     for link in (1, 2, 3):
@@ -437,7 +437,7 @@ def test_all_clients_together_are_not_asked_more_than_a_router_can_keep(monkeypa
     assert sent(done[3], PullFailure, link=3) == [PullFailure(3, False, 1, 0, None)]
 
 
-def test_mistakes_with_offers_are_told():
+def test_invalid_offers_are_refused():
     alone = Alone("a")
     alone.client_link(1)
     assert [each.frame for each in sent(alone.say(1, OfferFrame(5, "s <", 0)), RefusedFrame)] == [26]
@@ -446,7 +446,7 @@ def test_mistakes_with_offers_are_told():
     assert sent(alone.say(1, Withdraw(5)), Withdrawn) == [Withdrawn(5)]
 
 
-def test_rights_say_what_a_client_may_offer_request_and_trace():
+def test_rights_limit_offers_requests_and_traces():
     alone = between()
     rights = Rights(offer=parse('region = "EU"'), request=parse("exists s"), watch=False)
     alone.router.links.get(3).rights = rights

@@ -27,12 +27,12 @@ def denial(access, said, names=None):
     return raised.value.summary
 
 
-def test_anybody_may_link_where_nothing_is_said():
+def test_open_access_admits_all_peers():
     assert Access().admit(client("c", "x.y"), None) == ("c", ALL_RIGHTS)
     assert Access().admit(hello("router", "r"), None) == ("r", ALL_RIGHTS)
 
 
-def test_a_client_is_who_its_token_says_whatever_it_calls_itself():
+def test_token_determines_the_name_of_a_client():
     assert CLIENTS.admit(client("card", TICKER.token), frozenset({"card"})) == ("ticker", RIGHTS)
 
 
@@ -45,7 +45,7 @@ def test_all_wrong_tokens_are_refused_in_the_same_words(token):
     assert denial(CLIENTS, client("ticker", token)) == "unknown token; ask the operator of the router for a new one"
 
 
-def test_a_client_without_a_token_is_told_to_have_one():
+def test_client_without_a_token_is_denied_with_a_hint():
     assert denial(CLIENTS, client("ticker")).startswith("a token is required; use --token")
     assert denial(CLIENTS, client("card")).startswith("a token is required")  # and shows no certificate
 
@@ -59,7 +59,7 @@ def test_a_client_may_show_a_certificate_instead_if_it_has_no_token():
     )  # it has a token
 
 
-def test_a_certificate_for_several_clients_is_shown_by_the_one_that_is_said():
+def test_certificate_for_several_clients_needs_a_name():
     access, names = Access({"card": Account(ALL_RIGHTS), "disc": Account(RIGHTS)}), frozenset({"card", "disc"})
     assert access.admit(client("disc"), names) == ("disc", RIGHTS)
     assert denial(access, client("c"), names) == "the certificate is for card, disc; choose one of them with name=..."
@@ -85,7 +85,7 @@ def alone(access):
     return new
 
 
-def test_a_client_that_is_not_let_in_is_told_why_and_the_link_is_closed():
+def test_denied_client_gets_the_reason_and_the_link_is_closed():
     new = alone(CLIENTS)
     done = new.open(1, client("ticker", "ticker.wrong"))
     reason = "unknown token; ask the operator of the router for a new one"
@@ -137,7 +137,7 @@ def test_clients_are_read_from_tables():
         ({"a\n": {}}, "is not a valid client name"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said_and_no_token_is_quoted(said, problem):
+def test_invalid_account_is_reported_without_quoting_the_token(said, problem):
     with pytest.raises(InputError) as raised:
         read_accounts(said)
     assert problem in str(raised.value)

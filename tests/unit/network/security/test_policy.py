@@ -38,7 +38,7 @@ def file(tmp_path):
         (ROUTERS + CLIENTS, ["TLS"]),
     ],
 )
-def test_what_is_missing_beyond_loopback_is_said(file, said, missing):
+def test_public_router_without_security_names_what_is_missing(file, said, missing):
     with pytest.raises(InputError) as raised:
         configuration(file(BEYOND + said), {}, {})
     problem = raised.value.problem
@@ -47,7 +47,7 @@ def test_what_is_missing_beyond_loopback_is_said(file, said, missing):
     assert f'insecure = "{INSECURE}"' in raised.value.hint
 
 
-def test_a_router_that_knows_who_is_who_may_be_reached(file):
+def test_secured_router_may_listen_publicly(file):
     found = configuration(file(BEYOND + TLS + ROUTERS + '[neighbours]\nc = "10.0.0.3:4001"\n' + CLIENTS), {}, {})
     assert found.security.access.routers == {"b", "c"}  # who is dialled may dial too
     assert found.security.access.has_certificates
@@ -55,7 +55,7 @@ def test_a_router_that_knows_who_is_who_may_be_reached(file):
     assert found.security.tls.authority == str(file("").parent / "ca.pem")  # beside the file
 
 
-def test_the_words_let_it_be_reached_by_anybody(file):
+def test_insecure_text_allows_a_public_router(file):
     found = configuration(file(BEYOND + f'insecure = "{INSECURE}"'), {}, {})
     assert (found.security.access.clients, found.security.tls) == (None, None)
     for words in ("yes", "true", INSECURE.upper()):
@@ -63,7 +63,7 @@ def test_the_words_let_it_be_reached_by_anybody(file):
             configuration(file(BEYOND + f'insecure = "{words}"'), {}, {})
 
 
-def test_who_knows_its_clients_lets_nobody_else_say_to_be_a_router(file):
+def test_list_of_clients_restricts_routers_too(file):
     found = configuration(file('name = "a"\n[neighbours]\nb = "127.0.0.1:2"\n' + CLIENTS), {}, {})
     assert found.security.access.routers == {"b"}
 
@@ -72,12 +72,12 @@ def test_over_loopback_nothing_is_needed():
     assert configuration(None, {}, {"name": "a", "listen": "[::1]:4001"}).security.access.clients is None
 
 
-def test_no_clients_and_no_routers_are_not_the_same_as_nothing_said(file):
+def test_empty_lists_differ_from_missing_lists(file):
     found = configuration(file(BEYOND + TLS + "routers = []\n[clients]\n"), {}, {})
     assert (found.security.access.clients, found.security.access.routers) == ({}, frozenset())
 
 
-def test_what_is_printed_says_the_same_when_it_is_read(file):
+def test_printed_configuration_can_be_read_again(file):
     found = configuration(file('name = "a"\n' + TLS + ROUTERS + CLIENTS), {}, {})
     printed = "\n".join(found.lines())
     assert tomllib.loads(printed)["clients"]["ticker"]["subscribe"] == "x = 1"
@@ -88,7 +88,7 @@ def test_what_is_printed_says_the_same_when_it_is_read(file):
     assert "clients" not in tomllib.loads(without)
 
 
-def test_lists_may_be_said_in_the_environment_and_clients_may_not():
+def test_environment_may_set_lists_but_not_clients():
     found = configuration(None, {"CBNET_ROUTERS": "b, c", "CBNET_ROUTER": "x", "CBNET_TOKEN": "x.y"}, {"name": "a"})
     assert found.security.access.routers == {"b", "c"}
     with pytest.raises(InputError, match="clients can only be set in the file"):
@@ -114,7 +114,7 @@ def test_lists_may_be_said_in_the_environment_and_clients_may_not():
         ("clients = 5", "clients must be a table"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_runs(file, said, problem):
+def test_security_errors_are_reported_before_the_router_runs(file, said, problem):
     with pytest.raises(InputError) as raised:
         configuration(file('name = "a"\n' + said), {}, {})
     assert problem in str(raised.value)

@@ -44,7 +44,7 @@ def alone(**rights):
 # --- predicates
 
 
-def test_what_is_missing_is_told_with_what_to_write():
+def test_denial_of_a_predicate_suggests_a_correction():
     told = denial(Rights(subscribe=EU).check_subscribe, parse("price > 10"))
     assert told.startswith(
         'you may only subscribe to `region = "EU"`: `price > 10` also matches other messages, such as price'
@@ -68,7 +68,7 @@ def test_the_hint_is_the_predicate_within_the_right(right, predicate, hint):
     assert denial(Rights(subscribe=parse(right)).check_subscribe, parse(predicate)).endswith(hint)
 
 
-def test_what_cannot_be_shown_is_denied_and_that_is_said():
+def test_unproved_predicate_is_denied():
     told = denial(Rights(subscribe=parse("x < 5 or x >= 5")).check_subscribe, parse("x != 9"))
     assert "`x != 9` is not proved to stay within it" in told
 
@@ -88,7 +88,7 @@ def test_nothing_is_allowed_where_nothing_is_named():
     nothing.check_subscribe(parse("false"))  # it matches nothing
 
 
-def test_everything_is_allowed_to_who_has_all_rights():
+def test_all_rights_allow_everything():
     ALL_RIGHTS.check_subscribe(parse("true"))
     ALL_RIGHTS.check_publish(Message({}))
     ALL_RIGHTS.check_watch()
@@ -104,7 +104,7 @@ def test_within_is_covered_by_the_right():
 # --- messages
 
 
-def test_a_message_must_match_and_what_fails_is_told():
+def test_message_beyond_the_rights_is_denied_with_the_failing_part():
     rights = Rights(publish=parse('region = "EU" and #public or region = "UK" and #public and kind = 1'))
     rights.check_publish(Message({"region": "EU"}, ["public"]))
     assert denial(rights.check_publish, Message({"region": "EU"})).endswith(": this message does not match `#public`")
@@ -123,7 +123,7 @@ def test_the_text_of_a_message_is_its_names_texts_and_tags():
     assert "your limit is 9" in denial(Rights(text=9).check_request, message)
 
 
-def test_a_client_has_so_many_constraints_and_no_more_however_it_says_them():
+def test_constraints_of_a_client_are_limited_over_all_subscriptions():
     new = alone(constraints=4)
     new.say(1, Subscribe(1, "x = 1 and y = 1 and #a", 0))
     (refused,) = sent(new.say(1, Subscribe(2, "x = 1 or true", 0)))
@@ -190,7 +190,7 @@ def test_rights_are_read_from_a_table_which_gives_no_others():
         ({"subscribe": " or ".join(f"x = {n}" for n in range(17))}, "17 is over the limit of 16"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(said, problem):
+def test_invalid_rights_are_reported(said, problem):
     with pytest.raises(InputError) as raised:
         read_rights(said, "[clients.a]")
     assert problem in str(raised.value)
@@ -218,7 +218,7 @@ def test_a_denied_change_leaves_the_subscription_as_it_was():
     assert [str(predicate) for _, _, predicate in new.router.subscriptions.all()] == ['region = "EU"']
 
 
-def test_a_forbidden_message_goes_nowhere_and_is_refused_even_if_no_answer_was_wanted():
+def test_denied_message_is_dropped_and_refused_even_without_acknowledgement():
     new = alone(publish=EU)
     new.say(2, Subscribe(1, "true", 0))
     done = new.say(1, Publish(5, {"region": "US"}, [], b"", False))
@@ -244,7 +244,7 @@ def test_a_trace_needs_the_right_to_watch_and_to_publish():
     assert sent(alone(publish=parse("true")).say(1, trace), TraceEnd)
 
 
-def test_who_may_not_watch_is_told_nothing_of_others():
+def test_status_without_the_right_to_watch_hides_other_peers():
     asked = (Publish(1, {}, [], b"", False), StatusRequest(1))
     (seen,) = sent(alone().say(1, *asked), Status)
     assert (len(seen.peers), seen.counters["published"]) == (2, 1)

@@ -42,13 +42,13 @@ def test_the_same_token_has_another_hash_each_time():
     assert len(made) == 20
 
 
-def test_a_token_says_whose_it_is_and_has_256_bits_beside():
+def test_token_holds_the_name_and_256_random_bits():
     token = new_token("a.b c").token
     assert token_owner(token) == "a.b c"
     assert len(token.rpartition(".")[2]) == 43  # 256 bits, 6 in a character
 
 
-def test_a_token_comes_as_text_from_a_file_or_from_the_environment(tmp_path):
+def test_token_is_read_from_text_file_or_environment(tmp_path):
     file = tmp_path / "token"
     file.write_text("a.file\n")
     assert resolve_token("a.said", {"CBNET_TOKEN": "a.environment"}) == "a.said"
@@ -59,19 +59,19 @@ def test_a_token_comes_as_text_from_a_file_or_from_the_environment(tmp_path):
 
 
 @pytest.mark.parametrize("token", ["", "x", ".x", "x.", "a.b\nc", "a." + "x" * 200])
-def test_what_is_no_token_is_not_quoted(token):
+def test_invalid_token_is_not_quoted(token):
     with pytest.raises(InputError) as raised:
         parse_token(token)
     assert str(raised.value).startswith("not a token; a token is one line")
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path):
+def test_missing_token_file_is_reported(tmp_path):
     with pytest.raises(InputError, match="cannot read: No such file"):
         resolve_token(f"@{tmp_path / 'none'}", {})
 
 
 @pytest.mark.parametrize("said", [5, "", "ticker.secret", "sha256:x", "md5:x:" + "0" * 64, "sha256:x:" + "g" * 64])
-def test_what_is_no_hash_is_said(said):
+def test_invalid_token_hash_is_refused(said):
     with pytest.raises(InputError, match="is not the hash of a token; create both with `cbnet token NAME`"):
         parse_token_hash(said, "[clients.a]")
 
