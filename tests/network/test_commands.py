@@ -145,7 +145,7 @@ def test_mistake_is_one_line_and_exit_code_2(cbnet, folder, tmp_path):
         (("up",), "no network given"),
         (("up", "--topology", "ring:2"), "ring"),
         (("router",), "the router has no name"),
-        (("router", "--name", "a", "--listen", "0.0.0.0:1"), "can be reached from other machines"),
+        (("router", "--name", "a", "--listen", "0.0.0.0:1"), "is reachable from other machines"),
         (("router", "--name", "a", "--set", "speed"), "has no value"),
     ]:
         outcome = cbnet(*arguments)
