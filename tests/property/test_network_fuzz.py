@@ -199,7 +199,7 @@ HELLO = encode(hello("client", "s", scheme=""))
         (encode(frames.Ping(1)), "the first frame is Ping, not Hello"),
         (HELLO + b"\xff\xff\xff\xff", "frame of 4,294,967,295 bytes; the maximum is 1,048,576"),
         (HELLO + HELLO, "a second Hello"),
-        (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client must not send Links"),
+        (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client must not send LinkRecord"),
         (
             encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, scheme="psf")),
             "no common protocol version: the peer supports 7 to 9, this router 1 to 1",
