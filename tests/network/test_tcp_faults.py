@@ -35,8 +35,8 @@ ROUTER = encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet"
         (b"\0\0\0\5hello", "invalid frame"),
         (encode(Ping(1)), "the first frame is Ping, not Hello"),
         (CLIENT + CLIENT, "a second Hello"),
-        (CLIENT + encode(LinkRecord("a", 1, 9, 0, {"evil": 1})), "a client must not send Links"),
-        (CLIENT + b"\xff\xff\xff\xff", "a frame of 4,294,967,295 bytes"),
+        (CLIENT + encode(LinkRecord("a", 1, 9, 0, {"evil": 1})), "a client must not send LinkRecord"),
+        (CLIENT + b"\xff\xff\xff\xff", "frame of 4,294,967,295 bytes"),
         (CLIENT + b"\0\0\0\2\x91\xc1", "invalid frame"),
         (ROUTER + encode(Subscribe(1, "x = 1", 0)), "a router must not send Subscribe"),
         (
