@@ -177,7 +177,7 @@ def test_offer_and_request_by_command(cbnet, network, quotes):
         "message": None, "why": "no reply: the holder asked does not have it", "tried": 1, "asked": 1
     }  # fmt: skip
     assert [quotes.stdout.readline() for _ in range(3)] == [
-        'sym = "A", #q  answered\n', 'price = 2, sym = "A"  answered\n', 'sym = "B"  none\n',
+        'sym = "A", #q  answered\n', 'price = 2, sym = "A"  answered\n', 'sym = "B"  no item\n',
     ]  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def test_offer_and_request_by_command(cbnet, network, quotes):
 def test_traced_request_shows_its_path(cbnet, network):
     outcome = cbnet("request", 'sym = "A" and price = 1', "--trace", "--router", network.addresses["r1"])
     lines = outcome.out.splitlines()
-    assert lines[:4] == ['the request     sym = "A", price = 1', "requested at    router r1", "",
+    assert lines[:4] == ['request         sym = "A", price = 1', "requested at    router r1", "",
                          "router r1   sent toward r3, the nearest router that offers it"]  # fmt: skip
     assert lines[4] == "router r2   forwarded toward r3"
     assert lines[5].endswith("was asked: it has the item")
@@ -219,7 +219,8 @@ def test_invalid_command_arguments_are_reported(cbnet, network, tmp_path):
     outcome = cbnet("request", "a < 1", *router)
     assert (outcome.code, outcome.err) == (2, "error: a request cannot hold `a < 1`; use `=` and tags only\n")
     assert (
-        cbnet("offer", "a = 1", *router).err == "error: answer with what?; give either --items FILE or --exec COMMAND\n"
+        cbnet("offer", "a = 1", *router).err
+        == "error: no source of replies given; give exactly one of --items FILE and --exec COMMAND\n"
     )
     assert cbnet("offer", "a = 1", "--items", tmp_path / "none").code == 2
     file = tmp_path / "bad.jsonl"
