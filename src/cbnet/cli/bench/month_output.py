@@ -75,7 +75,7 @@ def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
             if len(each.kinds) == 1:
                 seconds.setdefault(each.kinds[0], []).append(each.seconds)
     grid = new_grid("Recovery time in seconds", "event", "times", "alone", "p50", "longest")
-    happened = sum((each.happened for each in outcomes[1:]), outcomes[0].happened.copy())
+    happened = sum((each.events for each in outcomes[1:]), outcomes[0].events.copy())
     for kind, count in sorted(happened.items()):
         alone = seconds.get(kind)
         cells = ("0", "–", "–") if not alone else (f"{len(alone):,}", f"{np.median(alone):.2f}", f"{max(alone):.2f}")
@@ -84,10 +84,10 @@ def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
 
 
 def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
-    from cbnet.lab.bench.soak.month import LIMIT
+    from cbnet.lab.bench.soak.month import MAX_RECOVERY
 
     counts = [each.counts for each in outcomes]
-    late = sum(each.since_last > LIMIT for outcome in outcomes for each in outcome.recoveries)
+    late = sum(each.since_last > MAX_RECOVERY for outcome in outcomes for each in outcome.recoveries)
     late += sum(not outcome.is_settled for outcome in outcomes)
     for wrong, text in (
         (sum(each.missed_quiet for each in counts), "Nothing missed while the network is quiet: {}"),
@@ -97,7 +97,7 @@ def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
             sum(each.unanswered_quiet + each.endless for each in counts),
             "Requests end, in a quiet network with a reply: {} did not",
         ),
-        (late, f"Quiet within {LIMIT:g} s of the last change: {{}} times not"),
+        (late, f"Quiet within {MAX_RECOVERY:g} s of the last change: {{}} times not"),
     ):
         yield f"guaranteed    {text.format(f'{wrong:,}')}{' [bold red](BROKEN)[/]' if wrong else ''}."
     missed = sum(each.missed_changing for each in counts)

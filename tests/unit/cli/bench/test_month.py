@@ -1,6 +1,6 @@
 import json
 
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.announce.subscriptions import Matches, Subscriptions
 
 SHORT = ("--topology", "ring:5", "--hours", 0.02)
 
@@ -12,7 +12,7 @@ def test_bench_month_says_what_became_of_the_messages(cbnet):
     assert [row["scheme"] for row in rows] == ["psf", "drp"]
     for row in rows:
         assert (row["routers"], row["links"], row["clients"]) == (5, 5, 10)
-        assert (row["missed_quiet"], row["twice"], row["spurious"], row["wrong"]) == (0, 0, 0, [])
+        assert (row["missed_quiet"], row["twice"], row["spurious"], row["violations"]) == (0, 0, 0, [])
         assert row["messages"] >= row["quiet_messages"] > 0
         assert row["p50_s"] <= row["p95_s"] <= row["worst_s"]
         assert row["is_good"]
@@ -31,7 +31,7 @@ def test_bench_month_shows_it_to_people(cbnet):
 
 
 def test_what_is_missed_ends_with_code_1(cbnet, monkeypatch):
-    monkeypatch.setattr(Subscriptions, "matched", lambda *_: {})
+    monkeypatch.setattr(Subscriptions, "matched", lambda *_: Matches({}, [], False))
     outcome = cbnet("bench", "month", *SHORT, "--scheme", "psf")
     assert outcome.code == 1
     assert "BROKEN" in outcome.out

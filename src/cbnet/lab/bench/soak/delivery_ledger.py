@@ -1,11 +1,11 @@
-"""Month ledger: did every message come to whom it must? Each is judged by whether anything changed meanwhile.
+"""The ledger of deliveries: every message is checked against the subscriptions that must receive it.
 
-    quiet       everybody knew what is so when the message was published, and until it was delivered: it must have
-                come to exactly the subscriptions that match and can be reached
-    changing    else: it may have missed some
+    quiet       the network was converged from publication to delivery: the message must reach exactly the
+                matching subscriptions that are reachable
+    changing    otherwise: it may miss some
 
-Always: not twice to a subscription, and not to one whose predicate it does not match. A subscription never
-changes its predicate here; who wants something else takes another one.
+In both cases it must not reach a subscription twice, nor one whose predicate it does not match. A subscription
+never changes its predicate; a client replaces it by another one.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.network import MemoryClient
 
-PATIENCE = 9.0  # seconds until a message has come, or comes no more; longest ways, and clients that stand still
-_MOST_SHOWN = 20
+DELIVERY_TIMEOUT = 9.0  # seconds after which a message counts as missed: covers the longest paths and stalled clients
+_MAX_EXAMPLES = 20
 
-Whom = tuple[str, int]  # client and subscription
+SubscriptionKey = tuple[str, int]  # client and subscription
 
 
 @dataclass
-class Counts:
-    """What became of messages."""
+class SoakCounts:
+    """Counts of messages, requests and violations."""
 
     messages: int = 0
-    quiet: int = 0  # messages that are judged as such
+    quiet: int = 0  # messages published and delivered in a quiet network
     delivered: int = 0  # to a subscription
     missed_quiet: int = 0
     missed_changing: int = 0
@@ -37,52 +37,52 @@ class Counts:
     spurious: int = 0
     requests: int = 0
     replies: int = 0
-    from_caches: int = 0  # of these
-    without: int = 0  # requests for what nobody has who can be reached
+    from_caches: int = 0  # of the replies
+    without: int = 0  # requests for an item without a reachable holder
     timeouts: int = 0
-    unanswered_quiet: int = 0  # though somebody has it
+    unanswered_quiet: int = 0  # although a holder was reachable
     endless: int = 0
-    examples: list[str] = field(default_factory=list)  # of what must not be
+    examples: list[str] = field(default_factory=list)  # of violations
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing was that must not be."""
-        wrong = self.missed_quiet, self.twice, self.spurious, self.unanswered_quiet, self.endless
-        return not any(wrong)
+        """Whether there were no violations."""
+        violations = self.missed_quiet, self.twice, self.spurious, self.unanswered_quiet, self.endless
+        return not any(violations)
 
-    def wrong(self, what: str) -> None:
-        """Remember something that must not be."""
-        if len(self.examples) < _MOST_SHOWN:
-            self.examples.append(what)
+    def add_example(self, text: str) -> None:
+        """Keep an example of a violation."""
+        if len(self.examples) < _MAX_EXAMPLES:
+            self.examples.append(text)
 
 
 @dataclass
-class _Sent:
-    """A message that was published."""
+class _PublishedMessage:
+    """A published message and its deliveries so far."""
 
     message: Message
     at: float
-    expected: set[Whom]  # as it was when it was published
+    expected: set[SubscriptionKey]  # at the time of publication
     is_quiet: bool
-    came: set[Whom] = field(default_factory=set)
+    received: set[SubscriptionKey] = field(default_factory=set)
 
 
-class Ledger:
-    """All messages, and to whom they came."""
+class DeliveryLedger:
+    """All messages and their deliveries."""
 
     def __init__(self, clients: Mapping[str, MemoryClient]) -> None:
         self._clients = clients
-        self.counts = Counts()
-        self._predicates: dict[Whom, Predicate] = {}
-        self._sent: dict[bytes, _Sent] = {}
-        self._open: dict[bytes, _Sent] = {}  # not judged yet, oldest first
+        self.counts = SoakCounts()
+        self._predicates: dict[SubscriptionKey, Predicate] = {}
+        self._sent: dict[bytes, _PublishedMessage] = {}
+        self._open: dict[bytes, _PublishedMessage] = {}  # not checked yet, oldest first
 
-    def subscribed(self, whom: Whom, predicate: str) -> None:
-        """Take note of a subscription."""
-        self._predicates[whom] = parse(predicate)
+    def add_subscription(self, key: SubscriptionKey, predicate: str) -> None:
+        """Record a subscription."""
+        self._predicates[key] = parse(predicate)
 
-    def published(self, message: Message, at: float, reached: set[str], *, is_quiet: bool) -> bytes:
-        """Take note of a message, and of the routers that it can reach; return its payload."""
+    def add_message(self, message: Message, at: float, reached: set[str], *, is_quiet: bool) -> bytes:
+        """Record a message and the routers it can reach; return its payload."""
         payload = str(len(self._sent)).encode()
         expected = {
             (name, id)
@@ -91,56 +91,54 @@ class Ledger:
             for id in client.subscriptions
             if self._predicates[name, id].matches(message)
         }
-        self._sent[payload] = self._open[payload] = _Sent(message, at, expected, is_quiet)
+        self._sent[payload] = self._open[payload] = _PublishedMessage(message, at, expected, is_quiet)
         self.counts.messages += 1
         return payload
 
     def disturb(self) -> None:
-        """Take note that something changes now: what is under way may miss somebody."""
+        """Record a change: messages in flight may miss subscriptions."""
         self._collect()
         for payload, sent in list(self._open.items()):
-            if sent.is_quiet and sent.came == sent.expected:
-                self._judge(payload)
+            if sent.is_quiet and sent.received == sent.expected:
+                self._check(payload)
             else:
                 sent.is_quiet = False
 
     def settle(self, now: float) -> None:
-        """Judge the messages that come no more."""
+        """Check the messages whose delivery time is over."""
         self._collect()
         while self._open:
             payload, sent = next(iter(self._open.items()))
-            if now - sent.at < PATIENCE:
+            if now - sent.at < DELIVERY_TIMEOUT:
                 break
-            self._judge(payload)
+            self._check(payload)
 
-    # --- inside
-
-    def _judge(self, payload: bytes) -> None:
+    def _check(self, payload: bytes) -> None:
         sent, counts = self._open.pop(payload), self.counts
-        missing = sent.expected - sent.came
+        missing = sent.expected - sent.received
         if not sent.is_quiet:
             counts.missed_changing += len(missing)
             return
         counts.quiet += 1
         counts.missed_quiet += len(missing)
-        for whom in sorted(missing):
-            counts.wrong(f"{payload.decode()}, sent at {sent.at:.2f}, missed {whom}")
+        for key in sorted(missing):
+            counts.add_example(f"{payload.decode()}, sent at {sent.at:.2f}, missed {key}")
 
     def _collect(self) -> None:
         for name, client in self._clients.items():
             for delivery in client.deliveries:
-                self._came((name, delivery.subscription), delivery.payload, delivery.at)
+                self._deliver((name, delivery.subscription), delivery.payload, delivery.at)
             client.deliveries.clear()
 
-    def _came(self, whom: Whom, payload: bytes, at: float) -> None:
+    def _deliver(self, key: SubscriptionKey, payload: bytes, at: float) -> None:
         sent, counts = self._sent[payload], self.counts
-        if whom in sent.came:
+        if key in sent.received:
             counts.twice += 1
-            counts.wrong(f"{payload.decode()} came to {whom} again at {at:.2f}")
+            counts.add_example(f"{payload.decode()} reached {key} again at {at:.2f}")
             return
-        sent.came.add(whom)
+        sent.received.add(key)
         counts.delivered += 1
-        is_strange = sent.is_quiet and whom not in sent.expected
-        if is_strange or not self._predicates[whom].matches(sent.message):
+        is_unexpected = sent.is_quiet and key not in sent.expected
+        if is_unexpected or not self._predicates[key].matches(sent.message):
             counts.spurious += 1
-            counts.wrong(f"{payload.decode()}, sent at {sent.at:.2f}, came to {whom}, who did not ask for it")
+            counts.add_example(f"{payload.decode()}, sent at {sent.at:.2f}, reached {key}, which does not match it")

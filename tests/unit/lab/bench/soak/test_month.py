@@ -3,9 +3,9 @@
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.lab.bench.soak.delivery_ledger import Ledger
-from cbnet.lab.bench.soak.ground_truth import Truth
-from cbnet.lab.bench.soak.month import LIMIT, MonthPlan, bench_month
+from cbnet.lab.bench.soak.delivery_ledger import DeliveryLedger
+from cbnet.lab.bench.soak.ground_truth import GroundTruth
+from cbnet.lab.bench.soak.month import MAX_RECOVERY, MonthPlan, bench_month
 from cbnet.language import Message
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
@@ -32,19 +32,19 @@ def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(scheme):
     assert 0 < counts.from_caches < counts.replies <= counts.requests
     assert counts.endless == counts.unanswered_quiet == 0
     assert outcome.recoveries
-    assert max(each.since_last for each in outcome.recoveries) <= LIMIT
+    assert max(each.since_last for each in outcome.recoveries) <= MAX_RECOVERY
     assert 0.3 < outcome.quiet_share < 1
 
 
 def test_all_schemes_have_the_same_month():
     plan = MonthPlan("powerlaw:8", hours=0.02, rate=1)
     one, other = run(plan, "drp"), run(plan, "multitree")
-    assert one.happened == other.happened
+    assert one.events == other.events
     assert (one.routers, one.links, one.clients) == (8, other.links, 16)
 
 
 def test_every_kind_of_failure_happens():
-    happened = run(MonthPlan("ring:3", hours=2, rate=0.05)).happened
+    happened = run(MonthPlan("ring:3", hours=2, rate=0.05)).events
     assert set(happened) == {
         "link failure", "half-noticed link failure", "silent link failure", "link repair", "partition",
         "partition repair", "router failure", "silent router failure", "router start", "client leaves",
@@ -119,18 +119,18 @@ def three():
     memory.add_cable("b", "c")
     clients = {name: MemoryClient(memory, name, name) for name in "ac"}
     clients["c"].subscribe(1, "x > 1")
-    return memory, clients, Truth(memory, clients)
+    return memory, clients, GroundTruth(memory, clients)
 
 
 def test_it_is_known_when_all_have_it_and_not_before():
     memory, clients, truth = three()
-    assert not truth.is_known()
+    assert not truth.is_converged()
     memory.run(3)
-    assert truth.is_known()
+    assert truth.is_converged()
     clients["c"].subscribe(2, "y = 1")
-    assert not truth.is_known()
+    assert not truth.is_converged()
     memory.run(1)
-    assert truth.is_known()
+    assert truth.is_converged()
 
 
 def test_a_silent_failure_is_not_known_until_it_is_noticed():
@@ -139,12 +139,12 @@ def test_a_silent_failure_is_not_known_until_it_is_noticed():
     memory.cut("b", "c", noticed_by=())
     assert truth.reached("a") == {"a", "b"}
     memory.run(2)
-    assert not truth.is_known()
+    assert not truth.is_converged()
     memory.repair("b", "c")  # the cable is whole, and the connection over it is dead
     assert truth.reached("a") == {"a", "b", "c"}
-    assert not truth.is_known()
+    assert not truth.is_converged()
     memory.run(5)
-    assert truth.is_known()
+    assert truth.is_converged()
 
 
 def test_a_client_that_was_lost_is_known_of_when_its_router_has_given_it_up():
@@ -152,12 +152,12 @@ def test_a_client_that_was_lost_is_known_of_when_its_router_has_given_it_up():
     memory.run(3)
     clients["c"].disconnect(silently=True)
     memory.run(1)
-    assert not truth.is_known()
+    assert not truth.is_converged()
     memory.run(4)
-    assert truth.is_known()
+    assert truth.is_converged()
     clients["c"].reconnect()
     memory.run(2)
-    assert truth.is_known()
+    assert truth.is_converged()
     assert len(memory.router("c").subscriptions) == 1
 
 
@@ -179,22 +179,22 @@ def test_a_client_that_stands_still_too_long_is_given_up_and_comes_back():
     memory.run(5)
     assert len(memory.router("c").subscriptions) == 0
     memory.run(3)
-    assert truth.is_known()
+    assert truth.is_converged()
     assert len(memory.router("c").subscriptions) == 1
 
 
 def test_the_ledger_judges_by_whether_something_changed_meanwhile():
     memory, clients, _ = three()
     memory.run(3)
-    ledger = Ledger(clients)
-    ledger.subscribed(("c", 1), "x > 1")
+    ledger = DeliveryLedger(clients)
+    ledger.add_subscription(("c", 1), "x > 1")
     message = Message({"x": 2})
-    lost = ledger.published(message, memory.now, set("abc"), is_quiet=True)
+    lost = ledger.add_message(message, memory.now, set("abc"), is_quiet=True)
     ledger.disturb()
-    payload = ledger.published(message, memory.now, set("abc"), is_quiet=True)
+    payload = ledger.add_message(message, memory.now, set("abc"), is_quiet=True)
     clients["a"].publish({"x": 2}, payload)
-    ledger.published(message, memory.now, {"a", "b"}, is_quiet=True)  # c cannot be reached: nobody must get it
-    never = ledger.published(message, memory.now, set("abc"), is_quiet=True)
+    ledger.add_message(message, memory.now, {"a", "b"}, is_quiet=True)  # c cannot be reached: nobody must get it
+    never = ledger.add_message(message, memory.now, set("abc"), is_quiet=True)
     memory.run(10)
     ledger.settle(memory.now)
     counts = ledger.counts
