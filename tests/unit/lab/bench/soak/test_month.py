@@ -47,8 +47,8 @@ def test_every_kind_of_failure_happens():
     happened = run(MonthPlan("ring:3", hours=2, rate=0.05)).events
     assert set(happened) == {
         "link failure", "half-noticed link failure", "silent link failure", "link repair", "partition",
-        "partition repair", "router failure", "silent router failure", "router start", "client leaves",
-        "client is lost", "client stands still", "client comes back", "slow client", "another subscription",
+        "partition repair", "router failure", "silent router failure", "router start", "client disconnects",
+        "client is lost", "client stalls", "client reconnects", "slow client", "subscription replaced",
     }  # fmt: skip
 
 
