@@ -61,7 +61,7 @@ def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
     done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--schema", "price double", "--filters")
     assert done.code == 2, done.err
     first, second, third, *_ = done.out.splitlines()
-    assert first == "4 records, 1 match, 1 rejected row; 1 interface reached"
+    assert first == "4 records, 1 match, 1 rejected row; 1 interface matched"
     assert second == "  rejected: 1: the row cannot be read"
     assert "records per second" in third
 
