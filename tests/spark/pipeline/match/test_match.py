@@ -231,7 +231,7 @@ def test_invalid_tables_are_refused(spark, tmp_path):
     frame = spark.range(1)
     with pytest.raises(InputError, match="no such table"):
         match(frame, tmp_path / "none.cbt")
-    with pytest.raises(InputError, match="no table to match with"):
+    with pytest.raises(InputError, match="no table given"):
         match(frame, [])
     (tmp_path / "text.cbt").write_text("not a table")
     with pytest.raises(InputError, match=r"text\.cbt: not a compiled table"):

@@ -140,7 +140,7 @@ def test_two_streams_cannot_share_an_output_folder(spark, folders):
     (folders / "full").mkdir()
     (folders / "full" / "mine.txt").write_text("")
     third = MatchStream(spark, stream(spark, folders)._job, str(folders / "full"))
-    with pytest.raises(InputError, match=r"the folder holds 'mine\.txt'"):
+    with pytest.raises(InputError, match=r"the output folder contains 'mine\.txt'"):
         third.run(once=True)
 
 
