@@ -160,13 +160,13 @@ def test_the_best_round_counts():
     assert best_of_rounds({"way": lambda times: next(durations) * times}, seconds=0) == {"way": 2.0}
 
 
-def test_a_measurement_lasts_as_long_as_it_is_told():
+def test_seconds_is_the_minimum_time_of_a_measurement():
     asked = []
     best_of_rounds({"way": lambda times: asked.append(times) or 0.1 * times}, seconds=0.35)
     assert asked == [1, 4, 4, 4, 4, 4, 4, 4]  # 4 passes of 0.1 s last at least 0.35
 
 
-def test_work_is_done_as_often_as_asked():
+def test_work_is_repeated_as_requested():
     done = []
     assert passes(lambda: done.append(1))(3) >= 0
     assert len(done) == 3

@@ -58,7 +58,7 @@ def test_covers_shows_a_counterexample(cbnet):
     assert '{"severity": 3} matches B and not A' in cbnet("covers", "severity > 3", "severity > 2").out
 
 
-def test_covers_shows_no_counterexample_that_is_none(cbnet, monkeypatch):
+def test_covers_refuses_a_wrong_counterexample(cbnet, monkeypatch):
     wrong = Search(Message({"severity": 9}), is_exhausted=False)  # it matches both
     monkeypatch.setattr("cbnet.language.search_counterexample", lambda *_: wrong)
     outcome = cbnet("covers", "severity > 3", "severity > 2")
@@ -125,7 +125,7 @@ def test_match_reports_all_mistakes_of_the_table(cbnet, tmp_path):
     assert [(row["line"], row["column"]) for row in rows(outcome.out)] == [(2, 8), (3, 9)]
 
 
-def test_demo_tells_who_received_what_and_why(cbnet):
+def test_demo_shows_receivers_messages_and_explanations(cbnet):
     outcome = cbnet("demo", "--quick")
     assert outcome.code == 0
     for said in (
@@ -217,7 +217,7 @@ def test_results_go_to_the_file_also_when_a_terminal_shows_the_progress(files, t
     assert [row.get("message") for row in rows(out.read_text())] == [1, None, 4]
 
 
-def test_json_is_utf8_whatever_the_locale_says():
+def test_json_is_utf8_in_every_locale():
     import os
     import subprocess
     import sys
@@ -227,7 +227,7 @@ def test_json_is_utf8_whatever_the_locale_says():
     assert json.loads(done.stdout)["predicate"] == 'x = "é"'
 
 
-def test_covers_says_which_text_is_wrong(cbnet):
+def test_covers_names_the_invalid_predicate(cbnet):
     assert "error: B:1:5: a value is missing" in cbnet("covers", "x = 1", "x = ").err
     assert rows(cbnet("covers", "x = ", "x = 1", "--json").out)[0]["error"] == "A: a value is missing"
 

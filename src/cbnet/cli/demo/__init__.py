@@ -1,1 +1,1 @@
-"""The demo: who wants what, tables made on Spark, and a live network that starts from them."""
+"""The demo: an example, the tables of a small Internet built on Spark, and a live network that starts from them."""

@@ -83,7 +83,7 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None, *, coun
         trace = _trace(network, *published[number])
         report(f"publishing {len(published)} messages")
         counts = probe_deliveries(network.addresses, published, sum(map(len, receivers)))
-        found = statuses(network.addresses)
+        answers = statuses(network.addresses)
     return NetworkRun(
         plan=plan,
         filters=sum(map(len, predicates.values())),
@@ -91,7 +91,7 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None, *, coun
         warnings=network.warnings,
         published=published,
         result=compare_deliveries(receivers, counts),
-        initial_matches=sum(status.counters.get(Event.INITIAL_TABLE_MATCHES, 0) for status in found.values()),
+        initial_matches=sum(status.counters.get(Event.INITIAL_TABLE_MATCHES, 0) for status in answers.values()),
         traced=published[number][1],
         trace=trace,
     )

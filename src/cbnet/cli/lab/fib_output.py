@@ -97,10 +97,10 @@ def _table_1(rows: Sequence[dict[str, Any]]) -> Grid:
 def _trees_grid(rows: Sequence[dict[str, Any]]) -> Grid:
     """Return a table with a row for each tree."""
     grid = new_grid("On each tree", "tree", "root", "interfaces", "kept", "largest to", "destinations", "kept")
-    found: dict[int, list[dict[str, Any]]] = {}
+    by_tree: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row["tree"], []).append(row)
-    for tree, (whole, *largest) in found.items():
+        by_tree.setdefault(row["tree"], []).append(row)
+    for tree, (whole, *largest) in by_tree.items():
         parts = [(row["interface"], f"{row['destinations']:,}", f"{row['kept']:,}") for row in largest]
         counts = (f"{whole['interfaces']:,}", f"{whole['kept']:,}")
         add_cells(grid, tree, whole["root"], *counts, *(parts[0] if parts else ()))

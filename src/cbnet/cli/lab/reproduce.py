@@ -154,10 +154,10 @@ def _with_stored(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Ex
     from cbnet.lab.experiments.registry import EXPERIMENTS
     from cbnet.lab.experiments.reproduce import stored_outcome
 
-    found = {outcome.experiment.name: outcome for outcome in outcomes}
-    earlier = ((name, stored_outcome(EXPERIMENTS[name], output)) for name in EXPERIMENTS if name not in found)
-    found |= {name: outcome for name, outcome in earlier if outcome is not None}
-    return [found[name] for name in EXPERIMENTS if name in found]
+    by_name = {outcome.experiment.name: outcome for outcome in outcomes}
+    earlier = ((name, stored_outcome(EXPERIMENTS[name], output)) for name in EXPERIMENTS if name not in by_name)
+    by_name |= {name: outcome for name, outcome in earlier if outcome is not None}
+    return [by_name[name] for name in EXPERIMENTS if name in by_name]
 
 
 def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]:

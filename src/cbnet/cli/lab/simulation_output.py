@@ -96,10 +96,10 @@ def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> N
 
     names, degrees, senders = network.graph.names, network.graph.degrees.tolist(), len(network.senders)
     chosen = random.Random(f"classes {seed}").sample(range(len(network)), min(count, len(network)))
-    found = classes_at(network.graph, sorted({*chosen, degrees.index(max(degrees))}), network.senders)
+    classes_by_router = classes_at(network.graph, sorted({*chosen, degrees.index(max(degrees))}), network.senders)
     rows = [
         {"router": names[u], "neighbours": degrees[u], "senders": senders, "classes": len(classes)}
-        for u, classes in found.items()
+        for u, classes in classes_by_router.items()
     ]
     if as_json:
         for row in rows:

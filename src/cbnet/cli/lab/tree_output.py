@@ -42,8 +42,8 @@ def _lengths(title: str, key: str, rows: Sequence[dict[str, Any]]) -> Grid:
     grid = new_grid(title, "ties", "trees", "of", "mean", *_PERCENTS.values())
     for row in rows:
         for what in ("pairs", "sources"):
-            found = row[key][what]
-            add_cells(grid, row["ties"], row["k"], what, *(f"{found[name]:.2f}" for name in ("mean", *_PERCENTS)))
+            shares = row[key][what]
+            add_cells(grid, row["ties"], row["k"], what, *(f"{shares[name]:.2f}" for name in ("mean", *_PERCENTS)))
     return grid
 
 
@@ -51,15 +51,15 @@ def _interfaces(rows: Sequence[dict[str, Any]]) -> Grid:
     heads = ("trees", "in use", "mean", *_PERCENTS.values(), "largest")
     grid = new_grid("Distinct trees per interface", "ties", *heads)
     for row in rows:
-        found = row["interfaces"]
-        least, most = found["largest"]
+        shares = row["interfaces"]
+        least, most = shares["largest"]
         add_cells(
             grid,
             row["ties"],
             row["k"],
-            f"{found['used']:,.0f}",
-            f"{found['mean']:.2f}",
-            *(f"{found[name]:.0f}" for name in _PERCENTS),
+            f"{shares['used']:,.0f}",
+            f"{shares['mean']:.2f}",
+            *(f"{shares[name]:.0f}" for name in _PERCENTS),
             str(least) if least == most else f"{least} to {most}",
         )
     return grid

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
 from cbnet.cli.options import Json
 
 if TYPE_CHECKING:
+    from cbnet.language import Message
     from cbnet.network import Client, NoReply, Reply, Timeout
+    from cbnet.network.protocol.frames import StepField
 
 
 @with_connection
@@ -40,7 +44,6 @@ def request(
 
     Example: cbnet request 'symbol = "A" and #quote' --trace
     """
-    from cbnet.cli.network.request_output import print_answer, print_answer_json
     from cbnet.network import Timeout
     from cbnet.network.protocol.request_codec import as_request
 
@@ -49,9 +52,9 @@ def request(
         answer = _answer(client, text, timeout, max_holders, fresh=fresh, trace=trace)
         router = client.router
     if not json:
-        print_answer(answer, message, router, is_traced=trace)
+        _print(answer, message, router, is_traced=trace)
     elif not isinstance(answer, Timeout):
-        print_answer_json(answer, is_traced=trace)
+        _print_json(answer, is_traced=trace)
     if isinstance(answer, Timeout):
         raise answer
 
@@ -66,3 +69,59 @@ def _answer(
         return client.request(text, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
     except (NoReply, Timeout) as error:
         return error
+
+
+def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
+    """Print an answer as one object."""
+    from cbnet.network import NoReply
+    from cbnet.network.client.message_text import payload_members
+
+    steps = [{"router": step.router, "what": step.what} for step in answer.steps]
+    path = {"steps": steps} if is_traced else {}
+    if isinstance(answer, NoReply):
+        print_json({"message": None, "why": str(answer), "tried": answer.tried, "asked": answer.asked, **path})
+        return
+    members = {"holder": answer.holder, "cache": answer.cache or None, "age": answer.age, "asked": answer.asked}
+    print_json({"message": answer.message, **payload_members(answer.payload), **members, **path})
+
+
+def _print(answer: Reply | NoReply | Timeout, request: Message, router: str, *, is_traced: bool) -> None:
+    """Print a reply, after the path of the request if it was traced."""
+    from cbnet.network import NoReply, Reply
+    from cbnet.network.client.message_text import message_line
+
+    if is_traced:
+        print(f"request         {str(request) or '(empty)'}")
+        print(f"requested at    router {router}\n")
+        print("\n".join(_path(answer.steps)))
+        print(f"\n{_summary(answer)}")
+    if isinstance(answer, Reply):
+        print(message_line(answer.message, answer.payload))
+    elif isinstance(answer, NoReply) and not is_traced:
+        print_note(str(answer))
+
+
+def _path(steps: list[StepField]) -> Iterator[str]:
+    """Yield a line for each step of the request, and one for the path of the reply."""
+    from cbnet.network.pull.pull_trace import REPLY_STEP
+
+    forward = [step for step in steps if step.what != REPLY_STEP]
+    width = max((len(step.router) for step in forward), default=0)
+    for step in forward:
+        yield f"router {step.router:<{width}}   {step.what}"
+    back = [step.router for step in steps if step.what == REPLY_STEP]
+    if back:
+        yield f"the reply came back over {', '.join(back)}"
+
+
+def _summary(answer: Reply | NoReply | Timeout) -> str:
+    from cbnet.network import NoReply, Timeout
+
+    if isinstance(answer, Timeout):
+        return "timeout: the request or its reply was lost, or a holder was too slow"
+    if isinstance(answer, NoReply):
+        return str(answer)
+    if answer.cache:
+        first = f"answered by the cache of router {answer.cache}, {answer.age:.1f} s old"
+        return f"{first}; the item is from a holder at router {answer.holder}"
+    return f"answered by a holder at router {answer.holder}; {plural(answer.asked, 'holder')} asked"

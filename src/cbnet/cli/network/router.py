@@ -72,11 +72,11 @@ def router(
         "neighbours": ",".join(neighbour) if neighbour else None,
         **dict(_pair(each) for each in set or ()),
     }
-    found = configuration(config, os.environ, options)
+    plan = configuration(config, os.environ, options)
     if print_ or check:
-        _show(found, as_json=json, is_whole=print_)
+        _show(plan, as_json=json, is_whole=print_)
     else:
-        _run(found, as_json=json)
+        _run(plan, as_json=json)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -86,22 +86,22 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _show(found: Configuration, *, as_json: bool, is_whole: bool) -> None:
+def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
     if as_json:
-        rows = {key: {"value": value, "source": source} for key, (value, source) in found.values.items()}
-        print_json(rows if is_whole else {"name": found.settings.name, "ok": True})
+        rows = {key: {"value": value, "source": source} for key, (value, source) in plan.values.items()}
+        print_json(rows if is_whole else {"name": plan.settings.name, "ok": True})
     elif is_whole:
-        print("\n".join(found.lines()))
+        print("\n".join(plan.lines()))
     else:
-        print(f"the configuration of {found.settings.name} is valid")
+        print(f"the configuration of {plan.settings.name} is valid")
 
 
-def _run(found: Configuration, *, as_json: bool) -> None:
+def _run(plan: Configuration, *, as_json: bool) -> None:
     from cbnet.network.logs import configure
     from cbnet.network.service.router_process import serve
     from cbnet.network.transport.event_loop import run
 
-    name = found.settings.name
+    name = plan.settings.name
 
     def on_start(address: Address) -> None:
         if as_json:
@@ -110,9 +110,9 @@ def _run(found: Configuration, *, as_json: bool) -> None:
             print(f"router {name} listens at {address}")
         sys.stdout.flush()
 
-    process = found.process
+    process = plan.process
     configure(process.log, process.log_level, name)
-    addresses = found.settings, found.listen, found.neighbours
-    run(serve(*addresses, on_start=on_start, security=found.security, process=process))
+    addresses = plan.settings, plan.listen, plan.neighbours
+    run(serve(*addresses, on_start=on_start, security=plan.security, process=process))
     if process.log == "text":  # with json the log has an event for it
         print_note(f"router {name} has ended")

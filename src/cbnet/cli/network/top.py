@@ -120,12 +120,12 @@ class RouterMonitor:
         from cbnet.network import statuses
         from cbnet.network.client.status_rates import router_rates
 
-        found = statuses(self._routers, network=self._network, tls=self._tls, token=self._token)
+        answers = statuses(self._routers, network=self._network, tls=self._tls, token=self._token)
         self.rows = [
-            router_rates(name, address, self._last.get(name), found.get(name))
+            router_rates(name, address, self._last.get(name), answers.get(name))
             for name, address in self._routers.items()
         ]
-        self._last = found
+        self._last = answers
         return self.rows
 
     def view(self) -> Group:

@@ -38,12 +38,12 @@ def _curves(findings: Sequence[Mapping[str, Any]]) -> Grid:
     """Return Figures 4 and 5 in numbers: the 1st to 99th percentiles of each source's mean over all nodes."""
     heads = ["\nties", "\nk", "extra hops\nmean", "\np1…p99", "worst tree\nmean", "\np1…p99"]
     grid = new_grid("Paths on k trees", *heads, "trees per interface\np99", "\nlargest", tight=True)
-    for found in findings:
-        mean, worst = found["extra_mean"]["sources"], found["extra_worst"]["sources"]
-        seen = found["interfaces"]
+    for finding in findings:
+        mean, worst = finding["extra_mean"]["sources"], finding["extra_worst"]["sources"]
+        interfaces = finding["interfaces"]
         add_cells(
-            grid, found["ties"], found["k"], f"{mean['mean']:.2f}", _band(mean), f"{worst['mean']:.2f}", _band(worst),
-            f"{seen['p99']:g}", max(seen["largest"]),
+            grid, finding["ties"], finding["k"], f"{mean['mean']:.2f}", _band(mean), f"{worst['mean']:.2f}",
+            _band(worst), f"{interfaces['p99']:g}", max(interfaces["largest"]),
         )  # fmt: skip
     add_cells(grid, "[2014]", "8", "", "1…2", "", "2.5…5.5", "", "")
     add_cells(grid, "[2014]", "128", "", "", "", "", "", "90")

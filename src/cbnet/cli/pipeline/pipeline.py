@@ -77,12 +77,12 @@ def status(config: File, master: Master = None, conf: Conf = None, output: Outpu
 
     plan = read_config(config, out=output)
     with LazySession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
-        found = [*states(plan, session.start() if needs_spark(plan) else None)]
+        rows = [*states(plan, session.start() if needs_spark(plan) else None)]
     if json:
-        for each in found:
+        for each in rows:
             print_json(state_members(*each))
     else:
-        show_states(plan.out, found)
+        show_states(plan.out, rows)
 
 
 def _settings(texts: list[str]) -> dict[str, str]:

@@ -32,9 +32,9 @@ def print_outcomes(outcomes: Sequence[StageOutcome]) -> None:
 
     for each in outcomes:
         print_json({**stage_members(each.name, each.result), "new": each.is_new})
-    for name, found in _yields(outcomes):
-        paper = PAPER[found["app"]]
-        print_json({"yield": name, **found, "paper": {key: getattr(paper, key) for key in _YIELD_KEYS}})
+    for name, counts in _yields(outcomes):
+        paper = PAPER[counts["app"]]
+        print_json({"yield": name, **counts, "paper": {key: getattr(paper, key) for key in _YIELD_KEYS}})
     for row in _facts(outcomes, "table1")["rows"]:
         paper_row = PAPER_TABLE1["all" if row["interface"] is None else "largest"]
         print_json({"table1": "all" if row["interface"] is None else "largest", **row, "paper": paper_row})
@@ -63,8 +63,8 @@ def show_states(out: str, states: Sequence[tuple[str, StageState, StoredResult |
 
     grid = new_grid(out, "stage", "state", "rows", "seconds")
     for name, state, result in states:
-        told = ("", "") if result is None else (f"{result.rows:,}", f"{result.seconds:,.1f}")
-        add_cells(grid, name, state, *told)
+        cells = ("", "") if result is None else (f"{result.rows:,}", f"{result.seconds:,.1f}")
+        add_cells(grid, name, state, *cells)
     Console(highlight=False).print(grid)
 
 
@@ -90,8 +90,10 @@ def show_table1(outcomes: Sequence[StageOutcome], console: Console, limit: int |
     for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:limit]:
         rows = [row for row in facts["rows"] if row["router"] == router]
         console.print(table1_grid(rows))
-    said = [f"{plural(load['descriptors'], role)}" for role, load in facts["roles"].items()]
-    console.print(f"Of {plural(facts['nodes'], 'node')} with {plural(facts['links'], 'link')}: {' and '.join(said)}.\n")
+    loads = [f"{plural(load['descriptors'], role)}" for role, load in facts["roles"].items()]
+    console.print(
+        f"Of {plural(facts['nodes'], 'node')} with {plural(facts['links'], 'link')}: {' and '.join(loads)}.\n"
+    )
 
 
 def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
@@ -101,8 +103,8 @@ def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
     heads = ["all\nhere", "\n[2014]", "largest\nhere", "\n[2014]"]
     grid = new_grid(f"Table 1: router {rows[0]['router']} on the tree of {rows[0]['root']}", "\n", *heads)
     columns = [rows[0], PAPER_TABLE1["all"], *((rows[1], PAPER_TABLE1["largest"]) if len(rows) > 1 else ())]
-    for key, said in _COUNTS.items():
-        add_cells(grid, said, *(_cell(column, key) for column in columns))
+    for key, label in _COUNTS.items():
+        add_cells(grid, label, *(_cell(column, key) for column in columns))
     return grid
 
 
@@ -138,13 +140,13 @@ def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
 
 def _total_cost(costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the sum of the costs; for memory, the maximum."""
-    found: dict[str, Any] = {}
+    total: dict[str, Any] = {}
     for cost in costs:
         for key, value in cost.items():
             if value is not None:
-                before = found.get(key, 0)
-                found[key] = max(before, value) if "peak" in key else before + value
-    return found
+                before = total.get(key, 0)
+                total[key] = max(before, value) if "peak" in key else before + value
+    return total
 
 
 def _costs(cost: dict[str, Any]) -> Iterator[str]:
@@ -163,9 +165,9 @@ def _cell(row: dict[str, Any], key: str) -> str:
 def _yield_blocks(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
     from cbnet.pipeline.derive.derivation_counts import DerivationCounts, side_by_side
 
-    for name, found in _yields(outcomes):
-        text = side_by_side(DerivationCounts(**found))
-        yield text if name == found["app"] else f"{name}, as\n{text}"
+    for name, counts in _yields(outcomes):
+        text = side_by_side(DerivationCounts(**counts))
+        yield text if name == counts["app"] else f"{name}, as\n{text}"
 
 
 def _yields(outcomes: Sequence[StageOutcome]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -18,29 +18,29 @@ _BECOMES = {
 }
 
 
-def show_dry_run(found: DryRun, *, as_json: bool) -> None:
+def show_dry_run(result: DryRun, *, as_json: bool) -> None:
     """Print the mapping of columns, and the size of the table."""
     if as_json:
-        for mapped in found.columns:
+        for mapped in result.columns:
             attribute = mapped.attribute
             row = {"column": ".".join(attribute.path), "type": attribute.type, "attribute": attribute.name}
             print_json({**row, "kind": attribute.kind, "asked": mapped.is_used})
-        print_json({"version": found.version, "table_bytes": found.table_bytes, "memory_share": found.memory_share})
+        print_json({"version": result.version, "table_bytes": result.table_bytes, "memory_share": result.memory_share})
         return
     from rich.console import Console
 
     grid = new_grid("", "column", "type in Spark", "attribute", "value", "in rules")
     for column in grid.columns:
         column.justify = "left"
-    for mapped in found.columns:
+    for mapped in result.columns:
         attribute = mapped.attribute
         becomes = _BECOMES.get(attribute.kind, attribute.kind)
         in_rules = "yes" if mapped.is_used else "no"
         add_cells(grid, ".".join(attribute.path), attribute.type, attribute.name, becomes, in_rules)
     Console(highlight=False, markup=False).print(grid)
-    print(f"table version {found.version}, {plural(found.table_bytes, 'byte')}")
-    print(f"each host needs this much memory outside Java's heap; this one has {found.memory_share / 2**30:.1f} GiB")
-    if found.table_bytes > found.memory_share:
+    print(f"table version {result.version}, {plural(result.table_bytes, 'byte')}")
+    print(f"each host needs this much memory outside Java's heap; this one has {result.memory_share / 2**30:.1f} GiB")
+    if result.table_bytes > result.memory_share:
         print_note("warning: the tables do not fit; match with one after the other")
 
 

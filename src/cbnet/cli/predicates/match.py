@@ -73,13 +73,13 @@ class _Answers:
         """Yield the row, or the error, of each line in order."""
         offsets, targets, _ = self._table.compiled.match_batch(lines.batch)
         labels, ends = self._table.compiled.labels, offsets.tolist()
-        found = [self._written(labels[target]) for target in targets.tolist()]
+        names = [self._written(labels[target]) for target in targets.tolist()]
         for number, line, outcome in zip(lines.numbers, lines.lines, lines.outcomes, strict=True):
             if isinstance(outcome, InputError):
                 self.bad += 1
                 yield outcome
             else:
-                interfaces = found[ends[outcome] : ends[outcome + 1]]
+                interfaces = names[ends[outcome] : ends[outcome + 1]]
                 self.matched += 1
                 self.delivered += len(interfaces)
                 yield self._row(number, interfaces, self._reasons(line) if self._explain else None)

@@ -78,14 +78,14 @@ def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
         ([], "no output folder given"),
     ],
 )
-def test_mistakes_are_told_in_one_line(cbnet, files, tmp_path, arguments, error):
+def test_errors_are_one_line(cbnet, files, tmp_path, arguments, error):
     done = cbnet("spark", "match", *files, *(argument.format(tmp=tmp_path) for argument in arguments))
     assert done.code == 2
     assert error in done.err
     assert "Traceback" not in done.err
 
 
-def test_messages_that_are_not_there_are_told(cbnet, files, tmp_path):
+def test_missing_messages_are_reported(cbnet, files, tmp_path):
     done = cbnet("spark", "match", tmp_path / "no", *files[1:], "--output", tmp_path / "out")
     assert (done.code, "cannot read" in done.err) == (2, True)
 

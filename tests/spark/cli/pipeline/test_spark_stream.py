@@ -50,7 +50,7 @@ def test_a_dry_run_writes_nothing(cbnet, arguments, tmp_path):
         (["--rules", "{tmp}/no.cbt"], "no such table"),
     ],
 )
-def test_mistakes_are_told_in_one_line(cbnet, arguments, tmp_path, more, error):
+def test_errors_are_one_line(cbnet, arguments, tmp_path, more, error):
     done = cbnet("spark", "stream", *arguments, *(part.format(tmp=tmp_path) for part in more), "--once")
     assert done.code == 2
     assert error in done.err
@@ -63,7 +63,7 @@ def test_a_live_network_must_be_named(cbnet, arguments):
     assert "no router given" in done.err
 
 
-def test_what_is_missing_is_told_before_spark_starts(cbnet, tmp_path):
+def test_missing_files_are_reported_before_spark_starts(cbnet, tmp_path):
     assert "no output folder given" in cbnet("spark", "stream", "--rules", "t.cbt").err
     assert "no message source given" in cbnet("spark", "stream", "--rules", "t.cbt", "--output", tmp_path / "o").err
     live = ["--rules", "t.cbt", "--output", tmp_path / "o", "--format", "cbnet"]

@@ -5,7 +5,7 @@ import cbnet.lab.bench.matching.minimal as bench
 SMALL = ("--sets", 3000, "--tags", 500, "--sample", 40)
 
 
-def test_bench_minimal_says_what_it_measured(cbnet):
+def test_bench_minimal_prints_its_measurements(cbnet):
     outcome = cbnet("bench", "minimal", *SMALL, "--json")
     assert (outcome.code, outcome.err) == (0, "")
     told = json.loads(outcome.out)
@@ -32,7 +32,7 @@ def test_a_wrong_answer_ends_with_code_1(cbnet, monkeypatch):
     assert "please report this" in outcome.err
 
 
-def test_what_makes_no_sense_is_refused(cbnet):
+def test_invalid_arguments_are_refused(cbnet):
     outcome = cbnet("bench", "minimal", "--sets", 0)
     assert (outcome.code, outcome.out) == (2, "")
     assert "sets must be an integer of at least 1" in outcome.err

@@ -74,7 +74,7 @@ def test_a_workload_that_makes_no_sense_is_refused_before_anything_is_run(cbnet,
     assert problem in outcome.err
 
 
-def test_the_reference_is_asked_about_whole_answers():
+def test_the_reference_checks_whole_answers():
     traffic = TagTraffic(400, 30, messages=40, tags=50, seed=1)
     filters, members = traffic.filters(), as_messages(traffic.message_batch())
     found = expected_tag_matches(filters, members, silent)
@@ -118,7 +118,7 @@ def test_a_table_that_adds_an_interface_is_found_out(cbnet, monkeypatch):
     assert "tags and single messages" in told[3]["error"]
 
 
-def test_tables_that_are_wrong_alike_are_found_out_by_the_reference(cbnet, monkeypatch):
+def test_the_reference_detects_tables_that_are_wrong_in_the_same_way(cbnet, monkeypatch):
     columns_from_arrow = bench.columns_from_arrow
     monkeypatch.setattr(
         bench,

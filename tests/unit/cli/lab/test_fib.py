@@ -94,7 +94,7 @@ def test_a_router_that_nothing_lies_behind_has_no_interfaces(cbnet, files):
                  "--trees", "2").code == 0  # fmt: skip
 
 
-def test_rows_without_tags_are_left_out_and_said(cbnet, files):
+def test_rows_without_tags_are_left_out_with_a_note(cbnet, files):
     (files / "few.tsv").write_text("user\ttags\n1\ta\n2\t\n3\t \n")
     outcome = cbnet("lab", "fib", "--topology", "ring:4", "--descriptors", files / "few.tsv", "--json")
     assert outcome.code == 0
@@ -124,7 +124,7 @@ def test_rows_without_tags_are_left_out_and_said(cbnet, files):
         (["--descriptors", "head.tsv"], "head.tsv: the file has no tags"),
     ],
 )
-def test_what_makes_no_sense_is_refused(cbnet, files, monkeypatch, arguments, problem):
+def test_invalid_arguments_are_refused(cbnet, files, monkeypatch, arguments, problem):
     (files / "ragged.tsv").write_text("user\ttags\n1\ta b\n1\ta\tb\n")
     (files / "binary.tsv").write_bytes(b"user\ttags\n1\t\xc3\xa9\n1\t\xff\xfe\n")
     (files / "damaged.tsv.gz").write_bytes(gzip.compress(b"user\ttags\n1\ta\n")[:-9])

@@ -37,7 +37,7 @@ def test_a_folder_of_a_pipeline_and_a_parquet_file_are_read(cbnet, tmp_path):
     assert "Descriptors registered and kept" in text
 
 
-def test_what_is_no_result_is_refused(cbnet, tmp_path):
+def test_other_files_are_refused(cbnet, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"a": 1}\n[2]\n')
     (tmp_path / "bad.parquet").write_text("nothing")
     (tmp_path / "empty").mkdir()

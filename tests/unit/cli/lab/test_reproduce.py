@@ -33,7 +33,7 @@ def test_findings_are_printed_as_json(cbnet, tmp_path):
     ]
 
 
-def test_what_is_not_there_is_refused(cbnet, tmp_path):
+def test_missing_inputs_are_refused(cbnet, tmp_path):
     assert cbnet("lab", "reproduce", "2004", "--output", tmp_path).code == 2
     assert "give --output FOLDER" in cbnet("lab", "reproduce").err
     missing = cbnet("lab", "reproduce", "2014-examples", "--output", tmp_path, "--topology", tmp_path / "none")

@@ -101,7 +101,7 @@ def test_names_of_nodes_are_no_markup(cbnet, files):
     ]
 
 
-def test_blanks_between_what_is_random_are_allowed(cbnet):
+def test_blanks_in_random_sizes_are_allowed(cbnet):
     one, other = (
         cbnet("lab", "simulate", "--topology", "ring:9", "--random", said, "--json", "--scheme", "drp")
         for said in ("receivers=5,filters=2", " receivers=5, filters=2")
@@ -140,7 +140,7 @@ def test_the_unicast_of_drp_may_be_one_tree_and_its_header_the_whole_partition(c
 
 
 @pytest.mark.parametrize("trees", [1, 8])
-def test_trees_deliver_all_by_longer_ways_and_the_least_extra_length_is_the_shortest(cbnet, trees):
+def test_trees_deliver_all_over_longer_paths_and_least_is_the_shortest(cbnet, trees):
     found = {
         commit: by_scheme(cbnet("lab", "simulate", *POWERLAW, "--scheme", "psf,multitree", "--trees", trees,
                                 "--commit", commit, "--json"))
@@ -200,7 +200,7 @@ def test_domains_may_be_a_file_and_their_roots_named(cbnet, files):
         ),
     ],
 )
-def test_mistakes_in_a_file_of_domains_are_told(cbnet, files, text, problem):
+def test_errors_in_a_domain_file_are_reported(cbnet, files, text, problem):
     (files / "domains.txt").write_text(text)
     outcome = cbnet(*given(files, "ring", "two.toml", "--scheme", "domains", "--domains", files / "domains.txt"))
     assert (outcome.code, outcome.out) == (2, "")
@@ -217,7 +217,7 @@ def test_larger_networks_of_domains_are_estimated(cbnet, monkeypatch):
     assert estimated["state_bits"] == pytest.approx(exact["state_bits"], rel=0.15)
 
 
-def test_the_tree_in_the_header_takes_the_ways_of_psf_and_some_more(cbnet):
+def test_treeheader_uses_the_paths_of_psf_and_some_more(cbnet):
     found = by_scheme(cbnet("lab", "simulate", *POWERLAW, "--scheme", "psf,treeheader", "--json"))
     psf, own = found["psf"], found["treeheader"]
     assert (own["delivered"], own["missed"], own["stretch_max"]) == (psf["delivered"], 0, 1.0)
@@ -239,7 +239,7 @@ def test_more_bits_in_the_header_save_packets(cbnet):
     assert few["treeheader"]["delivered"] == many["treeheader"]["delivered"]
 
 
-def test_filters_that_name_everything_are_refused_with_what_to_do(cbnet):
+def test_filters_that_are_too_full_are_an_error_with_a_hint(cbnet):
     full = ("--scheme", "treeheader", "--hashes", 1, "--header-bits", 8, "--messages", 20)
     outcome = cbnet("lab", "simulate", "--topology", "grid:10x10", "--random", "receivers=90", *full)
     assert outcome.code == 2
@@ -445,14 +445,14 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         (["--random", "receivers=2"], "Missing option '--topology'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(cbnet, arguments, problem, tmp_path, monkeypatch):
+def test_invalid_arguments_are_refused(cbnet, arguments, problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = cbnet("lab", "simulate", *arguments)
     assert outcome.code == 2
     assert problem in outcome.err
 
 
-def test_all_unknown_nodes_of_a_file_are_told(cbnet, files):
+def test_all_unknown_nodes_of_a_file_are_reported(cbnet, files):
     (files / "bad.toml").write_text("[interfaces]\n2 = '#a'\n99 = '#a'\n98 = '#a'\n")
     outcome = cbnet(*given(files, "ring", "bad.toml"))
     assert (outcome.code, outcome.out) == (2, "")

@@ -60,7 +60,7 @@ def test_a_graph_that_is_not_connected_is_described(cbnet, file):
     assert said(cbnet("lab", "topology", path, "--largest", "--json"))["components"] == {"count": 1, "sizes": [3]}
 
 
-def test_sources_seed_and_exact_choose_what_is_measured(cbnet):
+def test_sources_seed_and_exact_select_the_measurement(cbnet):
     few = said(cbnet("lab", "topology", "random:100", "--sources", "7", "--json"))
     assert (few["distances"]["sources"], few["distances"]["exact"]) == (7, False)
     every = said(cbnet("lab", "topology", "random:100", "--sources", "7", "--exact", "--json"))
@@ -107,7 +107,7 @@ def test_without_networkx_the_remedy_is_named(cbnet, monkeypatch):
     assert (outcome.code, outcome.err) == (1, "error: aslike needs networkx: pip install 'cbnet[lab]'\n")
 
 
-def test_who_waits_at_a_terminal_sees_how_far_it_is(cbnet, monkeypatch):
+def test_progress_is_shown_on_a_terminal(cbnet, monkeypatch):
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=80)
     monkeypatch.setattr(

@@ -45,7 +45,7 @@ def test_json_has_a_line_for_each_rule_and_number_then_the_claims(cbnet):
         assert [*claim] == ["claim", "where", "ties", "found", "agrees"]
 
 
-def test_people_see_tables_and_what_the_paper_says(cbnet):
+def test_tables_and_claims_are_printed(cbnet):
     outcome = cbnet("lab", "trees", "--topology", "powerlaw:60", "--k", "1,8", "--selections", "2", "--sources", "5")
     assert (outcome.code, outcome.err) == (0, "")
     for text in (
@@ -68,7 +68,7 @@ def test_weighted_graphs_have_lengths_and_no_hops(cbnet):
     assert "1 to 2 hops more" not in outcome.out
 
 
-def test_options_choose_what_is_measured(cbnet):
+def test_options_select_the_measurement(cbnet):
     options = (
         "lab",
         "trees",
@@ -118,7 +118,7 @@ def test_bad_input_is_one_line(cbnet, arguments, problem):
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: {problem}\n")
 
 
-def test_who_waits_at_a_terminal_sees_how_far_it_is(cbnet, monkeypatch):
+def test_progress_is_shown_on_a_terminal(cbnet, monkeypatch):
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=80)
     monkeypatch.setattr(

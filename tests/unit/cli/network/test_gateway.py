@@ -13,7 +13,7 @@ def test_gateway_checks_a_file(cbnet, tmp_path):
     assert told == {"gateway": "g", "networks": ["x", "y"], "ok": True}
 
 
-def test_gateway_says_what_is_wrong(cbnet, tmp_path):
+def test_gateway_reports_an_invalid_file(cbnet, tmp_path):
     file = tmp_path / "gateway.toml"
     file.write_text(GOOD.replace('"y"', '"x"'))
     outcome = cbnet("gateway", file)

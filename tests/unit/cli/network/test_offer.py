@@ -10,7 +10,7 @@ from cbnet.language import Message
 from cbnet.network import Refused
 
 
-def test_an_offer_that_is_refused_later_ends_the_command_after_what_was_answered(monkeypatch, capsys):
+def test_an_offer_that_is_refused_later_ends_the_command_after_the_last_answer(monkeypatch, capsys):
     monkeypatch.setattr(module, "_POLL_INTERVAL", 0.01)
     answered = Queue()
     answered.put((Message({"x": 1}), None))

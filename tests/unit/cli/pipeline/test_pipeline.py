@@ -59,7 +59,7 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
         (["pipeline", "status", "{bad}"], "unknown key 'sed'; did you mean 'seed'?"),
     ],
 )
-def test_mistakes_are_told_in_a_line(cbnet, small, tmp_path, arguments, said):
+def test_errors_are_one_line(cbnet, small, tmp_path, arguments, said):
     bad = tmp_path / "bad.toml"
     bad.write_text("sed = 1\n")
     outcome = cbnet(*(argument.format(small=small, bad=bad) for argument in arguments))

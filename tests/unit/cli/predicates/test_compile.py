@@ -69,7 +69,7 @@ def test_every_form_of_predicates_compiles_and_matches_as_before(cbnet, tmp_path
         assert (outcome.code, [row["interfaces"] for row in rows(outcome.out)]) == (0, ROUTES)
 
 
-def test_compile_says_what_it_has_written(cbnet, source, tmp_path):
+def test_compile_prints_a_summary_of_the_table(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
     outcome = cbnet("compile", "--rules", source, "-o", table)
     # milan has 2 + 1 constraints in two filters, web has 2, all has an empty filter, none has none
@@ -81,7 +81,7 @@ def test_compile_says_what_it_has_written(cbnet, source, tmp_path):
     assert row["bytes_per_constraint"] == round(row["bytes"] / 5, 1)
 
 
-def test_covered_filters_are_set_aside_unless_asked_for(cbnet, tmp_path):
+def test_covered_filters_are_left_out_by_default(cbnet, tmp_path):
     source, table = tmp_path / "p.toml", tmp_path / "table.cbt"
     source.write_text("[interfaces]\na = 'x > 1 or x > 5'\nb = 'x > 5'\n")
     (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--json").out)
@@ -130,7 +130,7 @@ def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
         (["predicates.toml", "-o", "predicates.toml"], "the table would overwrite its rules"),
     ],
 )
-def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypatch, arguments, problem):
+def test_invalid_rules_are_refused_in_one_line(cbnet, source, monkeypatch, arguments, problem):
     monkeypatch.chdir(source.parent)
     (source.parent / "bad.parquet").write_bytes(b"no")
     outcome = cbnet("compile", "--rules", *arguments)
@@ -148,7 +148,7 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypat
         ("table.bin", b"CBNETTBL and then nothing", "the table has version"),
     ],
 )
-def test_match_says_what_is_wrong_with_a_table(cbnet, tmp_path, name, content, problem):
+def test_match_reports_an_invalid_table(cbnet, tmp_path, name, content, problem):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     outcome = cbnet("match", "--rules", tmp_path / name, stdin=b"")
@@ -167,7 +167,48 @@ def test_a_wrong_row_of_a_parquet_file_is_named(cbnet, tmp_path):
     assert "p.parquet: row 2: unknown op" in outcome.err
 
 
-def test_a_repeated_name_is_reported_beside_strings_with_colons(cbnet, source):
+# --- the lines of messages, read fast -----------------------------------------------------------
+
+SYMBOLS = CompiledTable.build(columns_of({})).symbols
+
+pieces = st.sampled_from(
+    [b"{", b"}", b"[", b"]", b":", b",", b'"', b"a", b'"a"', b'"b"', b'"#"', b'"a": 1', b'"b": "x:y"', b'"#": ["t"]',
+     b"1", b"-0", b"0.5", b"1e5", b"1e999", b"NaN", b"null", b"true", b'"\\ud800"', b'"\\udc00"', b'"\\ud83d\\ude00"',
+     b'"\xff"', b'"\xed\xa0\x80"', b'"\xc3\xa9"', b"\x00", b'"\x1f"', b"\xef\xbb\xbf", b"\xc2\xa0", b"\t", b"\r", b" ",
+     b"\n", b"9223372036854775807", b"9223372036854775808", b"01", b"1.", b"+1", b'"\\x"', b'""', b"-", b'{"a": 1}\n']
+)  # fmt: skip
+values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(max_size=2), max_size=2)
+objects = st.dictionaries(st.sampled_from(["a", "b", "#", "c:d", ""]) | st.text(max_size=2), values, max_size=3)
+lines = objects.map(lambda members: json.dumps(members).encode() + b"\n")
+
+
+def outcomes(read):
+    """Return what read_encoded makes of a stream: numbers, with True for a message or the text of the error."""
+    return [
+        (number, str(outcome) if isinstance(outcome, Exception) else True)
+        for encoded in read_encoded(read, SYMBOLS)
+        for number, outcome in zip(encoded.numbers, encoded.outcomes, strict=True)
+    ]
+
+
+@given(st.lists(pieces | lines, max_size=9).map(b"".join), st.integers(1, 20))
+@settings(max_examples=500)
+def test_lines_are_read_as_the_reader_of_message_files_reads_them(stream, step):
+    expected = [
+        (number, True if isinstance(message, Message) else str(message))
+        for number, message in read_messages(line + b"\n" for line in stream.split(b"\n"))
+    ]
+    at = 0
+
+    def read(_):
+        nonlocal at
+        at += step
+        return stream[at - step : at]
+
+    assert outcomes(read) == expected
+
+
+def test_a_repeated_name_is_found_beside_strings_with_colons(cbnet, source):
     outcome = cbnet("match", "--rules", source, stdin=b'{"url": "http://x", "a": 1, "a": 2}\n{"url": "http://x"}\n')
     assert outcome.out == "2: all\n"
     assert 'error: standard input:1:29: duplicate name "a"' in outcome.err

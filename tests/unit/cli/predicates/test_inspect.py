@@ -56,7 +56,7 @@ def test_the_selectivity_table_is_that_of_the_paper(cbnet, compiled):
     assert [(row["name"], row["interfaces"]) for row in said] == [("price", 2), ("stock", 1)]
 
 
-def test_what_determines_an_interface_stands_in_all_its_filters(cbnet, compiled):
+def test_a_determinant_is_in_all_filters_of_its_interface(cbnet, compiled):
     # a needs x and the tag t; b has a filter without x; the empty filter of c needs nothing; d has no filter
     table = compiled("[interfaces]\na = '#t and x > 1 and x < 9 or x = 4 and #t'\nb = 'x = 1 or y = 2'\n"
                      "c = 'x = 1 or true'\nd = []\n")  # fmt: skip
@@ -112,7 +112,7 @@ def test_an_empty_table_can_be_inspected(cbnet, compiled):
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "its checksum is wrong"),
     ],
 )
-def test_what_is_not_a_whole_table_is_refused(cbnet, compiled, spoil, problem):
+def test_a_truncated_table_is_refused(cbnet, compiled, spoil, problem):
     table = compiled(FIGURE_4)
     table.write_bytes(spoil(table.read_bytes()))
     outcome = cbnet("inspect", table)
