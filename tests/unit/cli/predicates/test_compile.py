@@ -130,7 +130,7 @@ def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
         (["predicates.toml", "-o", "predicates.toml"], "the table would overwrite its rules"),
     ],
 )
-def test_invalid_rules_are_refused_in_one_line(cbnet, source, monkeypatch, arguments, problem):
+def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypatch, arguments, problem):
     monkeypatch.chdir(source.parent)
     (source.parent / "bad.parquet").write_bytes(b"no")
     outcome = cbnet("compile", "--rules", *arguments)
@@ -148,7 +148,7 @@ def test_invalid_rules_are_refused_in_one_line(cbnet, source, monkeypatch, argum
         ("table.bin", b"CBNETTBL and then nothing", "the table has version"),
     ],
 )
-def test_match_reports_an_invalid_table(cbnet, tmp_path, name, content, problem):
+def test_match_says_what_is_wrong_with_a_table(cbnet, tmp_path, name, content, problem):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     outcome = cbnet("match", "--rules", tmp_path / name, stdin=b"")
@@ -167,48 +167,7 @@ def test_a_wrong_row_of_a_parquet_file_is_named(cbnet, tmp_path):
     assert "p.parquet: row 2: unknown op" in outcome.err
 
 
-# --- the lines of messages, read fast -----------------------------------------------------------
-
-SYMBOLS = CompiledTable.build(columns_of({})).symbols
-
-pieces = st.sampled_from(
-    [b"{", b"}", b"[", b"]", b":", b",", b'"', b"a", b'"a"', b'"b"', b'"#"', b'"a": 1', b'"b": "x:y"', b'"#": ["t"]',
-     b"1", b"-0", b"0.5", b"1e5", b"1e999", b"NaN", b"null", b"true", b'"\\ud800"', b'"\\udc00"', b'"\\ud83d\\ude00"',
-     b'"\xff"', b'"\xed\xa0\x80"', b'"\xc3\xa9"', b"\x00", b'"\x1f"', b"\xef\xbb\xbf", b"\xc2\xa0", b"\t", b"\r", b" ",
-     b"\n", b"9223372036854775807", b"9223372036854775808", b"01", b"1.", b"+1", b'"\\x"', b'""', b"-", b'{"a": 1}\n']
-)  # fmt: skip
-values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(max_size=2), max_size=2)
-objects = st.dictionaries(st.sampled_from(["a", "b", "#", "c:d", ""]) | st.text(max_size=2), values, max_size=3)
-lines = objects.map(lambda members: json.dumps(members).encode() + b"\n")
-
-
-def outcomes(read):
-    """Return what read_encoded makes of a stream: numbers, with True for a message or the text of the error."""
-    return [
-        (number, str(outcome) if isinstance(outcome, Exception) else True)
-        for encoded in read_encoded(read, SYMBOLS)
-        for number, outcome in zip(encoded.numbers, encoded.outcomes, strict=True)
-    ]
-
-
-@given(st.lists(pieces | lines, max_size=9).map(b"".join), st.integers(1, 20))
-@settings(max_examples=500)
-def test_lines_are_read_as_the_reader_of_message_files_reads_them(stream, step):
-    expected = [
-        (number, True if isinstance(message, Message) else str(message))
-        for number, message in read_messages(line + b"\n" for line in stream.split(b"\n"))
-    ]
-    at = 0
-
-    def read(_):
-        nonlocal at
-        at += step
-        return stream[at - step : at]
-
-    assert outcomes(read) == expected
-
-
-def test_a_repeated_name_is_found_beside_strings_with_colons(cbnet, source):
+def test_a_repeated_name_is_reported_beside_strings_with_colons(cbnet, source):
     outcome = cbnet("match", "--rules", source, stdin=b'{"url": "http://x", "a": 1, "a": 2}\n{"url": "http://x"}\n')
     assert outcome.out == "2: all\n"
     assert 'error: standard input:1:29: duplicate name "a"' in outcome.err
