@@ -28,7 +28,7 @@ _MIB = 2**20
 def print_outcomes(outcomes: Sequence[StageOutcome]) -> None:
     """Print an object for each stage, then one for each yield and each row of Table 1."""
     from cbnet.pipeline.derive.derivation_counts import PAPER
-    from cbnet.pipeline.tables.table1 import PAPER_TABLE1
+    from cbnet.pipeline.tables.table_1 import PAPER_TABLE1
 
     for each in outcomes:
         print_json({**stage_members(each.name, each.result), "new": each.is_new})
@@ -98,7 +98,7 @@ def show_table1(outcomes: Sequence[StageOutcome], console: Console, limit: int |
 
 def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
     """Return Table 1 of one router: all interfaces and the largest, each beside the paper's."""
-    from cbnet.pipeline.tables.table1 import PAPER_TABLE1
+    from cbnet.pipeline.tables.table_1 import PAPER_TABLE1
 
     heads = ["all\nhere", "\n[2014]", "largest\nhere", "\n[2014]"]
     grid = new_grid(f"Table 1: router {rows[0]['router']} on the tree of {rows[0]['root']}", "\n", *heads)

@@ -46,7 +46,7 @@ def match(
     options.check_tables(rules)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_summary
     from cbnet.pipeline.match import match_job
-    from cbnet.pipeline.match.message_frames import format_of
+    from cbnet.pipeline.match.message_dataframes import format_of
     from cbnet.pipeline.spark.session import borrowed_session
 
     job = match_job.MatchJob(

@@ -63,7 +63,7 @@ def stream(
     options.check_output(output, is_dry_run=dry_run)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_stream
     from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
-    from cbnet.pipeline.match.message_frames import ROUTER, STREAM_FORMATS, format_of
+    from cbnet.pipeline.match.message_dataframes import ROUTER, STREAM_FORMATS, format_of
     from cbnet.pipeline.spark.session import borrowed_session
 
     chosen = format or format_of(messages)

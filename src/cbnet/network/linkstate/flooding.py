@@ -27,8 +27,8 @@ from cbnet.network.announce.node_predicates import EncodedFilters, read_filters
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database, UpdateOutcome
-from cbnet.network.linkstate.record_requests import RecordRequests
 from cbnet.network.linkstate.records import Key, RecordKind, Version, entry_of, key_of, version_of
+from cbnet.network.linkstate.resynchronisation import RecordRequests
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_FRAME_FILTERS
 from cbnet.network.protocol.frames import (
     FilterChange,

@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import MatchCounts
-from cbnet.pipeline.match.frame_matcher import match_shipped, used_attributes
+from cbnet.pipeline.match.dataframe_matcher import match_shipped, used_attributes
 from cbnet.pipeline.match.interface_buckets import BUCKETS, interface_counts, write_matches
 from cbnet.pipeline.match.message_columns import Attribute
-from cbnet.pipeline.match.message_frames import MessageFrame, read_messages
+from cbnet.pipeline.match.message_dataframes import MessageFrame, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.worker_counts import WorkerCounts
 from cbnet.pipeline.spark.filesystem import delete, list_names, write_text

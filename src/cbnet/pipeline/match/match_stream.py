@@ -26,10 +26,10 @@ from pyspark.sql.types import StructType
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import MatchCounts
-from cbnet.pipeline.match.frame_matcher import match_shipped
+from cbnet.pipeline.match.dataframe_matcher import match_shipped
 from cbnet.pipeline.match.interface_buckets import write_matches
 from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns
-from cbnet.pipeline.match.message_frames import message_schema, read_stream
+from cbnet.pipeline.match.message_dataframes import message_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import joint_version, ship_tables
 from cbnet.pipeline.match.table_versions import TableVersions
 from cbnet.pipeline.match.worker_counts import WorkerCounts

@@ -20,7 +20,7 @@ import pyarrow as pa
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.spark.match_speed import KEY
 from cbnet.matching import Table
-from cbnet.pipeline.match.frame_matcher import match
+from cbnet.pipeline.match.dataframe_matcher import match
 from cbnet.pipeline.spark.session import SPARK_ERRORS
 
 if TYPE_CHECKING:

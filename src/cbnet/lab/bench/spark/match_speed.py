@@ -21,7 +21,7 @@ from cbnet.lab.bench.cpu import ProcessTreeTime, process_tree_time
 from cbnet.matching import Table
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.match.frame_matcher import match_shipped
+from cbnet.pipeline.match.dataframe_matcher import match_shipped
 from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet.pipeline.match.worker_counts import WorkerCounts
 

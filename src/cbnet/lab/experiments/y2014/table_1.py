@@ -89,7 +89,7 @@ def _counted(
     """Return a row per interface and one for all; for the last population also the bytes of the tables."""
     from cbnet.pipeline.population.population import population
     from cbnet.pipeline.tables.fib import forwarding_tables, node_predicates
-    from cbnet.pipeline.tables.table1 import node_loads, table1
+    from cbnet.pipeline.tables.table_1 import node_loads, table1
     from cbnet.pipeline.tables.tree_counts import distinct_counts
 
     parts = _FEW_PARTITIONS if clusters <= _SMALL else None
@@ -228,7 +228,7 @@ def _share(row: Any) -> float:
 
 
 def _paper(which: str = "all") -> dict[str, int]:
-    from cbnet.pipeline.tables.table1 import PAPER_TABLE1
+    from cbnet.pipeline.tables.table_1 import PAPER_TABLE1
 
     return PAPER_TABLE1[which]
 

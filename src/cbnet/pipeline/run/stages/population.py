@@ -15,7 +15,7 @@ from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
 from cbnet.pipeline.spark.results import Facts
 from cbnet.pipeline.tables.fib import node_predicates
-from cbnet.pipeline.tables.table1 import node_loads
+from cbnet.pipeline.tables.table_1 import node_loads
 
 
 def population_stages(config: Config) -> Iterator[Stage]:

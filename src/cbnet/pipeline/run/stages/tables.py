@@ -13,7 +13,7 @@ from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import ROLES, TABLE1
 from cbnet.pipeline.spark.results import Facts
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables
-from cbnet.pipeline.tables.table1 import collect_loads, table1, table1_of_all
+from cbnet.pipeline.tables.table_1 import collect_loads, table1, table1_of_all
 from cbnet.pipeline.tables.tree_counts import distinct_counts, minimal_counts
 from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.fib_size import PAPER_BYTES

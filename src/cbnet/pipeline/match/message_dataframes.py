@@ -22,7 +22,7 @@ from cbnet.pipeline.ingest.presets import PRESETS
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match import router_source
-from cbnet.pipeline.match.frame_matcher import CORRUPT
+from cbnet.pipeline.match.dataframe_matcher import CORRUPT
 
 FILES = ("parquet", "orc", "json", "csv")
 KAFKA = "kafka"

@@ -1,8 +1,8 @@
 """Whom a router asks for the records that it lacks."""
 
-from cbnet.network.linkstate import record_requests as module
-from cbnet.network.linkstate.record_requests import RecordRequests
+from cbnet.network.linkstate import resynchronisation as module
 from cbnet.network.linkstate.records import Key, RecordKind, Version
+from cbnet.network.linkstate.resynchronisation import RecordRequests
 
 KEY = Key("a", RecordKind.PREDICATE)
 

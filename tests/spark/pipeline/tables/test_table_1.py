@@ -3,7 +3,7 @@ from support.crowds import behind, columns, crowd, minimal
 
 from cbnet.pipeline.schemas import LOADS, POPULATION, TABLE1
 from cbnet.pipeline.tables.fib import forwarding_tables
-from cbnet.pipeline.tables.table1 import collect_loads, node_loads, table1, table1_of_all
+from cbnet.pipeline.tables.table_1 import collect_loads, node_loads, table1, table1_of_all
 from cbnet.pipeline.tables.tree_counts import minimal_counts
 
 NODES = 24
