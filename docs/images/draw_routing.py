@@ -14,8 +14,8 @@ TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-
 RING = "1-2:3 2-3:2 3-4:2 4-1:2"
 
 
-def network(said):
-    links = (link.replace("-", ":").split(":") for link in said.split())
+def network(text):
+    links = (link.replace("-", ":").split(":") for link in text.split())
     graph = Graph.from_edges(tuple(link) for link in links)
     return Network(graph, {node: f'#"{graph.name(node)}"' for node in range(len(graph))})
 
