@@ -1,4 +1,4 @@
-"""The certificates of the how-to on security are made as it says, and do what it says."""
+"""The certificates of the how-to on security are trusted."""
 
 import re
 import shutil
@@ -16,8 +16,8 @@ from cbnet.network.transport.event_loop import run
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "secure-the-network.md"
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
-def test_certificates_made_as_told_are_trusted(tmp_path):
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_certificates_of_the_page_are_trusted(tmp_path):
     commands = re.findall(r"^\$ (openssl (?:.*\\\n)*.*)", DOCUMENT.read_text(), flags=re.MULTILINE)
     assert len(commands) == 2
     for command in commands:
