@@ -1,7 +1,7 @@
-"""Every module path of the documents exists in the package.
+"""Every module path of the documents exists.
 
-A path is relative to src/cbnet. A bare file name such as `filter.py` belongs to the folder of the path before it in
-the same table cell, or in the same paragraph.
+A path is relative to src/cbnet, or begins with `tests/`. A bare file name such as `filter.py` belongs to the folder of
+the path before it in the same table cell, or in the same paragraph.
 """
 
 import re
@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "cbnet"
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
-FOLDERS = {entry.name for entry in PACKAGE.iterdir() if entry.is_dir()}
+FOLDERS = {"tests", *(entry.name for entry in PACKAGE.iterdir() if entry.is_dir())}
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 MODULE = re.compile(r"(?:\w+/)*\w+\.(?:py|pyx|pxd)")
@@ -29,7 +29,7 @@ def passages(text):
 
 
 def missing_paths(text):
-    """Return the module paths and package folders in backticks that do not exist."""
+    """Return the paths of modules and folders in backticks that do not exist."""
     missing = []
     for passage in passages(text):
         folder = ""
@@ -41,7 +41,7 @@ def missing_paths(text):
             elif not (top in FOLDERS and (is_module or FOLDER.fullmatch(path))):
                 continue
             folder = path[: path.rfind("/") + 1]
-            if not (PACKAGE / path).exists():
+            if not ((ROOT if path.startswith("tests/") else PACKAGE) / path).exists():
                 missing.append(path)
     return missing
 
@@ -67,5 +67,9 @@ def test_table_cells_do_not_share_a_folder():
     assert missing_paths("| `language/message.py` | `filter.py` |") == ["filter.py"]
 
 
-def test_paths_outside_the_package_are_ignored():
-    assert missing_paths("See `tests/unit/language/automata.py`, `and/or` and `price < 500`.") == []
+def test_missing_test_is_reported():
+    assert missing_paths("See `tests/docs/test_module_paths.py`, `test_paths.py`.") == ["tests/docs/test_paths.py"]
+
+
+def test_other_code_is_ignored():
+    assert missing_paths("See `deploy/router.py`, `and/or`, `price < 500` and `match(df)`.") == []
