@@ -140,12 +140,12 @@ class _Encoder:
         return lists
 
     def check_duplicates(self, batch: pa.RecordBatch) -> None:
-        """Refuse a row that sets two columns of one name."""
+        """Refuse a row that sets two columns of one name; columns of tags are united."""
         columns = defaultdict(list)
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             columns[name].append(column)
         for name, several in columns.items():
-            if len(several) > 1:
+            if len(several) > 1 and name != RESERVED_NAME:
                 count = sum(column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint32) for column in several)
                 problem = "two columns of this name are set"
                 self._check(name, pa.array(count <= 1), problem, "set at most one of them per row")

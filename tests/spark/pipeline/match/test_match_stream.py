@@ -123,7 +123,7 @@ def test_damaged_table_is_skipped(spark, folders):
 
 
 def test_unused_versions_are_deleted(spark, folders, monkeypatch):
-    monkeypatch.setattr("cbnet.pipeline.match.table_versions._KEPT", 2)
+    monkeypatch.setattr("cbnet.pipeline.match.table_versions._KEPT_BATCHES", 2)
     pinned = TableVersions(spark, str(folders / "pins"), [str(folders / "table.cbt")])
     for batch in range(6):
         save_table(folders, f"x < {batch}")
