@@ -83,7 +83,7 @@ def test_what_a_broker_refuses_is_told():
     closing = amqp.method(amqp.CHANNEL_CLOSE, (404).to_bytes(2), amqp.short(why), bytes(4))
     port, _ = played([START, TUNE, OPENED, CHANNEL, closing])
     client = amqp.AmqpClient("127.0.0.1", port)
-    with pytest.raises(CbnetError, match=f"the broker refuses: {why}$"):
+    with pytest.raises(CbnetError, match=f"the broker refused: {why}$"):
         client.bind("queue", "x", [{"a": "b"}])
     client.close()
 

@@ -35,7 +35,7 @@ def test_a_broker_that_does_not_start_is_told_and_leaves_nothing(monkeypatch, tm
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     broker = Broker(str(script))
     folder = broker.environment()["HOME"]
-    with pytest.raises(CbnetError, match="the broker does not start: cannot do that"), broker:
+    with pytest.raises(CbnetError, match="the broker did not start: cannot do that"), broker:
         pass
     assert not Path(folder).exists()
     assert all(process.poll() is not None for process in broker._processes)

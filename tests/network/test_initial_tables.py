@@ -161,7 +161,7 @@ def test_mistake_is_one_line(cbnet, tmp_path):
         return outcome.err
 
     assert "there is no such folder; give the folder `live` of a run" in error("--fib", tmp_path / "none")
-    assert "which network?" in error("--fib", folder, "--topology", "ring:3")
+    assert "give exactly one of" in error("--fib", folder, "--topology", "ring:3")
     text = (folder / "network.toml").read_text()
     (folder / "network.toml").write_text(text.replace("version = 1", "version = 2"))
     assert "unknown version 2 of network files; this cbnet reads version 1" in error("--fib", folder)

@@ -67,7 +67,9 @@ def test_others_are_served_beside_the_worst_accepted_client(case):
     assert constraints(alone.router, 1) == 4_000
 
     # it cannot get more
-    assert sent(alone.say(1, Subscribe(999, "x = 1", 0)), RefusedFrame)[0].reason.startswith("you may have 4,000")
+    assert sent(alone.say(1, Subscribe(999, "x = 1", 0)), RefusedFrame)[0].reason.startswith(
+        "too many constraints in all your subscriptions: 4,001"
+    )
     longer = Publish(1, {"z": "a" * 4_096}, [], b"", False)
     assert "characters of text; your limit is 4,096" in sent(alone.say(1, longer), RefusedFrame)[0].reason
     assert constraints(alone.router, 1) == 4_000

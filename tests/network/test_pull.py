@@ -190,7 +190,7 @@ def test_traced_request_shows_its_path(cbnet, network):
     assert lines[4] == "router r2   forwarded toward r3"
     assert lines[5].endswith("was asked: it has the item")
     assert lines[6:] == [
-        "reply received back over r2, r1", "", "answered by a holder at router r3; 1 holder asked",
+        "the reply came back over r2, r1", "", "answered by a holder at router r3; 1 holder asked",
         'sym = "A", price = 1, #q  one',
     ]  # fmt: skip
     outcome = cbnet("request", 'sym = "A" and price = 1', "--trace", "--router", network.addresses["r1"], "--json")

@@ -56,7 +56,7 @@ def sub(
     from cbnet.language import parse
 
     if (predicate is None) != loaded:
-        raise InputError("no predicate given", hint="give a predicate, in quotes, or --loaded, and not both")
+        raise InputError("give either a predicate, in quotes, or --loaded")
     if predicate is not None:
         parse(predicate)  # report errors before connecting
     policy: Any = when_full

@@ -84,7 +84,7 @@ def _plan(
     from cbnet.topology import topology as load_graph
 
     if sum(each is not None for each in (file, topology, fib)) != 1:
-        raise InputError("no network given", hint="give one of --topology GRAPH, NETWORK.toml and --fib FOLDER")
+        raise InputError("give exactly one of --topology GRAPH, NETWORK.toml and --fib FOLDER")
     if fib is not None:
         plan = read_folder(fib, seed)
     else:

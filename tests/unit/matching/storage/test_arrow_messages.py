@@ -67,8 +67,12 @@ def test_a_row_that_sets_two_columns_of_one_name_is_refused():
 
     assert refusal(batch([1, 1], [None, "s"])) == "row 2, column 'x': two columns of this name are set"
     assert TABLE.match_arrow(batch([None, 1], ["s", None])).to_pylist() == [{"row": 1, "interface": "a"}]
-    tags = pa.array([["sale"]])
-    assert "two columns" in refusal(pa.RecordBatch.from_arrays([tags, tags], ["#", "#"]))
+
+
+def test_tags_of_several_columns_are_united():
+    columns = [pa.array([["red"], ["sale"], None]), pa.array([["sale"], None, ["red"]])]
+    matches = TABLE.match_arrow(pa.RecordBatch.from_arrays(columns, ["#", "#"])).to_pylist()
+    assert matches == [{"row": 0, "interface": "t"}, {"row": 1, "interface": "t"}]
 
 
 @pytest.mark.parametrize("type", [pa.string(), pa.large_string(), pa.string_view()])
