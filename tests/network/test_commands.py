@@ -142,7 +142,7 @@ def test_mistake_is_one_line_and_exit_code_2(cbnet, folder, tmp_path):
         (("pub", "x=1", "x=2", "--network", folder), "the attribute 'x' is given twice"),
         (("pub", "x=1", "--network", folder, "--router", "z"), "no router 'z' in this network; use one of a, b, c, d"),
         (("trace", "x=1", "--at", "a", "--network", folder), "--at needs --of"),
-        (("up",), "no network given"),
+        (("up",), "give exactly one of"),
         (("up", "--topology", "ring:2"), "ring"),
         (("router",), "the router has no name"),
         (("router", "--name", "a", "--listen", "0.0.0.0:1"), "is reachable from other machines"),
