@@ -28,3 +28,8 @@ def _no_processes_or_sockets(monkeypatch):
     _watched = True
     yield
     _watched = False
+
+
+@pytest.fixture
+def spark():
+    pytest.fail("Spark in a unit test: move the test to tests/spark")
