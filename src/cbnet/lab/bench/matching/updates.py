@@ -45,7 +45,7 @@ class UpdatesResult:
 
 
 @dataclass
-class _Hihistory:
+class _History:
     """The changes made so far, and so the expected content of the table."""
 
     table: LiveTable[Any]
@@ -110,7 +110,7 @@ def bench_updates(
     return result
 
 
-def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, seed: int) -> _Hihistory:
+def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, seed: int) -> _History:
     source = random.Random(seed)
     chosen = source.sample(range(filters), min(filters, updates // 2 + 1))
     base = [(int(columns.interfaces[columns.targets[index]]), columns.filter(index)) for index in chosen]
@@ -118,7 +118,7 @@ def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, see
     fresh = [(source.randrange(filters), new.filter(index)) for index in range(updates)]
     for item in (*base, *fresh):
         hash(item)  # cached now, so that the benchmark's own bookkeeping is not measured
-    return _Hihistory(LiveTable(original), base, fresh, source=source)
+    return _History(LiveTable(original), base, fresh, source=source)
 
 
 def _match_for(table: LiveTable[Any], messages: list[dict[str, Any]], seconds: float) -> float:
@@ -132,7 +132,7 @@ def _match_for(table: LiveTable[Any], messages: list[dict[str, Any]], seconds: f
 
 
 def _run(
-    history: _Hihistory,
+    history: _History,
     original: Table[Any],
     messages: list[Any],
     rate: int,
@@ -158,7 +158,7 @@ def _run(
     result.us_match_busy = sum(spent_matching) / len(spent_matching)
 
 
-def _update_at(history: _Hihistory, rate: int, ended: threading.Event) -> None:
+def _update_at(history: _History, rate: int, ended: threading.Event) -> None:
     """Apply updates at a rate, in bursts, until `ended` is set."""
     start, done = time.perf_counter(), 0
     while not ended.is_set():
@@ -169,7 +169,7 @@ def _update_at(history: _Hihistory, rate: int, ended: threading.Event) -> None:
         ended.wait(_TICK)
 
 
-def _check(history: _Hihistory, original: Table[Any], messages: list[Any], result: UpdatesResult) -> None:
+def _check(history: _History, original: Table[Any], messages: list[Any], result: UpdatesResult) -> None:
     """Compare some answers with the original table, corrected by the changes."""
     gone = {target for target, _ in history.removed}
     for members in history.source.sample(messages, _CHECKED_MESSAGES):
