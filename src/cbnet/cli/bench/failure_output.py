@@ -33,9 +33,9 @@ def print_failure(outcome: FailureOutcome) -> None:
     _row(grid, _REPAIRS[outcome.kind], outcome.after_repair)
     console.print(grid)
     for held, text in (
-        (not checked.twice, f"No duplicates: {checked.twice:,}"),
-        (not checked.spurious, f"No spurious deliveries: {checked.spurious:,}"),
-        (not outcome.before.messages, f"Nothing missed while nothing changes: {outcome.before.messages:,}"),
+        (not checked.twice, f"Duplicates: {checked.twice:,}"),
+        (not checked.spurious, f"Spurious deliveries: {checked.spurious:,}"),
+        (not outcome.before.messages, f"Messages missed before the failure: {outcome.before.messages:,}"),
     ):
         console.print(f"guaranteed    {text}{'' if held else ' [bold red](BROKEN)[/]'}.")
     console.print("best effort   Messages in flight during a change may be missed, as in the table; nothing is resent.")

@@ -90,14 +90,14 @@ def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
     late = sum(each.since_last > MAX_RECOVERY for outcome in outcomes for each in outcome.recoveries)
     late += sum(not outcome.is_settled for outcome in outcomes)
     for wrong, text in (
-        (sum(each.missed_quiet for each in counts), "Nothing missed while the network is quiet: {}"),
-        (sum(each.twice for each in counts), "No duplicates: {}"),
-        (sum(each.spurious for each in counts), "No spurious deliveries: {}"),
+        (sum(each.missed_quiet for each in counts), "Messages missed while the network is quiet: {}"),
+        (sum(each.twice for each in counts), "Duplicates: {}"),
+        (sum(each.spurious for each in counts), "Spurious deliveries: {}"),
         (
             sum(each.unanswered_quiet + each.endless for each in counts),
-            "Requests end, in a quiet network with a reply: {} did not",
+            "Requests without an end, or without a reply in a quiet network: {}",
         ),
-        (late, f"Quiet within {MAX_RECOVERY:g} s of the last change: {{}} times not"),
+        (late, f"Recoveries not complete {MAX_RECOVERY:g} s after the last change: {{}}"),
     ):
         yield f"guaranteed    {text.format(f'{wrong:,}')}{' [bold red](BROKEN)[/]' if wrong else ''}."
     missed = sum(each.missed_changing for each in counts)

@@ -45,7 +45,7 @@ Filters = Annotated[bool, typer.Option("--filters", help="Write a row for each m
 Buckets = Annotated[
     int,
     typer.Option(
-        "--buckets", metavar="N", min=0, help="Folders that interfaces share by hash; 0 for none and no shuffle."
+        "--buckets", metavar="N", min=0, help="Buckets to which interfaces are hashed; 0 writes without a shuffle."
     ),
 ]
 Master = Annotated[

@@ -25,7 +25,7 @@ def test_bench_month_shows_it_to_people(cbnet):
         "5 routers, 5 links, 10 clients",
         "missed: quiet",
         "Recoveries",
-        "Nothing missed while the network is quiet: 0",
+        "Messages missed while the network is quiet: 0",
     ):
         assert said in outcome.out
 
