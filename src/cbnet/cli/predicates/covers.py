@@ -40,9 +40,10 @@ def covers(
     print("yes" if answer else "no")
     if message is not None:
         print(f"counter-example: {message_to_json(message)} matches B and not A")
+    elif not answer and search.is_exhausted:
+        print("no single filter of A covers B, but several cover it together: there is no counter-example")
     elif not answer:
-        reason = "filters of A cover it together" if search.is_exhausted else "the search for one was stopped"
-        print(f"no one filter of A covers B, but there is no counter-example: {reason}")
+        print("no single filter of A covers B; no counter-example was found before the search limit")
 
 
 def _parsed(which: str, text: str) -> Predicate:
