@@ -1,4 +1,4 @@
-"""`python -m cbnet` is the `cbnet` command."""
+"""Entry point of `python -m cbnet`, which is the `cbnet` command."""
 
 from cbnet.cli.app import main
 

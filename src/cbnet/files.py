@@ -1,4 +1,4 @@
-"""Text and TOML files, read with the position of every mistake; TOML values, written.
+"""Text and TOML files: reading, with the position of every mistake, and writing of TOML values.
 
 `TomlDocument` converts its sections to msgspec structs: the members of a struct name the keys, their types the values.
 All mistakes of a file are reported together, each with its line.
@@ -83,7 +83,7 @@ def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
         position = re.search(r" \(at line (\d+), column (\d+)\)$", problem)
         line, column = (int(position[1]), int(position[2])) if position else (None, None)
         is_quoting = "Expected newline" in problem or "Unescaped" in problem
-        hint = "put a string that holds double quotes in single ones: 'dest = \"MXP\"'" if is_quoting else None
+        hint = "put a string that contains double quotes in single quotes: 'dest = \"MXP\"'" if is_quoting else None
         problem = problem[: position.start()] if position else problem
         raise InputError(f"not TOML: {problem}", hint=hint, file=file, line=line, column=column) from None
     except (RecursionError, ValueError):  # lists too deep, or a number too long, for Python

@@ -110,7 +110,7 @@ def test_trace_shows_the_path_and_the_closest_filter(cbnet, folder):
         near = cbnet("trace", "k=1", "--dry", "--network", folder, "--router", "a").out
         assert "published at    router a (dry run: nothing is delivered)" in near
         assert "not to b: no subscription there or beyond matches; closest: d: k = 1 and #t: #t fails" in near
-        assert "it would be delivered to nobody" in near
+        assert "no reachable subscription matches it" in near
         far = cbnet("trace", "k=1", "#t", "--network", folder, "--router", "a").out
         assert [line.strip(" │└├─►").partition(":")[0] for line in far.splitlines() if ": matches" in line] == [
             "router b", "router c", "router d",
@@ -169,10 +169,10 @@ def test_router_runs_until_sigterm(cbnet):
             cbnet("pub", "x=1", "--router", started["address"], "--json").out == '{"published": 1, "router": "solo"}\n'
         )
         taken = cbnet("router", "--name", "other", "--listen", started["address"])
-        assert (taken.code, "cannot listen at" in taken.err) == (2, True)
+        assert (taken.code, "cannot listen on" in taken.err) == (2, True)
         router.send_signal(signal.SIGTERM)
         assert router.wait(timeout=10) == 0
-        assert "router solo has ended" in router.stderr.read()
+        assert "router solo has stopped" in router.stderr.read()
 
 
 def test_router_configuration_is_printed_and_checked(cbnet, tmp_path, monkeypatch):
@@ -198,7 +198,7 @@ def test_up_reports_a_killed_router():
         for pid in (pids[0], pids[2]):
             os.kill(pid, signal.SIGKILL)
         assert up.wait(timeout=20) == 1
-        assert "all routers have ended" in up.stdout.read()
+        assert "all routers have stopped" in up.stdout.read()
 
 
 @pytest.mark.parametrize("arguments", [["sub", "price << 5"], ["trace", "x=1", "--of", "price << 5"]])

@@ -217,7 +217,7 @@ def test_command_answers_with_its_output(cbnet, network):
 def test_invalid_command_arguments_are_reported(cbnet, network, tmp_path):
     router = ["--router", network.addresses["r0"]]
     outcome = cbnet("request", "a < 1", *router)
-    assert (outcome.code, outcome.err) == (2, "error: a request cannot hold `a < 1`; use `=` and tags only\n")
+    assert (outcome.code, outcome.err) == (2, "error: a request cannot contain `a < 1`; use `=` and tags only\n")
     assert (
         cbnet("offer", "a = 1", *router).err
         == "error: no source of replies given; give exactly one of --items FILE and --exec COMMAND\n"

@@ -120,7 +120,7 @@ def test_client_certificate_that_a_router_rejects_is_explained_on_both_sides(run
         "none": (
             ours.tls(),
             "requires a certificate; configure a certificate",
-            "shows no certificate, which is required",
+            "presents no certificate, which is required",
         ),
         "expired": (ours.tls("card", is_expired=True), "certificate: it has expired; renew it", "has expired"),
         "unknown authority": (
@@ -229,7 +229,7 @@ def test_router_that_may_not_link_is_refused_and_both_sides_log_why(run, ours, t
     name, tls, reason = {
         "not listed": ("c", ours.tls("c"), "router 'c' is not allowed to link; add it to `routers`"),
         "the name of another": ("b", ours.tls("c"), "the certificate of router 'b' is for c"),
-        "no certificate": ("b", ours.tls(), "router 'b' shows no certificate"),
+        "no certificate": ("b", ours.tls(), "router 'b' presents no certificate"),
         "expired": ("b", ours.tls("b", is_expired=True), "has expired"),
         "other authority": ("b", theirs.tls("b", trusts=ours), "trust"),
     }[case]

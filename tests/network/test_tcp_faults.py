@@ -31,7 +31,10 @@ ROUTER = encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet"
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "the peer uses HTTP, which is served at the address `http`"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "the peer uses HTTP, which is served at another address, the setting `http`",
+        ),
         (b"\0\0\0\5hello", "invalid frame"),
         (encode(Ping(1)), "the first frame is Ping, not Hello"),
         (CLIENT + CLIENT, "a second Hello"),
@@ -48,7 +51,7 @@ ROUTER = encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet"
         ),
         (
             encode(Hello(low=1, high=1, role="router", name="a", network="cbnet", life=0, scheme="psf")),
-            "the name 'a' is that of this router",
+            "the name 'a' belongs to this router itself",
         ),
         (
             encode(Hello(low=1, high=1, role="router", name="evil", network="cbnet", life=0, scheme="drp")),

@@ -152,7 +152,7 @@ def test_answers_that_differ_end_with_code_1(cbnet, monkeypatch):
     outcome = cbnet("bench", "forwarding", *SMALL, "--engine", "pivot")
     assert outcome.code == 1
     assert "The answers differ on 40 messages" in outcome.out
-    assert outcome.err == "error: different answers of pivot and single messages: please report this\n"
+    assert outcome.err == "error: different answers from pivot and single messages: please report this\n"
 
 
 def test_the_best_round_counts():

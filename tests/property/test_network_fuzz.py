@@ -194,7 +194,7 @@ HELLO = encode(hello("client", "s", scheme=""))
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "the peer uses HTTP, which is served at the address `http`"),
+        (b"GET / HTTP/1.1\r\n\r\n", "the peer uses HTTP, which is served at another address, the setting `http`"),
         (b"\0\0\0\1\xc1", "invalid frame: "),
         (encode(frames.Ping(1)), "the first frame is Ping, not Hello"),
         (HELLO + b"\xff\xff\xff\xff", "frame of 4,294,967,295 bytes; the maximum is 1,048,576"),

@@ -26,7 +26,7 @@ class RouterProcess:
 
     def wait_until_started(self):
         """Wait until it listens."""
-        assert self.process.stdout.readline() == f"router {self.name} listens at {self.address}\n"
+        assert self.process.stdout.readline() == f"router {self.name} listens on {self.address}\n"
 
     def get(self, path, method="GET"):
         """Return status, headers and body of a page."""

@@ -1,1 +1,1 @@
-"""The command line: one file per command, which imports what it needs when it is called."""
+"""The command line: one module per command, with imports deferred until it is called."""

@@ -1,4 +1,4 @@
-"""The `cbnet` command: its subcommands, and how each one ends.
+"""The `cbnet` command: its subcommands and exit codes.
 
 Exit codes: 0 done (also when the answer is no), 1 failed, 2 bad input (also when the rest was processed).
 """

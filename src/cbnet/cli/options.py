@@ -1,4 +1,4 @@
-"""Options that several commands share, so that one thing has one name, and the names of earlier versions."""
+"""Options that several commands share, and the option names of earlier versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rules = Annotated[
         show_default=False,
     ),
 ]
-Largest = Annotated[bool, typer.Option("--largest", help="Use the largest component of an unconnected graph.")]
+Largest = Annotated[bool, typer.Option("--largest", help="Use the largest component of a disconnected graph.")]
 Scheme = Annotated[
     str | None,
     typer.Option("--scheme", metavar="NAME", help="psf, ips, pif, drp or multitree.", show_default="psf"),

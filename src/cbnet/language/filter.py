@@ -41,13 +41,13 @@ class Filter(ValueObject):
         )
 
     def __and__(self, other: object) -> Filter:
-        """Return the filter that matches what both match."""
+        """Return the filter that matches the messages that both match."""
         if not isinstance(other, Filter):
             return NotImplemented
         return Filter(self.constraints + other.constraints, self.tags | other.tags)
 
     def __or__(self, other: object) -> Predicate:
-        """Return the predicate that matches what either matches."""
+        """Return the predicate that matches the messages that either matches."""
         from cbnet.language.predicate import Predicate  # imports this module
 
         return Predicate([self, other]) if isinstance(other, Filter) else NotImplemented

@@ -31,7 +31,7 @@ class Predicate(ValueObject):
         return any(filter.matches(message) for filter in self.filters)
 
     def __or__(self, other: object) -> Predicate:
-        """Return the predicate that matches what either matches."""
+        """Return the predicate that matches the messages that either matches."""
         others = _filters(other)
         return NotImplemented if others is None else Predicate(self.filters + others)
 
@@ -40,7 +40,7 @@ class Predicate(ValueObject):
         return NotImplemented if others is None else Predicate(others + self.filters)
 
     def __and__(self, other: object) -> Predicate:
-        """Return the predicate that matches what both match, within the limits of the parser."""
+        """Return the predicate that matches the messages that both match, within the limits of the parser."""
         others = _filters(other)
         return NotImplemented if others is None else _product(self.filters, others)
 

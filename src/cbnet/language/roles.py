@@ -53,7 +53,7 @@ def request_of(filter: Filter) -> Message:
     values = {constraint.name: constraint.value for constraint in filter.constraints}
     for constraint in filter.constraints:
         if constraint.op is not Op.EQ:
-            raise InputError(f"a request cannot hold `{constraint}`", hint="use `=` and tags only")
+            raise InputError(f"a request cannot contain `{constraint}`", hint="use `=` and tags only")
     if len(values) < len(filter.constraints):
         raise InputError(f"no reply can match `{filter}`", hint="use one value per attribute")
     return Message({name: value for name, value in values.items() if value is not None}, filter.tags)

@@ -70,7 +70,7 @@ class Level:
         return self.remainder.find(tests, target) >= 0 or len(self._aside_rows(tests, target)) > 0
 
     def find(self, item: TargetFilter) -> Removal | None:
-        """Return how to remove a filter, or None if it is not alive here."""
+        """Return the removal of a filter, or None if it is not alive here."""
         target, tests = item
         posting = self.remainder.find(tests, target)
         if posting >= 0:

@@ -235,7 +235,7 @@ class LiveTable(Generic[Key]):
                 self._merger = None
 
     def _begin_merge(self) -> _Merge | None:
-        """Choose what to merge: all memtables, and the levels that are not much larger than they are."""
+        """Choose the parts to merge: all memtables, and the levels that are not much larger than they are."""
         with self._lock:
             levels, memtables = self._state
             if not self._is_merge_due():

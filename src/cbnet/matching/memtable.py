@@ -1,4 +1,4 @@
-"""The memtable: the newest filters of a live table, before they are compiled. Fast to change."""
+"""The memtable: the newest filters of a live table, not yet compiled and fast to change."""
 
 from __future__ import annotations
 

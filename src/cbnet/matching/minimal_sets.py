@@ -154,7 +154,7 @@ def _codes(values: pa.Array, what: str, offsets: Array | None = None) -> Array:
         raise InputError(f"row {row + 1}: a {what} is null", hint="leave it out")
     type = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not any(is_type(type) for is_type in _TYPES):
-        raise InputError(f"{type} is not a type of {what}s", hint="give strings or ints")
+        raise InputError(f"{type} is not a valid type for {what}s", hint="give strings or ints")
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     distinct = encoded.dictionary.dictionary_encode().indices.to_numpy()  # the caller's dictionary may repeat a value
     return cast("Array", distinct[encoded.indices.to_numpy()])

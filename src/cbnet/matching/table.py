@@ -135,8 +135,8 @@ class Table(Generic[Key]):
         if self._predicates is not None and interface in self._predicates:
             return self._predicates[interface]
         if interface not in labels:
-            first = ", ".join(repr(label) for label in labels[:5])
-            raise UnknownInterfaceError(f"no interface {interface!r} in the table", hint=f"it has {first or 'none'} …")
+            first = ", ".join(repr(label) for label in labels[:5]) + (", …" if len(labels) > 5 else "")
+            raise UnknownInterfaceError(f"no interface {interface!r} in the table", hint=f"it has {first or 'none'}")
         columns = self._compiled.columns
         rows = (columns.targets == labels.index(interface)).nonzero()[0]
         return Predicate(columns.filter(row) for row in rows)

@@ -1,4 +1,4 @@
-"""From raw traces to the forwarding tables of an Internet-size network, on Spark [2014 §4].
+"""The pipeline from raw traces to the forwarding tables of an Internet-size network, on Spark [2014 §4].
 
 The only package that imports pyspark. Logic lives in plain functions; a stage is schema in, DataFrame out.
 

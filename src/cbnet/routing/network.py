@@ -61,7 +61,7 @@ class Network:
         self._first_hops: dict[int, Ids] = {}
         self._distances: dict[int, Lengths] = {}
         if len(self.tree(0).preorder) < len(self.graph):
-            raise InputError("the graph is not connected", hint="take its largest component")
+            raise InputError("the graph is not connected", hint="use its largest component")
 
     def __len__(self) -> int:
         return len(self.graph)
@@ -108,7 +108,7 @@ class Network:
         limit = _MAX_PARENTS // len(self)
         if len(self.senders) > limit:
             problem = f"a network of {len(self):,} nodes may have {limit:,} senders, not {len(self.senders):,}"
-            raise InputError(problem, hint="name fewer senders, or use DRP, which needs no trees of senders")
+            raise InputError(problem, hint="use fewer senders, or use DRP, which needs no trees of senders")
 
     def branches(self, v: int) -> Branches:
         """Return the parts of the tree of v that lead to receivers."""
@@ -140,7 +140,7 @@ class Network:
 def _check_ids(graph: Graph, nodes: Iterable[object]) -> None:
     for node in nodes:
         if not isinstance(node, Integral) or isinstance(node, bool) or not 0 <= int(node) < len(graph):
-            raise InputError(f"there is no node {node!r}", hint=f"ids go from 0 to {len(graph) - 1}; see Graph.id")
+            raise InputError(f"there is no node {node!r}", hint=f"ids are from 0 to {len(graph) - 1}; see Graph.id")
 
 
 def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:

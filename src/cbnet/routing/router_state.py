@@ -27,7 +27,7 @@ _SAMPLES = 20
 
 @dataclass(frozen=True)
 class RouterState:
-    """What one router stores, or several together."""
+    """The state of one router, or of several together."""
 
     identifiers: int = 0
     flags: int = 0  # single bits

@@ -46,7 +46,7 @@ class SchemeRouter(ABC):
 
     @abstractmethod
     def state(self) -> RouterState:
-        """Return what these functions need to store, for all senders and receivers."""
+        """Return the state that these functions need, for all senders and receivers."""
 
 
 class SourceRouter(SchemeRouter):
@@ -81,7 +81,7 @@ class Scheme(ABC):
         """Return a new router at a node."""
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers store together.
+        """Return the total state of all routers.
 
         Given a sample of routers, a scheme may reduce predicates there only, and extrapolate.
         """
@@ -89,7 +89,7 @@ class Scheme(ABC):
         return self.state_at(range(len(self.network)))
 
     def state_at(self, routers: Iterable[int]) -> RouterState:
-        """Return what some routers store together; new routers are not cached."""
+        """Return the total state of some routers; new routers are not cached."""
         return total((self._routers.get(u) or self._new_router(u)).state() for u in routers)
 
     @abstractmethod

@@ -39,7 +39,7 @@ def test_a_request_is_a_message_and_a_filter():
 
 @pytest.mark.parametrize("text", ["price < 5", "exists price", 'name ^= "a"', "x != 1 and #a"])
 def test_a_request_holds_equality_constraints_and_tags_only(text):
-    with pytest.raises(InputError, match=r"a request cannot hold .*; use `=` and tags only"):
+    with pytest.raises(InputError, match=r"a request cannot contain .*; use `=` and tags only"):
         request_of(parse_filter(text))
 
 

@@ -71,7 +71,7 @@ def test_an_invalid_interface_is_refused(interface):
 
 
 def test_an_unknown_interface_is_named():
-    with pytest.raises(InputError, match="no interface 'b' in the table; it has 'a'"):
+    with pytest.raises(InputError, match=r"no interface 'b' in the table; it has 'a'$"):
         Table.build({"a": "true"}).explain({}, "b")
 
 

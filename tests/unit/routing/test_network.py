@@ -37,9 +37,9 @@ def test_network_of_one_node_sends_nothing():
 @pytest.mark.parametrize(
     ("graph", "predicates", "senders", "problem"),
     [
-        (PATH, {4: "true"}, None, "there is no node 4; ids go from 0 to 3"),
+        (PATH, {4: "true"}, None, "there is no node 4; ids are from 0 to 3"),
         (PATH, {0: "true"}, [-1], "there is no node -1"),
-        (PATH, {"1": "true"}, None, "there is no node '1'; ids go from 0 to 3; see Graph.id"),
+        (PATH, {"1": "true"}, None, "there is no node '1'; ids are from 0 to 3; see Graph.id"),
         (PATH, {1: "true", "a": "true"}, None, "there is no node 'a'"),
         (PATH, {1.0: "true"}, None, "there is no node 1.0"),
         (PATH, {1: "true"}, [0, "b"], "there is no node 'b'"),

@@ -64,7 +64,7 @@ def forwarding(
         _show(outcome, f"{mix} mix, seed {seed}")
     wrong = [f"{result.engine} and {other}" for result in outcome.results for other in result.differences]
     if wrong:
-        raise CbnetError(f"different answers of {'; '.join(wrong)}: please report this")
+        raise CbnetError(f"different answers from {'; '.join(wrong)}: please report this")
 
 
 def _show(outcome: ForwardingOutcome, workload: str) -> None:

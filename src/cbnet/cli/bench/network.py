@@ -62,7 +62,10 @@ def network(
     fail: Annotated[
         str | None,
         typer.Option(
-            "--fail", metavar="KIND", help="Fail a link, a silent-link or a router under load.", show_default=False
+            "--fail",
+            metavar="KIND",
+            help="Failure to cause under load: link, silent-link or router.",
+            show_default=False,
         ),
     ] = None,
     json: Json = False,

@@ -53,7 +53,7 @@ def spark(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", metavar="FOLDER", help="Folder that keeps inputs for another run.", show_default=False
+            "--folder", metavar="FOLDER", help="Folder to keep the inputs in, for later runs.", show_default=False
         ),
     ] = None,
     seed: Annotated[int, seed_option()] = 0,

@@ -40,7 +40,7 @@ def tags(
 ) -> None:
     """Match tagged messages against tables of descriptors: exact, Bloom filters, and the general engine.
 
-    Tags follow Zipf's law over 100,000; descriptors have 1 to 6, messages 4 to 15.
+    Tags are drawn from 100,000 by Zipf's law: 1 to 6 per descriptor, 4 to 15 per message.
 
     Example: cbnet bench tags --descriptors 100000 --interfaces 100
     """
@@ -64,7 +64,7 @@ def tags(
             _show(outcome, seed)
         wrong += [f"{result.table} and {other}" for result in outcome.results for other in result.differences]
     if wrong:
-        raise CbnetError(f"different answers of {'; '.join(wrong)}: please report this")
+        raise CbnetError(f"different answers from {'; '.join(wrong)}: please report this")
 
 
 def _show(outcome: TagOutcome, seed: int) -> None:

@@ -29,13 +29,16 @@ _GRID: dict[str, Any] = {
 
 def demo(
     quick: Annotated[
-        bool, typer.Option("--quick", "-q", help="Show only the first part: seconds, without Spark and routers.")
+        bool,
+        typer.Option(
+            "--quick", "-q", help="Show only the first part; takes seconds, and starts neither Spark nor routers."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Show which receivers get which messages and why; then build a small Internet on Spark and run it live.
 
-    It fails if a delivery in the small Internet is missing, spurious or duplicate.
+    The command fails if a delivery in the small Internet is missing, spurious or duplicated.
     """
     from cbnet.cli.demo.example_data import MESSAGES, RECEIVERS
     from cbnet.language import Message
@@ -73,7 +76,7 @@ def _run_internet(as_json: bool) -> None:
             with step_progress(in_lines=True) as report:
                 outcomes = run_small_pipeline(folder, report)
         except CbnetError as error:
-            print_note(f"the second part is left out: {error}")
+            print_note(f"the second part was skipped: {error}")
             return
         if as_json:
             print_outcomes(outcomes)

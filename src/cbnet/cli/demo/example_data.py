@@ -55,7 +55,7 @@ MESSAGES: list[dict[str, Any]] = [
     _alert("roadworks", 2, location="highway9"),
     {"alert": "congestion", "severity": "high", "location": "highway2"},
     {"price": 12, "item": "sandwich"},
-    {"note": "nobody asked for this one"},
+    {"note": "no rule matches this one"},
     {"note": "all hands: network test tonight", "departs": 23, "#": ["red-alert"]},
 ]
 

@@ -70,7 +70,10 @@ def alpha(
     terms: Annotated[
         Path | None,
         typer.Option(
-            "--terms", metavar="FILE", help="Lines of a term, a tab and a count (specific).", show_default=False
+            "--terms",
+            metavar="FILE",
+            help="File with a term, a tab and a count per line (specific).",
+            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, seed_option()] = 0,

@@ -21,7 +21,7 @@ def fib(
     node: Annotated[
         str,
         typer.Option(
-            "--node", metavar="NODE", help="Router: a node, `central` (the one with most shortest paths), or `all`."
+            "--node", metavar="NODE", help="Router: a node, `central` (on the most shortest paths), or `all`."
         ),
     ] = "central",
     trees: Annotated[
@@ -46,7 +46,7 @@ def fib(
     seed: Annotated[int, seed_option("Seed of the graph, the roots and the assignment of descriptors.")] = 0,
     json: Json = False,
 ) -> None:
-    """Show the size of a router's table: descriptors behind its interfaces, and those kept after reduction.
+    """Show the size of a router's table: descriptors behind its interfaces, before and after reduction.
 
     Example: cbnet lab fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
     """

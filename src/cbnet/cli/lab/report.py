@@ -1,4 +1,4 @@
-"""`cbnet lab report`: draw results of other commands as one HTML page."""
+"""`cbnet lab report`: show results of other commands on one HTML page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report(
     output: Annotated[Path, output_option("Page to write.", metavar="FILE", show_default=True)] = Path("report.html"),
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of the page.")] = "Results of cbnet",
 ) -> None:
-    """Draw results of simulate, bench and pipeline as one self-contained HTML page.
+    """Show results of simulate, bench and pipeline on one self-contained HTML page.
 
     Example: cbnet lab report simulated.jsonl run -o report.html
     """

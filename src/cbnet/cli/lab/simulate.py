@@ -52,7 +52,9 @@ def simulate(
     ] = None,
     unicast: Annotated[
         str | None,
-        typer.Option("--unicast", metavar="NAME", help="drp: paths, shortest or tree.", show_default="shortest"),
+        typer.Option(
+            "--unicast", metavar="NAME", help="drp: unicast paths: shortest or tree.", show_default="shortest"
+        ),
     ] = None,
     partition: Annotated[
         bool, typer.Option("--partition", help="drp: send the same header to all next hops (plain form).")
@@ -74,7 +76,7 @@ def simulate(
         typer.Option(
             "--commit",
             metavar="NAME",
-            help="multitree, domains: choice of a tree, random, flow or least.",
+            help="multitree, domains: how to choose a tree: random, flow or least.",
             show_default="random",
         ),
     ] = None,
@@ -87,7 +89,7 @@ def simulate(
         typer.Option(
             "--outside",
             metavar="NAME",
-            help="domains: gateways' summary of the outside, all, names or exact.",
+            help="domains: how gateways summarise other domains: all, names or exact.",
             show_default="all",
         ),
     ] = None,
@@ -105,7 +107,10 @@ def simulate(
     classes: Annotated[
         int,
         typer.Option(
-            "--classes", metavar="N", min=0, help="Count the classes of senders at N random routers and the largest."
+            "--classes",
+            metavar="N",
+            min=0,
+            help="Count the classes of senders at N random routers and the best-connected one.",
         ),
     ] = 0,
     draw: Annotated[

@@ -60,7 +60,7 @@ _OPTIONS: dict[str, Any] = {
             "--authority",
             variable="CBNET_AUTHORITY",
             metavar="FILE",
-            help="Use TLS and trust the certificates in this file, or those of the `system`.",
+            help="Use TLS and trust the certificates in this file; `system` for those of the system.",
             default="no TLS",
         ),
     ],

@@ -49,11 +49,11 @@ def _run(plan: GatewayPlan, *, as_json: bool) -> None:
             if as_json:
                 print_json({"gateway": plan.name, "network": network, "address": str(address)})
             else:
-                print(f"gateway {plan.name} listens at {address} in {network}")
+                print(f"gateway {plan.name} listens on {address} in {network}")
         sys.stdout.flush()
 
     process = plan.sides[0].process
     configure(process.log, process.log_level, plan.name)
     run(serve_gateway(plan, on_start=on_start))
     if process.log == "text":
-        print_note(f"gateway {plan.name} has ended")
+        print_note(f"gateway {plan.name} has stopped")

@@ -15,7 +15,7 @@ _MAX_RESPONSE = 1 << 16  # bytes
 
 def health(
     http_address: Annotated[
-        str, typer.Argument(metavar="[ADDRESS]", help="HTTP address of the router, its setting `http`.")
+        str, typer.Argument(metavar="[ADDRESS]", help="HTTP address of the router (its setting `http`).")
     ] = "127.0.0.1:9090",
     ready: Annotated[bool, typer.Option("--ready", help="Fail also if the router is healthy but not ready.")] = False,
     timeout: Annotated[

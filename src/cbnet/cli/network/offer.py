@@ -45,7 +45,7 @@ def offer(
             "--exec",
             metavar="COMMAND",
             help="Shell command to run for each request: it reads the request as JSON and prints the payload of the "
-            "reply. If it fails, there is no item.",
+            "reply. An exit code other than 0 means that there is no item.",
             show_default=False,
         ),
     ] = None,

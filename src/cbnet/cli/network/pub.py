@@ -42,10 +42,10 @@ def pub(
     *,
     connection: ConnectionOptions,
 ) -> None:
-    """Publish a message, and wait until the router has it.
+    """Publish a message, and wait until the router has received it.
 
-    A value is a number, true, false, or text: price=300 dest=MXP. Text that looks like a number is quoted: code='"7"'.
-    A line of standard input is a message, or an object that `cbnet sub --json` prints.
+    A value is a number, true, false, or text: price=300 dest=MXP. Quote text that looks like a number: code='"7"'.
+    Each line of standard input is a message, or an object printed by `cbnet sub --json`.
 
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """

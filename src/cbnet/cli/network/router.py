@@ -28,7 +28,7 @@ def router(
     ] = None,
     listen: Annotated[
         str | None,
-        typer.Option("--listen", metavar="ADDRESS", help="Address to listen at.", show_default="127.0.0.1:4001"),
+        typer.Option("--listen", metavar="ADDRESS", help="Address to listen on.", show_default="127.0.0.1:4001"),
     ] = None,
     neighbour: Annotated[
         list[str] | None,
@@ -49,7 +49,12 @@ def router(
     ] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other key of the file; repeatable.", show_default=False),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set any other key of the configuration file; repeatable.",
+            show_default=False,
+        ),
     ] = None,
     print_: Annotated[
         bool, typer.Option("--print", help="Print the whole configuration with the source of each value, and exit.")
@@ -107,7 +112,7 @@ def _run(plan: Configuration, *, as_json: bool) -> None:
         if as_json:
             print_json({"router": name, "address": str(address)})
         else:
-            print(f"router {name} listens at {address}")
+            print(f"router {name} listens on {address}")
         sys.stdout.flush()
 
     process = plan.process
@@ -115,4 +120,4 @@ def _run(plan: Configuration, *, as_json: bool) -> None:
     addresses = plan.settings, plan.listen, plan.neighbours
     run(serve(*addresses, on_start=on_start, security=plan.security, process=process))
     if process.log == "text":  # with json the log has an event for it
-        print_note(f"router {name} has ended")
+        print_note(f"router {name} has stopped")

@@ -36,7 +36,7 @@ def sub(
         float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for --wait, in seconds.")
     ] = 5.0,
     queue: Annotated[
-        int, typer.Option("--queue", metavar="N", min=1, help="Maximum messages that wait to be printed.")
+        int, typer.Option("--queue", metavar="N", min=1, help="Maximum messages queued for printing.")
     ] = 1_000,
     when_full: Annotated[
         str,
@@ -69,7 +69,7 @@ def sub(
             if lost:
                 print_note(f"{plural(lost, 'message')} dropped: they arrived faster than they were read")
             if not client.is_connected and count is None:
-                raise CbnetError("the connection has ended")
+                raise CbnetError("the connection was closed")
 
 
 def _subscribe(

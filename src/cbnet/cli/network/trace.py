@@ -36,7 +36,7 @@ def trace(
     at: Annotated[
         str | None,
         typer.Option(
-            "--at", metavar="NAME", help="Router of the subscriber of --of.", show_default="the connected router"
+            "--at", metavar="NAME", help="Router of the --of subscriber.", show_default="the connected router"
         ),
     ] = None,
     payload: Annotated[str, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD, show_default=False)] = "",

@@ -101,11 +101,12 @@ def _reason(branch: Branch) -> str:
 def _outcome(traced: Traced, *, is_dry: bool, is_supposed: bool) -> Iterator[str]:
     """Yield the outcome in words."""
     routers = [hop for hop in traced.hops if hop.delivered]
-    verb = ("otherwise, " if is_supposed else "") + ("it would be delivered" if is_dry else "it was delivered")
+    start = "apart from this subscriber, " if is_supposed else ""
     if routers:
-        yield f"{verb} to subscriptions at {', '.join('router ' + hop.router for hop in routers)}"
+        verb = "it would be delivered" if is_dry else "it was delivered"
+        yield f"{start}{verb} to subscriptions at {', '.join('router ' + hop.router for hop in routers)}"
     else:
-        yield f"{verb} to nobody: no reachable subscription matches it"
+        yield f"{start}no reachable subscription matches it"
     if traced.missing:
         yield f"no report from {', '.join(traced.missing)}: the path from there is unknown"
 

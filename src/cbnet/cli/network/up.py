@@ -31,7 +31,7 @@ def up(
         typer.Option(
             "--fib",
             metavar="FOLDER",
-            help="Network that the pipeline has built: routers start with its tables.",
+            help="Folder of a network built by the pipeline; routers start with its tables.",
             show_default=False,
         ),
     ] = None,
@@ -70,7 +70,7 @@ def up(
                 if output is not None:
                     (output / "running.toml").unlink(missing_ok=True)
     except KeyboardInterrupt:
-        print_note("all routers have ended")
+        print_note("all routers have stopped")
 
 
 def _interrupt(_number: int, _frame: object) -> None:
@@ -124,6 +124,6 @@ def _supervise(processes: ProcessNetwork) -> None:
         name = processes.wait_exit(timeout=0.5)
         if name is not None:
             code = processes.exit_codes[name]
-            reason = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            reason = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
             print_note(f"router {name} {reason}; {plural(len(processes.pids), 'router')} left")
-    raise CbnetError("all routers have ended")
+    raise CbnetError("all routers have stopped")

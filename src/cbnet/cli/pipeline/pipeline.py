@@ -32,7 +32,7 @@ Output = Annotated[str | None, output_option("Folder for the results, instead of
 
 @pipeline.command(cls=CommandHelp)
 def run(config: File, master: Master = None, conf: Conf = None, output: Output = None, json: Json = False) -> None:
-    """Run the stages that are not done yet, and show Table 1 beside the paper's.
+    """Run the stages that are not done yet, and compare Table 1 with the paper's.
 
     Example: cbnet pipeline run pipeline.toml --master local[2] --conf spark.driver.memory=4g
     """

@@ -54,7 +54,7 @@ def stream(
     dry_run: options.DryRun = False,
     json: Json = False,
 ) -> None:
-    """Match messages as they arrive, exactly once, until interrupted. The next batch uses a table that was replaced.
+    """Match messages as they arrive, exactly once, until interrupted. A new table is used from the next batch on.
 
     Started again with the same --output, it continues where it stopped.
 
@@ -70,7 +70,9 @@ def stream(
     if not messages and chosen not in STREAM_FORMATS:
         raise InputError("no message source given", hint="give a folder, or --format kafka or cbnet")
     if once and chosen == ROUTER:
-        raise InputError("--once cannot end on a live network", hint="leave --once out, and stop with Ctrl-C")
+        raise InputError(
+            "--once cannot be used with a live network, which has no end", hint="leave --once out, and stop with Ctrl-C"
+        )
     options.check_tables(rules)
     job = StreamJob(
         messages=messages,

@@ -26,7 +26,8 @@ def compile(
         str, typer.Option("--engine", metavar="NAME", help="Matching engine: pivot, counting, tags or bloom.")
     ] = "pivot",
     reduce: Annotated[
-        bool, typer.Option("--reduce/--no-reduce", help="Leave out filters that another of their interface covers.")
+        bool,
+        typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same interface covers."),
     ] = True,
     json: Json = False,
 ) -> None:

@@ -42,7 +42,7 @@ def differences(
     expected: ExpectedMatches,
     first: EngineAnswer,
 ) -> Iterator[str]:
-    """Yield what disagrees with a batch answer: other paths of the engine, the reference, the first engine."""
+    """Yield the sources that disagree with a batch answer: another path, the reference, or the first engine."""
     labels, table = compiled.labels, Table[Any](compiled)
     if not answer.equals(EngineAnswer(*compiled.match_batch(batch, 2)[:2])):
         yield "two threads"

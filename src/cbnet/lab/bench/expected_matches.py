@@ -25,7 +25,7 @@ _MAX_SAMPLE, _MIN_SAMPLE = 500, 2  # messages
 
 @dataclass(frozen=True)
 class ExpectedMatches:
-    """The correct answers, and what computing them cost."""
+    """The correct answers, and the cost of computing them."""
 
     answers: dict[int, list[int]]  # message -> interfaces, in the order of the table
     build_s: float | None = None  # of the reference, if it matched all messages

@@ -46,7 +46,7 @@ class ValueDomain:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What to draw, how many, and from which distributions."""
+    """The items to draw, their numbers and their distributions."""
 
     seed: int
     names: Sequence[str]

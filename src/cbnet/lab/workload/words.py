@@ -40,7 +40,7 @@ def _sample(count: int, rng: random.Random, dictionary: Path) -> list[str]:
     if count > len(known):
         raise InputError(
             f"the dictionary has {len(known):,} plain words, not {count:,}",
-            hint="ask for fewer",
+            hint="use a smaller number",
             file=str(dictionary),
         )
     return rng.sample(known, count)

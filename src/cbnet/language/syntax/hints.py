@@ -1,4 +1,4 @@
-"""Hints for invalid predicates: the correct spelling of what other languages write differently."""
+"""Hints for invalid predicates: the equivalents of notations from other languages."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def value_hint(token: Token) -> str:
     if token.text in ("True", "TRUE", "False", "FALSE"):
         return f"write `{token.text.lower()}`"
     if token.text.lower() in ("null", "none", "nil", "undefined"):
-        return "a message cannot hold null, and absence cannot be tested; write `exists name` for presence"
+        return "a message cannot contain null, and absence cannot be tested; write `exists name` for presence"
     if token.text.lower() in ("nan", "inf", "infinity"):
         return "NaN and infinity are not values"
     if token.type in (TokenType.NAME, TokenType.KEYWORD):

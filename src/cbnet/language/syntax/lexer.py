@@ -73,8 +73,8 @@ _STRAY = {
     "#": ("a tag needs a name", 'write #name, or #"any text"'),
     ",": ("unexpected comma", "write `and`"),
     ";": ("unexpected semicolon", "write `or` between filters"),
-    "“": ("typographic quotes are not quotes", 'write plain double quotes: "…"'),
-    "”": ("typographic quotes are not quotes", 'write plain double quotes: "…"'),
+    "“": ("typographic quotes are not supported", 'write plain double quotes: "…"'),
+    "”": ("typographic quotes are not supported", 'write plain double quotes: "…"'),
 }
 
 

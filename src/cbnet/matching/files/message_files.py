@@ -1,4 +1,4 @@
-"""Files and streams of messages in JSON Lines. A bad line does not stop the rest.
+"""Files and streams of messages in JSON Lines, read past invalid lines.
 
 `read_messages` reads each member with its exact position, for errors. `read_encoded` is the fast path: a line
 is decoded by msgspec and encoded by the kernel, in 1.2 µs for 5 attributes, where `json.loads` alone takes

@@ -67,7 +67,9 @@ def _kind(name: str, type: pa.DataType) -> str:
     ):  # fmt: skip
         if is_kind(type):
             return kind
-    raise InputError(f"column {name!r}: {type} is not a type of values", hint="cast it to string, int, float or bool")
+    raise InputError(
+        f"column {name!r}: {type} is not a valid type for values", hint="cast it to string, int, float or bool"
+    )
 
 
 def _is_text(type: pa.DataType) -> bool:

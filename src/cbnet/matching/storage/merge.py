@@ -1,4 +1,4 @@
-"""Merging the filters of several tables into one, with one numbering of names and constants."""
+"""Merge of the filters of several tables into one, with one numbering of names and constants."""
 
 from __future__ import annotations
 

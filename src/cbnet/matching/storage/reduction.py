@@ -1,4 +1,4 @@
-"""Reduction of a table: leaving out filters that another filter of their interface covers.
+"""Reduction of a table: removal of filters that another filter of the same interface covers.
 
 Sound, by the pairwise rules of [2006 §4.2]: each constraint of the wide filter is compared with each of
 the narrow one. Covered filters are kept aside with a hash of the filter that covers them, to be added again

@@ -1,4 +1,4 @@
-"""Small reusable numbers for things that come and go.
+"""Slots: small numbers, reused after they are released.
 
 A live table never frees an interface. So its interfaces are numbers, and a released number is given to the next holder.
 """

@@ -1,1 +1,1 @@
-"""Clients: asyncio and plain, and what monitors a network through them."""
+"""Clients, asyncio and blocking; status queries, delivery checks and load clients."""

@@ -214,7 +214,7 @@ class Client:
         return self._call(self._client.status(timeout))
 
     def close(self) -> None:
-        """Send what was published, then close the connection and end all subscriptions."""
+        """Send the published messages, then close the connection and end all subscriptions."""
         if self._thread.is_alive():
             try:
                 if self.is_connected:

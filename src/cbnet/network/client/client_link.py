@@ -213,7 +213,7 @@ class ClientLink:
 
     def overflowed(self, connection: Connection) -> None:
         """Close a connection whose send queue is overfull."""
-        self.failed(connection, "the router does not read")
+        self.failed(connection, "the router is not reading")
 
     def relieved(self, _: Connection) -> None:
         """Wake callers that wait to send."""

@@ -1,4 +1,4 @@
-"""Reports of a router on traced packets: what it did, and why (the live form of `matching.explain`).
+"""Reports of a router on traced packets: its decisions and their reasons (the live form of `matching.explain`).
 
 For each neighbour: the receivers behind it with the filters that matched, or the nearest misses; the same for local
 subscriptions; and the reason of a drop. A trace may assume a hypothetical subscriber at some router.

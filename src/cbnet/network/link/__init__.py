@@ -1,1 +1,1 @@
-"""Links of a router, and what all its parts share: settings, clock, counters and actions."""
+"""Links of a router, and the state that all its parts share: settings, clock, counters and actions."""

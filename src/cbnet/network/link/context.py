@@ -13,7 +13,7 @@ from cbnet.network.link.settings import Settings
 
 @dataclass
 class RouterContext:
-    """What all parts of one router share."""
+    """The state that all parts of one router share."""
 
     settings: Settings
     life: int

@@ -79,7 +79,7 @@ class DropReason(StrEnum):
 
 
 class Denial(StrEnum):
-    """What a peer is not allowed to do."""
+    """An operation that a peer is not allowed to perform."""
 
     CLIENT = "client"
     ROUTER = "router"
@@ -107,8 +107,8 @@ _DROP_TEXTS: Final[Mapping[str, str]] = {
     DropReason.PACKET_TOO_LONG: "packet too long",
     DropReason.NEIGHBOUR_QUEUE_FULL: "send queue of a neighbour full",
     DropReason.CLIENT_QUEUE_FULL: "send queue of a client full",
-    DropReason.UNEXPECTED_ANSWER: "answer to no open request",
-    DropReason.UNEXPECTED_REPLY: "reply to no open request",
+    DropReason.UNEXPECTED_ANSWER: "answer without an open request",
+    DropReason.UNEXPECTED_REPLY: "reply without an open request",
     DropReason.REPLY_MISMATCH: "reply does not match its request",
     DropReason.REQUEST_EXPIRED: "request expired at a holder",
 }

@@ -161,7 +161,7 @@ class LinkTable:
         if hello.network != own.network:
             raise WireError(f"this is network {own.network!r}, not {hello.network!r}")
         if hello.role == "router" and hello.name == own.name:
-            raise WireError(f"the name {own.name!r} is that of this router")
+            raise WireError(f"the name {own.name!r} belongs to this router itself")
         if hello.role == "router" and hello.scheme != own.scheme:
             raise WireError(f"this network uses the routing scheme {own.scheme}, not {hello.scheme}")
         is_new = hello.role == "router" and hello.name not in self._by_neighbour

@@ -119,7 +119,7 @@ class Flooding:
     # --- frames
 
     def summary(self, link: int, frame: RecordSummary) -> None:
-        """Handle a summary: record what this router lacks."""
+        """Handle a summary: note the records that this router lacks."""
         self._summarised.add(link)
         for entry in frame.entries:
             key, version = key_of(entry), version_of(entry)

@@ -88,7 +88,7 @@ class FrameReader:
                     if self._is_first and length >> 16 == _TLS:
                         raise WireError("the peer uses TLS, which is not enabled here")
                     if self._is_first and pending[start:body] in _HTTP:
-                        raise WireError("the peer uses HTTP, which is served at the address `http`")
+                        raise WireError("the peer uses HTTP, which is served at another address, the setting `http`")
                     raise WireError(f"frame of {length:,} bytes; the maximum is {self._max_length:,}")
                 end = body + length
                 if end > size:

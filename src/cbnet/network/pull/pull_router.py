@@ -179,4 +179,8 @@ def _with_tried(request: Request, router: str) -> Request:
 def _failure(request: Request) -> str:
     if not request.tried:
         return "no router offers it"
-    return "the maximum of holders were asked" if request.asked >= request.max_holders else "no other router offers it"
+    return (
+        "the maximum number of holders were asked"
+        if request.asked >= request.max_holders
+        else "no other router offers it"
+    )

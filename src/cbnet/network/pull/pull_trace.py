@@ -1,4 +1,4 @@
-"""Steps of traced requests and replies, which carry them along: routers keep no state of a request."""
+"""Steps of traced requests and replies, carried in their frames: routers keep no state per request."""
 
 from __future__ import annotations
 

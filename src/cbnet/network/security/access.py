@@ -61,7 +61,7 @@ class Access:
         if not self.has_certificates:
             return
         if not names:
-            raise Denied(f"router {name!r} shows no certificate", hint="configure its certificate and key")
+            raise Denied(f"router {name!r} presents no certificate", hint="configure its certificate and key")
         if name not in names:
             raise Denied(
                 f"the certificate of router {name!r} is for {_listed(names)}",

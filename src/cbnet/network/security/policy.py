@@ -87,5 +87,5 @@ def _check_public(policy: SecurityPolicy, routers: object, listen: Address) -> N
     if missing:
         raise InputError(
             f"{listen} is reachable from other machines, but has no " + ", no ".join(missing),
-            hint=f'configure them, listen at 127.0.0.1, or set insecure = "{INSECURE}"',
+            hint=f'configure them, listen on 127.0.0.1, or set insecure = "{INSECURE}"',
         )

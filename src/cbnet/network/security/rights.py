@@ -194,7 +194,7 @@ def _check_predicate(may: str, right: Predicate | None, predicate: Predicate) ->
 
 
 def _excess(right: Predicate, filter: Filter) -> str:
-    """Describe what a filter matches beyond a right, if an example is found."""
+    """Describe the messages that a filter matches beyond a right, if an example is found."""
     search = search_counterexample(right, filter, _SEARCH_BUDGET)
     if search.message is None:
         return f"`{_short(filter)}` is not proved to stay within it"
@@ -202,7 +202,7 @@ def _excess(right: Predicate, filter: Filter) -> str:
 
 
 def _correction(right: Predicate, predicate: Predicate) -> str:
-    """Return a hint how to restrict a predicate to a right."""
+    """Return a hint on how to restrict a predicate to a right."""
     corrected = within(right, predicate)
     if not corrected.filters:
         return "no message matches both"

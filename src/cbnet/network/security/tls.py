@@ -182,7 +182,7 @@ _VERIFICATION_TEXTS: Final = {
 }
 # By the reason of any other failure, mostly an alert of the peer.
 _ALERT_TEXTS: Final = {
-    _NO_CERTIFICATE: ("{other} shows no certificate, which is required", "configure its certificate and key"),
+    _NO_CERTIFICATE: ("{other} presents no certificate, which is required", "configure its certificate and key"),
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": ("{other} requires a certificate", "configure a certificate and its key"),
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": ("{other} rejects this side's certificate: it has expired", "renew it"),
     "TLSV1_ALERT_UNKNOWN_CA": (

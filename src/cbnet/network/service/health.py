@@ -24,7 +24,7 @@ def readiness_problems(router: TcpRouter) -> list[str]:
     if router.is_draining:
         return ["the router is draining"]
     if not router.is_listening:
-        return ["the router does not listen"]
+        return ["the router is not listening"]
     missing = sorted(name for name in router.neighbours if router.router.links.to(name) is None)
     problems = health_problems(router)
     if missing and router.uptime < STARTUP:

@@ -59,7 +59,7 @@ class HttpServer:
         try:
             self._server = await asyncio.start_server(self._serve, *self.address, limit=_MAX_HEAD)
         except OSError as error:
-            problem = f"cannot listen at {self.address} for HTTP: {error.strerror}"
+            problem = f"cannot listen on {self.address} for HTTP: {error.strerror}"
             raise InputError(problem, hint="choose another port") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         self.address = Address(host, port)

@@ -86,7 +86,9 @@ class RouterCollector(Collector):
             for interface, traffic in totals.items():
                 counter.add_metric(list(interface), getattr(traffic, attribute))
             yield counter
-        queued = GaugeMetricFamily("cbnet_send_queue_bytes", "Bytes queued for peers that do not read.", labels=labels)
+        queued = GaugeMetricFamily(
+            "cbnet_send_queue_bytes", "Bytes queued for peers that are slow to read.", labels=labels
+        )
         for interface, traffic in totals.items():
             queued.add_metric(list(interface), traffic.waiting)
         yield queued
@@ -130,7 +132,7 @@ class RouterCollector(Collector):
         dropped = CounterMetricFamily("cbnet_dropped", "Messages and packets dropped, by reason.", labels=["reason"])
         denied = CounterMetricFamily("cbnet_denied", "Operations denied, by operation.", labels=["reason"])
         cache = CounterMetricFamily(
-            "cbnet_cache_requests", "Requests that looked up the reply cache, by result.", labels=["result"]
+            "cbnet_cache_requests", "Look-ups in the reply cache, by result.", labels=["result"]
         )
         others = CounterMetricFamily("cbnet_events", "Other events.", labels=["event"])
         counters = self._router.counters
@@ -144,11 +146,11 @@ class RouterCollector(Collector):
 
     def _convergence(self) -> Iterator[Metric]:
         router, counters = self._router, self._router.counters
-        yield CounterMetricFamily("cbnet_view_changes", "Changes of the reachable network.",
+        yield CounterMetricFamily("cbnet_view_changes", "Changes of the reachable part of the network.",
                                   router.view_changes)  # fmt: skip
-        yield GaugeMetricFamily("cbnet_view_changed_timestamp_seconds", "Unix time of the last change.",
+        yield GaugeMetricFamily("cbnet_view_changed_timestamp_seconds", "Unix time of the last such change.",
                                 time.time() - self._tcp.view_age)  # fmt: skip
-        yield GaugeMetricFamily("cbnet_view_seconds", "Seconds to compute the current view of the network.",
+        yield GaugeMetricFamily("cbnet_view_seconds", "Seconds taken to compute the current view of the network.",
                                 router.view.seconds)  # fmt: skip
         confirmations = SummaryMetricFamily(
             "cbnet_confirmation_seconds", "Seconds from a subscription to its confirmation or timeout.",

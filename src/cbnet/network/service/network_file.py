@@ -12,7 +12,7 @@
     scheme = "psf"
     trees = 1
 
-    [ports]                     # by router name; the others listen at any free port
+    [ports]                     # by router name; the others listen on any free port
     0 = 4001
 
 A folder written by the pipeline has more:

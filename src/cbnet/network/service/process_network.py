@@ -206,7 +206,7 @@ class ProcessNetwork:
             self._launcher.stdin.write(msgspec.json.encode(command) + b"\n")
             self._launcher.stdin.flush()
         except OSError:
-            raise CbnetError("the launcher process has ended") from None
+            raise CbnetError("the launcher process has exited") from None
 
     def _listen(self) -> None:
         assert self._launcher.stdout is not None

@@ -1,4 +1,4 @@
-"""Settings of a router's process: HTTP, logs, shutdown. They do not concern other routers.
+"""Settings of a router's process that do not affect other routers: HTTP, logs, shutdown.
 
 http             address of the health and metrics pages; none by default
 http_insecure    consent, in fixed words, to an address that other machines can reach

@@ -1,7 +1,7 @@
 """A process that runs one router until a signal stops it.
 
 SIGTERM, SIGINT    drain, then stop; a second signal stops at once
-lifeline           stop at once: the parent process has ended
+lifeline           stop at once: the parent process has exited
 """
 
 from __future__ import annotations

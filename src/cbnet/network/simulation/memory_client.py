@@ -152,7 +152,7 @@ class MemoryClient:
         self.is_disconnected = False
 
     def freeze(self, seconds: float) -> None:
-        """Read and send nothing for some seconds; then handle what has arrived."""
+        """Read and send nothing for some seconds; then handle the frames that have arrived."""
         self.is_frozen = True
         self._memory.after(seconds, self._thaw)
 

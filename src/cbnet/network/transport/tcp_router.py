@@ -66,7 +66,7 @@ class TcpRouter:
         security: SecurityPolicy = OPEN_POLICY,
         initial: InitialState = EMPTY_STATE,
     ) -> None:
-        """Initialise with the address to listen at (port 0: any free port) and the neighbours to dial."""
+        """Initialise with the address to listen on (port 0: any free port) and the neighbours to dial."""
         life = secrets.randbits(62) if initial.life is None else initial.life
         self.router = Router(settings, life, security.access, initial)
         self._security = security
@@ -100,7 +100,7 @@ class TcpRouter:
                 self._connection, self.address.host, self.address.port, **self._server_options()
             )
         except OSError as error:
-            raise InputError(f"cannot listen at {self.address}: {error.strerror}", hint="choose another port") from None
+            raise InputError(f"cannot listen on {self.address}: {error.strerror}", hint="choose another port") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         self.address = Address(host, port)
         tasks = [self._tick(), *(self._dial(name, address) for name, address in self.neighbours.items())]

@@ -38,7 +38,7 @@ class Derivation:
     _observed: Sequence[Observed]
 
     def counts(self) -> DerivationCounts:
-        """Return what the first action on the descriptors read, kept and derived."""
+        """Return the counts of rows read and kept, and of descriptors derived, by the first action."""
         counts: dict[str, Any] = {}
         for observation, names in self._observed:
             values = _observed_values(observation)

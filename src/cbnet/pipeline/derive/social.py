@@ -1,4 +1,4 @@
-"""Subscriptions of users of short messages: the tags of the links of those they follow [2014 §4.2.1].
+"""Subscriptions of social-network users: the tags of links posted by the users they follow [2014 §4.2.1].
 
 Only tweets with hashtags and a link count. All hashtags seen with a link, by anybody, describe it, and so describe
 the interest of everybody who tweeted it.

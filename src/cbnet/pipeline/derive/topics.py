@@ -43,7 +43,7 @@ class TopicModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         if self.offset <= 0:
             raise InputError(f"topics: offset is too small: {self.offset}", hint="use a number above 0")
         if not 0 <= self.relevance < 1 or not 0 < self.sample <= 1 or self.posts < 0:
-            raise InputError("topics: relevance and sample are shares from 0 to 1, posts a number from 0")
+            raise InputError("topics: relevance and sample must be from 0 to 1, posts 0 or more")
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,8 @@ class Reading:
         paths = ", ".join(self.source.paths)
         if counts.rejected[WRONG_HEADER]:
             raise InputError(f"{paths}: files have different headers", hint="define a source for each header")
-        if counts.rejected.total() > self.source.most_rejected * counts.lines:
-            hint = f"correct them, or raise most_rejected = {self.source.most_rejected:g}"
+        if counts.rejected.total() > self.source.max_rejected * counts.lines:
+            hint = f"correct them, or raise max_rejected = {self.source.max_rejected:g}"
             raise InputError(f"{paths}: too many malformed rows: {counts}", hint=hint)
         return counts
 

@@ -44,7 +44,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     tag_separator: str = BLANKS
     tag_prefix: str = ""
     vocabulary: str = ""
-    most_rejected: float = 0.01
+    max_rejected: float = 0.01
 
     @property
     def paths(self) -> list[str]:
@@ -76,7 +76,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             (not self.paths, "no path", "set path to files or folders"),
             (not self.separator or not self.tag_separator, "a separator is empty", 'write "\\t", ",", "|" or " "'),
             (self.quoted and len(self.separator) > 1, "the separator of quoted fields must be one character", None),
-            (not 0 <= self.most_rejected <= 1, "most_rejected must be from 0 to 1", None),
+            (not 0 <= self.max_rejected <= 1, "max_rejected must be from 0 to 1", None),
             (
                 self.format == "wordcounts" and not self.vocabulary,
                 "no vocabulary",

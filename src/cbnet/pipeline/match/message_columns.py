@@ -71,7 +71,7 @@ def attributes_of(schema: StructType, columns: Sequence[str] | None = None) -> l
     leaves = [leaf for path, type in chosen for leaf in _leaves(path, type)]
     attributes = [leaf for leaf in leaves if isinstance(leaf, Attribute)]
     if refused := [leaf for leaf in leaves if not isinstance(leaf, Attribute)]:
-        problem = "; ".join(f"column {name!r}: {type} is not a type of attributes" for name, type, _ in refused)
+        problem = "; ".join(f"column {name!r}: {type} is not a valid type for attributes" for name, type, _ in refused)
         hint = "; ".join(dict.fromkeys(remedy for _, _, remedy in refused))
         raise InputError(problem, hint=f"{hint}; or select the columns to match")
     _check_distinct(attributes)

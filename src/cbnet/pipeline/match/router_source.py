@@ -210,7 +210,7 @@ def _converter(name: str, type: DataType) -> Callable[[Any], Any]:
             value if isinstance(value, int) and not isinstance(value, bool) and -half <= value < half else None
         )
     hint = "use string, boolean, ints, float or double; `#` array<string> for tags; payload binary"
-    raise InputError(f"column {name!r}: {type.simpleString()} is not a type of attributes", hint=hint)
+    raise InputError(f"column {name!r}: {type.simpleString()} is not a valid type for attributes", hint=hint)
 
 
 def _as_bytes(batch: pa.RecordBatch) -> bytes:

@@ -70,7 +70,7 @@ class ApplicationConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError("share must be from 0 to 1, descriptors 0 or more, sets 1 or more")
         for key, kind in (("authors", "blog"), ("followers", "social")):
             if getattr(self, key) and (self.kind != kind or not self.read):
-                raise InputError(f"{key}: only an application of kind {kind!r} that reads a source has these")
+                raise InputError(f"{key}: only an application of kind {kind!r} that reads a source can have this key")
         if self.authors and len(self.read) > 1:
             raise InputError("authors: the application reads several sources", hint="use one application per source")
 

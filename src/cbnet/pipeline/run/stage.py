@@ -63,7 +63,7 @@ def network_files(config: Config) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class StageContext:
-    """What a stage may use."""
+    """The inputs and services of a stage."""
 
     spark: SparkSession
     config: Config

@@ -44,7 +44,7 @@ sets = 123_248_896              # generated from a model of the trace, to draw f
 # [sources.bookmarks]
 # preset = "delicious"
 # path = "traces/delicious/*.tsv.gz"
-# most_rejected = 0.01          # largest share of malformed rows
+# max_rejected = 0.01          # largest share of malformed rows
 
 # [cleaning]
 # stem = true

@@ -77,7 +77,7 @@ def write_result(
     started: float | None = None,
     facts: Callable[[], Facts] = dict,
 ) -> StoredResult:
-    """Write the rows of a stage to a folder; replace what it held.
+    """Write the rows of a stage to a folder; replace its contents.
 
     Its time counts from `started` (of `time.monotonic`), by default from this call. `facts` is called once the rows are
     written; if it raises an error, the result stays incomplete.

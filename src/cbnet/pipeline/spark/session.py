@@ -109,7 +109,7 @@ def _check_master(master: str) -> None:
     if master.startswith("spark://"):
         addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
         if not any(_listens(host, port) for host, _, port in addresses):
-            raise CbnetError(f"no Spark master listens at {master}")
+            raise CbnetError(f"no Spark master listens on {master}")
 
 
 def _listens(host: str, port: str) -> bool:

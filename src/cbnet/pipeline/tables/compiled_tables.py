@@ -35,7 +35,7 @@ def compile_tables(
     selected = fib.where(F.col("router").isin(*routers))
     count = selected.count()
     if count > max_descriptors:
-        hint = "name fewer routers, or raise the limit and the memory"
+        hint = "list fewer routers, or raise the limit and the memory"
         raise LimitError("descriptors to compile into tables", count, max_descriptors, hint=hint)
     folder.mkdir(parents=True, exist_ok=True)
     return [_compile(selected, router, folder / f"{router}.cbt", tags, folded, engine) for router in routers]

@@ -1,4 +1,4 @@
-"""Minimal descriptors of groups of hundreds of millions.
+"""Minimal descriptors of groups with hundreds of millions of descriptors.
 
 Groups are interfaces or nodes. The largest is far larger than the others, so groups are split: descriptors are compared
 in the partition of the rarest tag, the last one. A subset of {1, 4, 9} has its rarest tag among 1, 4 and 9:

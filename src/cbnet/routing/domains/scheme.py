@@ -136,7 +136,7 @@ class Domains(Scheme):
         count = int(self.domains.max()) + 1
         between = [int(graph.degrees.argmax())] if between is None else [*between]
         if not between:
-            raise InputError("there is no tree between domains", hint="name at least one root")
+            raise InputError("there is no tree between domains", hint="give at least one root")
         trees = list(shortest_path_trees(graph, between if count > 1 else between[:1]))  # one domain needs none
         self.between = [DomainTree(tree, self.domains) for tree in trees]
         receivers = DomainReceivers(network.receivers, self.domains)
@@ -164,7 +164,7 @@ class Domains(Scheme):
         return DomainsRouter(self, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers store; given a sample, only gateways are counted and the others extrapolated."""
+        """Return the state of all routers; given a sample, only gateways are counted and the others extrapolated."""
         if sample is None:
             return super().state()
         gateways = set(self.gateways)

@@ -147,7 +147,7 @@ class MultiTree(Scheme):
         super().__init__(network)
         self.roots = [int(np.argmax(network.graph.degrees))] if roots is None else list(roots)
         if not self.roots:
-            raise InputError("a multi-tree network needs a tree", hint="name at least one root")
+            raise InputError("a multi-tree network needs a tree", hint="give at least one root")
         self.trees = list(shortest_path_trees(network.graph, self.roots))
         self.seed = seed
         self.choice = holder_choice(choice)
@@ -161,7 +161,7 @@ class MultiTree(Scheme):
     def _checked(self, offers: Mapping[int, PredicateLike]) -> dict[int, Predicate]:
         for node in offers:
             if not 0 <= node < len(self.network):
-                raise InputError(f"there is no node {node}", hint=f"ids go from 0 to {len(self.network) - 1}")
+                raise InputError(f"there is no node {node}", hint=f"ids are from 0 to {len(self.network) - 1}")
         return {x: as_predicate(offers[x]) for x in sorted(offers)}
 
     def router(self, u: int) -> MultiTreeRouter:
@@ -172,7 +172,7 @@ class MultiTree(Scheme):
         return MultiTreeRouter(self, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers store; given a sample, subscriptions are reduced there only."""
+        """Return the state of all routers; given a sample, subscriptions are reduced there only."""
         if sample is None or self.offers.predicates:
             return super().state()
         nodes = range(len(self.network))

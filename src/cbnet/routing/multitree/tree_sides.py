@@ -1,4 +1,4 @@
-"""What is behind each neighbour of a router on an undirected tree [2014 §3].
+"""The nodes behind each neighbour of a router on an undirected tree [2014 §3].
 
 From router u, a tree splits into one side per neighbour: the subtree of each child, and the rest behind the parent. In
 preorder a side is one slice or two:

@@ -73,7 +73,7 @@ class Pif(Scheme):
         return PifRouter(self.network, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers store; given a sample, F* is reduced, and its neighbours are counted, there only.
+        """Return the state of all routers; given a sample, F* is reduced, and its neighbours are counted, there only.
 
         The rest is exact: in a tree all nodes but one are children, and F*_u has every receiver but u itself.
         """

@@ -61,7 +61,7 @@ class Psf(Scheme):
         return PsfRouter(self.network, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return what all routers store; given a sample, predicates are reduced there only."""
+        """Return the state of all routers; given a sample, predicates are reduced there only."""
         if sample is None:
             return super().state()
         network = self.network

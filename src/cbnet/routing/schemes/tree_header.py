@@ -115,7 +115,7 @@ class TreeHeader(Scheme):
 
     @cached_property
     def known(self) -> RouterState:
-        """What a sender stores of the receivers."""
+        """The state that a sender keeps about the receivers."""
         return receiver_state(self.network)
 
     def formula(self) -> None:

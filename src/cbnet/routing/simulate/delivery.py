@@ -71,7 +71,7 @@ def deliver(scheme: Scheme, source: int, message: Message, *, limit: int | None 
     """Send a message from a node and follow every packet; stop at `limit` packets, by default 100 per node."""
     network = scheme.network
     if not network.is_sender(source):
-        raise InputError(f"node {network.graph.name(source)} is not a sender", hint="name it among the senders")
+        raise InputError(f"node {network.graph.name(source)} is not a sender", hint="add it to the senders")
     max_packets = _MAX_PACKETS_PER_NODE * len(network) if limit is None else limit
     weight = network.graph.weight
     packets: list[SentPacket] = []

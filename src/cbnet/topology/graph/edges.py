@@ -29,7 +29,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE]
 
 
 class Relation(IntEnum):
-    """What an AS's neighbour is to it. These codes differ from CAIDA's: there, 1 and 2 are siblings."""
+    """The relation of a neighbour to an AS. These codes differ from CAIDA's: there, 1 and 2 are siblings."""
 
     CUSTOMER = -1
     PEER = 0
@@ -37,7 +37,7 @@ class Relation(IntEnum):
     SIBLING = 2
 
     def mirrored(self) -> Relation:
-        """Return what the AS is to that neighbour."""
+        """Return the relation of the AS to that neighbour."""
         return _MIRRORED.get(self, self)
 
 

@@ -63,7 +63,7 @@ def _parse(text: str, generator: GraphGenerator) -> tuple[list[int], dict[str, i
     size, *rest = text.partition(":")[2].split(",")
     sizes = [_number(text, each, generator) for each in size.split("x")]
     if len(sizes) != generator.sizes:
-        raise InputError(f"{text}: {size} is not a size of such a graph", hint=f"write {generator.example}")
+        raise InputError(f"{text}: {size} is not a valid size for this graph", hint=f"write {generator.example}")
     if prod(sizes) > _MAX_NODES:
         raise InputError(f"{text}: more than {_MAX_NODES:,} nodes", hint="use fewer")
     options: dict[str, int] = {}

@@ -37,7 +37,7 @@ def grow_domains(graph: Graph, count: int) -> Ids:
 def validate_domains(graph: Graph, groups: Sequence[object]) -> Ids:
     """Return the domain of each node by its group, in order of appearance: int32[n]; each must be connected."""
     if len(groups) != len(graph):
-        raise InputError(f"{len(groups):,} domains for {len(graph):,} nodes", hint="name one per node")
+        raise InputError(f"{len(groups):,} domains for {len(graph):,} nodes", hint="give one per node")
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     domains = np.array([numbers[group] for group in groups], dtype=np.int32)
     for group, number in numbers.items():

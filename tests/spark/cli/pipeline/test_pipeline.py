@@ -92,4 +92,4 @@ def test_without_spark_the_demo_is_its_story_and_a_line(cbnet, monkeypatch):
     outcome = cbnet("demo")
     assert outcome.code == 0
     assert "30 messages, 8 receivers" in outcome.out
-    assert outcome.err == "The story's second part is left out: the pipeline needs Spark: pip install 'cbnet[spark]'\n"
+    assert outcome.err == "the second part was skipped: the pipeline needs Spark: pip install 'cbnet[spark]'\n"

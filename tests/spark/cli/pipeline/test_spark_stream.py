@@ -67,6 +67,8 @@ def test_missing_files_are_reported_before_spark_starts(cbnet, tmp_path):
     assert "no output folder given" in cbnet("spark", "stream", "--rules", "t.cbt").err
     assert "no message source given" in cbnet("spark", "stream", "--rules", "t.cbt", "--output", tmp_path / "o").err
     live = ["--rules", "t.cbt", "--output", tmp_path / "o", "--format", "cbnet"]
-    assert "--once cannot end on a live network" in cbnet("spark", "stream", *live, "--once").err
+    assert (
+        "--once cannot be used with a live network, which has no end" in cbnet("spark", "stream", *live, "--once").err
+    )
     assert "no such table" in cbnet("spark", "stream", *live).err
     assert "no such table" in cbnet("spark", "match", "m", "--dry-run", "--rules", "t.cbt").err

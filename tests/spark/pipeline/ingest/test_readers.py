@@ -53,7 +53,7 @@ def test_folder_of_differently_compressed_files_is_read(spark, tmp_path):
         (tmp_path / name).write_bytes(pack("\r\n".join(lines).encode()))
         rows += good
         rejected += [(str(tmp_path / name), number, reason, lines[number - 1]) for number, reason in reasons.items()]
-    reading = read(spark, Source.of({**TAGGED, "path": str(tmp_path), "most_rejected": 0.5}))
+    reading = read(spark, Source.of({**TAGGED, "path": str(tmp_path), "max_rejected": 0.5}))
     assert reading.rows.rdd.getNumPartitions() > len(packers)
     assert collected(reading.rows) == sorted(rows)
     expected = LineCounts(4 * 60, len(rows), Counter(reason for _, _, reason, _ in rejected))
@@ -130,12 +130,12 @@ def test_presets_read_their_files(spark, tmp_path, section, text, rows):
 def test_too_many_malformed_rows_fail_and_the_limit_is_a_parameter(spark, tmp_path):
     file = tmp_path / "f.tsv"
     file.write_bytes(b"\n".join([HEADER.encode(), *[b"u\td\ti\tt"] * 7, b"x", b"\xff\t\t\t", b"\td\ti\tt"]))
-    reading = read(spark, Source.of({**TAGGED, "path": str(file), "most_rejected": 0.29}))
+    reading = read(spark, Source.of({**TAGGED, "path": str(file), "max_rejected": 0.29}))
     assert reading.rows.count() == 7
     with pytest.raises(InputError) as caught:
         reading.check()
     assert "10 lines, 7 rows, 3 rejected" in str(caught.value)
-    for problem in (str(file), "not UTF-8: 1", "no user: 1", "most_rejected = 0.29"):
+    for problem in (str(file), "not UTF-8: 1", "no user: 1", "max_rejected = 0.29"):
         assert problem in str(caught.value)
     assert [(row.row, row.text) for row in reading.rejected().collect()] == [
         (9, "x"),
@@ -143,7 +143,7 @@ def test_too_many_malformed_rows_fail_and_the_limit_is_a_parameter(spark, tmp_pa
         (11, "\td\ti\tt"),
     ]
 
-    allowed = read(spark, Source.of({**TAGGED, "path": str(file), "most_rejected": 0.3}))
+    allowed = read(spark, Source.of({**TAGGED, "path": str(file), "max_rejected": 0.3}))
     allowed.rows.count()
     assert allowed.check().rejected.total() == 3
 
@@ -151,7 +151,7 @@ def test_too_many_malformed_rows_fail_and_the_limit_is_a_parameter(spark, tmp_pa
 def test_files_of_one_source_have_one_header(spark, tmp_path):
     (tmp_path / "a.tsv").write_text(f"{HEADER}\nu\td\ti\tt\n")
     (tmp_path / "b.tsv").write_text("url\twhen\twho\ttags\ni\td\tu\tt\n")
-    reading = read(spark, Source.of({**TAGGED, "path": str(tmp_path), "most_rejected": 1}))
+    reading = read(spark, Source.of({**TAGGED, "path": str(tmp_path), "max_rejected": 1}))
     reading.rows.count()
     with pytest.raises(InputError, match="different headers"):
         reading.check()

@@ -45,7 +45,7 @@ def test_struct_fields_are_attributes_named_by_path():
     ],
 )
 def test_unsupported_type_is_refused_with_the_column_name(ddl, name, remedy):
-    with pytest.raises(InputError, match="is not a type of attributes") as raised:
+    with pytest.raises(InputError, match="is not a valid type for attributes") as raised:
         attributes_of(StructType.fromDDL(f"x int, {ddl}"))
     assert f"column {name!r}" in raised.value.problem
     assert remedy in raised.value.hint

@@ -102,7 +102,7 @@ def test_batch_of_rows_is_published(spark, router):
 
 
 def test_columns_of_unsupported_types_are_refused():
-    with pytest.raises(InputError, match="date is not a type of attributes"):
+    with pytest.raises(InputError, match="date is not a valid type for attributes"):
         column_converters(StructType.fromDDL("d date"))
     with pytest.raises(InputError, match=r"decimal\(8,2\) cannot be published"):
         RowPublisher(StructType.fromDDL("d decimal(8,2)"), [], "cbnet")

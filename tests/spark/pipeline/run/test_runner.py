@@ -154,7 +154,7 @@ def traces(folder, rejected=0.5):
         [sources.bookmarks]
         preset = "bookmarks"
         path = "bookmarks.tsv"
-        most_rejected = {rejected}
+        max_rejected = {rejected}
         [sources.tweets]
         preset = "tweets"
         path = "tweets.tsv"

@@ -43,7 +43,7 @@ def test_invalid_master_is_refused_before_java_starts(master):
 @pytest.mark.usefixtures("no_running_session")
 @pytest.mark.parametrize("master", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "spark://127.0.0.1"])
 def test_master_that_does_not_listen_is_refused_at_once(master):
-    with pytest.raises(CbnetError, match="no Spark master listens at"):
+    with pytest.raises(CbnetError, match="no Spark master listens on"):
         spark_session(master=master)
 
 

@@ -20,7 +20,7 @@ def test_router_sends_hello_as_soon_as_a_link_opens():
         ({"low": 0, "high": 0}, "no common protocol version: the peer supports 0 to 0, this router 1 to 1"),
         ({"network": "other"}, "this is network 'cbnet', not 'other'"),
         ({"scheme": "drp"}, "this network uses the routing scheme psf, not drp"),
-        ({"name": "a"}, "the name 'a' is that of this router"),
+        ({"name": "a"}, "the name 'a' belongs to this router itself"),
     ],
 )
 def test_a_greeting_that_does_not_fit_closes_the_link_with_the_reason(changes, reason):

@@ -33,8 +33,8 @@ def test_a_request_is_read_as_a_message_and_as_a_filter():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a < 1", "a request cannot hold `a < 1`; use `=` and tags only"),
-        ("exists a", "a request cannot hold `exists a`"),
+        ("a < 1", "a request cannot contain `a < 1`; use `=` and tags only"),
+        ("exists a", "a request cannot contain `exists a`"),
         ("a = 1 and a = 2", "use one value per attribute"),
         ("a = 1 or b = 1", "filter"),
         ("a =", "value"),

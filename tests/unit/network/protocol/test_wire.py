@@ -313,5 +313,5 @@ def test_after_a_wrong_frame_nothing_more_is_read():
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n"])
 def test_http_is_refused_with_the_address_that_serves_it(said):
-    with pytest.raises(WireError, match="the peer uses HTTP, which is served at the address `http`"):
+    with pytest.raises(WireError, match="the peer uses HTTP, which is served at another address, the setting `http`"):
         list(FrameReader().feed(said))

@@ -157,7 +157,7 @@ def test_at_most_max_holders_are_asked():
         lab.offer(name, "exists s", has("A") if name == "f" else has())
     answer = lab.request("a", max_holders=3)
     assert (answer.is_late, answer.tried, answer.asked, lab.asked) == (False, 3, 3, ["b", "c", "d"])
-    assert answer.steps[-1].what == "the maximum of holders were asked"
+    assert answer.steps[-1].what == "the maximum number of holders were asked"
     assert lab.request("a", max_holders=5).holder == "f"
 
 

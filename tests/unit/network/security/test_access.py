@@ -47,7 +47,7 @@ def test_all_wrong_tokens_are_refused_in_the_same_words(token):
 
 def test_client_without_a_token_is_denied_with_a_hint():
     assert denial(CLIENTS, client("ticker")).startswith("a token is required; use --token")
-    assert denial(CLIENTS, client("card")).startswith("a token is required")  # and shows no certificate
+    assert denial(CLIENTS, client("card")).startswith("a token is required")  # and presents no certificate
 
 
 def test_a_client_may_show_a_certificate_instead_if_it_has_no_token():
@@ -73,7 +73,7 @@ def test_only_routers_of_the_list_may_link_and_with_their_own_names():
     )
     assert "the certificate of router 'b' is for c, d" in denial(ROUTERS, hello("router", "b"), frozenset({"c", "d"}))
     for names in (None, frozenset()):
-        assert "router 'b' shows no certificate" in denial(ROUTERS, hello("router", "b"), names)
+        assert "router 'b' presents no certificate" in denial(ROUTERS, hello("router", "b"), names)
 
 
 # --- at a router

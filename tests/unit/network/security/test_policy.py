@@ -84,7 +84,7 @@ def test_printed_configuration_can_be_read_again(file):
     again = configuration(file(printed), {}, {})
     assert again.security == found.security
     without = "\n".join(configuration(None, {}, {"name": "a"}).lines())
-    assert "# routers: not set, so all may connect" in without
+    assert "# routers: not set, so any may connect" in without
     assert "clients" not in tomllib.loads(without)
 
 

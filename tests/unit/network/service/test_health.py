@@ -30,5 +30,5 @@ def test_router_is_ready_when_linked_and_synchronised():
 
 def test_draining_or_silent_router_is_not_ready():
     assert readiness_problems(router(is_draining=True, is_listening=False)) == ["the router is draining"]
-    assert readiness_problems(router(is_listening=False)) == ["the router does not listen"]
+    assert readiness_problems(router(is_listening=False)) == ["the router is not listening"]
     assert readiness_problems(router(ticked=0.0)) == ["the event loop has not run for 100 s"]

@@ -8,9 +8,9 @@ TAGGED = {"path": "f", "format": "tagged", "columns": {"user": 1, "tags": 2}}
 
 
 def test_section_defines_a_source():
-    source = Source.of({**TAGGED, "path": ["a", "b"], "separator": ";", "most_rejected": 0.5})
+    source = Source.of({**TAGGED, "path": ["a", "b"], "separator": ";", "max_rejected": 0.5})
     assert source.paths == ["a", "b"]
-    assert (source.separator, source.most_rejected, source.file_columns) == (";", 0.5, {"user": 1, "tags": 2})
+    assert (source.separator, source.max_rejected, source.file_columns) == (";", 0.5, {"user": 1, "tags": 2})
 
 
 def test_section_overrides_its_preset():
@@ -42,7 +42,7 @@ def test_table_has_the_columns_with_types():
         ({"header": "yes"}, "got 'str' - at '$.header'"),
         ({"separator": ""}, "separator is empty"),
         ({"quoted": True, "separator": "::"}, "one character"),
-        ({"most_rejected": 1.5}, "from 0 to 1"),
+        ({"max_rejected": 1.5}, "from 0 to 1"),
         ({"columns": {"user": 1}}, "no column tags; write columns = { tags = 1 }"),
         ({"columns": {"tags": 1, "text": 2}}, "tagged has no column 'text'; it has tags, user, item"),
         ({"columns": {"tags": 0}}, "counted from 1"),

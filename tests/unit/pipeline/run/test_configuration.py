@@ -100,7 +100,7 @@ def test_all_mistakes_are_reported_together_with_their_lines(config):
         ("applications = 3", 1, "applications must be sections"),
         ("[applications.web]\nshare = 1.5", 1, "share must be from 0 to 1, descriptors 0 or more, sets 1 or more"),
         ("[applications.web]\nsets = 'all'", 2, "sets: invalid enum value 'all'"),
-        ("[applications.web]\nfollowers = 'f'", 1, "followers: only an application of kind 'social' that reads a source has these"),
+        ("[applications.web]\nfollowers = 'f'", 1, "followers: only an application of kind 'social' that reads a source can have this key"),
         ("[sources.f]\npreset = 'followers'\npath = 'f'\n[applications.web]\nread = 'f'", 5, "source 'f' has the format 'follows'"),
         ("[curves]\nties = ['largest']", 2, "ties: invalid enum value 'largest'"),
         ("[topics]\ntopics = 1", 1, "topics: topics is too small: 1"),

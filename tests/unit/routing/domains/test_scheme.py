@@ -113,7 +113,7 @@ def test_bad_domains_are_refused():
         InputError, match="the domain A is not connected: it has no path from 1 to 9; split it into two"
     ):
         Domains(NINE.network, "AABBBBCCA")
-    with pytest.raises(InputError, match="there is no tree between domains; name at least one root"):
+    with pytest.raises(InputError, match="there is no tree between domains; give at least one root"):
         Domains(NINE.network, GROUPS, between=[])
     with pytest.raises(InputError, match="a root must be a node from 0 to 8"):
         Domains(NINE.network, GROUPS, [9])

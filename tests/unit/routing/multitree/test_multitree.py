@@ -68,7 +68,7 @@ def test_default_root_is_the_node_with_the_most_neighbours():
 
 def test_bad_trees_policies_and_offers_are_refused():
     network = Named(RING).network
-    with pytest.raises(InputError, match="a multi-tree network needs a tree; name at least one root"):
+    with pytest.raises(InputError, match="a multi-tree network needs a tree; give at least one root"):
         MultiTree(network, [])
     with pytest.raises(InputError, match="a root must be a node from 0 to 3"):
         MultiTree(network, [4])

@@ -119,7 +119,7 @@ class _Rival:
         return CompiledTable.build(self._given.columns, table, report, reduce=reduce, sample=sample)
 
     def differences(self, exact: _Rival, expected: ExpectedMatches, report: Report) -> Iterator[str]:
-        """Yield what disagrees with the answers: another path, the reference, or an exact table."""
+        """Yield the sources that disagree with the answers: another path, the reference, or an exact table."""
         report(f"{self.compiled.engine}: checking its answers")
         first = exact.answer
         if self.compiled.engine == _BLOOM:  # it may add interfaces, the same by all paths

@@ -116,7 +116,7 @@ class AmqpClient:
     """A connection to a broker, with one channel."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Connect as `guest`, whom a broker admits from its own machine."""
+        """Connect as `guest`, the user that a broker accepts from its own machine."""
         self.socket = socket.create_connection((host, port), timeout=_TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = FrameBuffer()

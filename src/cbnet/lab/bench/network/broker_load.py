@@ -45,7 +45,7 @@ def bindings(predicates: Sequence[str]) -> list[dict[str, object]]:
     for text in predicates:
         for filter in parse(text).filters:
             if filter.tags or any(constraint.op is not Op.EQ for constraint in filter.constraints):
-                raise InputError(f"a headers exchange has no way to say {filter}", hint="use equality alone")
+                raise InputError(f"a headers exchange cannot express {filter}", hint="use equality constraints only")
             found.append({constraint.name: constraint.value for constraint in filter.constraints})
     return found
 
@@ -57,14 +57,14 @@ def _publishing(
     deliveries: Sequence[int],
     payload: int,
     tally: DeliveryCount,
-    asked: Callable[[], Any],
+    next_command: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
     client = AmqpClient("127.0.0.1", port)
     size = max(STAMP.size, payload)
     written = [publication(exchange, content, size) for content in contents]
     answer("ready")
-    while isinstance(order := _next(asked), Order):
+    while isinstance(order := _next(next_command), Order):
         answer(_carry_out(order, client, written, size, Pace(order, deliveries, tally)))
     client.close()
 
@@ -94,10 +94,10 @@ def _receiving(
     share: Sequence[tuple[int, Sequence[Mapping[str, object]]]],
     process: int,
     tally: DeliveryCount,
-    asked: Callable[[], Any],
+    next_command: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
-    came = Deliveries()
+    received = Deliveries()
     selector = DefaultSelector()
     for number, own in share:
         client = AmqpClient("127.0.0.1", port)
@@ -113,17 +113,17 @@ def _receiving(
             bodies = client.bodies()
             now = time.monotonic_ns()
             for body in bodies:
-                came.note(number, body, now)
+                received.note(number, body, now)
             tally.add(process, len(bodies))
-        said = asked()
-        if said == "end":
+        command = next_command()
+        if command == "end":
             return
-        if said is not None:
-            answer(came)
-            came = Deliveries()
+        if command is not None:
+            answer(received)
+            received = Deliveries()
 
 
-def _next(asked: Callable[[], Any]) -> Any:
-    while (said := asked()) is None:
+def _next(next_command: Callable[[], Any]) -> Any:
+    while (command := next_command()) is None:
         time.sleep(_SILENCE)
-    return said
+    return command

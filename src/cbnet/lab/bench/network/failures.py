@@ -156,7 +156,7 @@ def _outcome(
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> Counts:
-    """Return the send time of each message in ns, interpolated where no delivery tells it."""
+    """Return the send time of each message in ns, interpolated where no delivery shows it."""
     known = np.unique(
         np.stack([received.numbers, received.at - (received.milliseconds * 1e6).astype(np.int64)]), axis=1
     )

@@ -39,17 +39,17 @@ def _publishing(
     deliveries: Sequence[int],
     payload: int,
     tally: DeliveryCount,
-    asked: Callable[[], Any],
+    next_command: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
-    run(publish(routers, contents, deliveries, payload, tally, asked, answer))
+    run(publish(routers, contents, deliveries, payload, tally, next_command, answer))
 
 
 def _receiving(
     share: Sequence[tuple[int, str, Sequence[str]]],
     process: int,
     tally: DeliveryCount,
-    asked: Callable[[], Any],
+    next_command: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
-    run(receive(share, process, tally, asked, answer))
+    run(receive(share, process, tally, next_command, answer))

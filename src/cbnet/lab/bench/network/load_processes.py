@@ -24,7 +24,7 @@ _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
 
-Role = Callable[..., None]  # the function of a process; its last arguments are `tally`, `asked` and `answer`
+Role = Callable[..., None]  # the function of a process; its last arguments are `tally`, `next_command` and `answer`
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,13 @@ def _run(role: Role, arguments: Sequence[Any], shared: Any, pipe: Connection) ->
     """Run a role in this process until it ends."""
     signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent stops this process
 
-    def asked() -> Any:
+    def next_command() -> Any:
         try:
             return pipe.recv() if pipe.poll() else None
         except (EOFError, OSError):  # the parent has ended
             return "end"
 
     try:
-        role(*arguments, DeliveryCount(shared), asked, pipe.send)
+        role(*arguments, DeliveryCount(shared), next_command, pipe.send)
     except (CbnetError, OSError) as error:
         pipe.send(CbnetError(str(error)))

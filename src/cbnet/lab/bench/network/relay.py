@@ -44,7 +44,7 @@ class Relay:
         self._is_flowing.clear()
 
     def repair(self) -> None:
-        """Forward again; silenced connections are closed, and what they held back is lost."""
+        """Forward again; silenced connections are closed, and their withheld data is lost."""
         if not self._is_flowing.is_set():
             self.cut()
             self._is_flowing.set()

@@ -1,4 +1,4 @@
-"""The selectivity limit of standing rules at which a record has a wanted number of matches."""
+"""The selectivity limit of standing rules at which a record has a target number of matches."""
 
 from __future__ import annotations
 

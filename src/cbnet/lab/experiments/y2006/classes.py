@@ -1,4 +1,4 @@
-"""Classes of sources that routers cannot distinguish, and what iPS saves by them [2006 §3.2]."""
+"""Classes of sources that routers cannot distinguish, and the state that iPS saves by merging them [2006 §3.2]."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _general_set(universe: Universe, seed: int, number: int) -> Curves:
 
 def _check_sets(sets: int) -> None:
     if not 1 <= sets <= MAX_SETS:
-        raise InputError(f"the number of sets is from 1 to {MAX_SETS:,}, not {sets:,}")
+        raise InputError(f"the number of sets must be from 1 to {MAX_SETS:,}, not {sets:,}")
 
 
 def _percentiles(
