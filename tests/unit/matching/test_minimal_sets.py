@@ -110,7 +110,7 @@ def test_a_dictionary_may_contain_a_tag_twice():
     [
         (pa.array(["a"]), None, "string is not a list of tags"),
         (pa.array([[1.5]]), None, "double is not a valid type for tags"),
-        (pa.array([[[1]]]), None, "not a type of tags"),
+        (pa.array([[[1]]]), None, "not a valid type for tags"),
         (pa.array([["a"], None]), None, "row 2: the set is null"),
         (pa.array([["a"], ["b", None]]), None, "row 2: a tag is null"),
         (pa.array([["a"]]), pa.array([1, 2]), "1 sets and 2 groups"),
