@@ -44,9 +44,19 @@ def cbnet(monkeypatch, capsys):
 
 @pytest.fixture(scope="session")
 def spark():
-    """The one Spark session of the whole test run: two cores, little memory, few partitions."""
+    """The one Spark session of a worker: two cores, little memory, few partitions, no optimising compilers.
+
+    Tests run many tiny queries: compiling each of them, in Spark and in Java, takes longer than running it.
+    """
     from cbnet.pipeline.spark.session import spark_session
 
-    conf = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
+    conf = {
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.ui.enabled": "false",
+    }
     with spark_session("cbnet tests", master="local[2]", conf=conf, progress=False) as session:
         yield session

@@ -61,9 +61,21 @@ def _convert(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str] | 
         return _time_texts(column, kind)
     if kind == "float":
         return column, _marked(pc.invert(pc.is_finite(column)), "NaN or infinite")
-    if kind in ("string", "tags"):
+    if kind == "tags":
+        return _without_null_tags(column), _not_text(column)
+    if kind == "string":
         return column, _not_text(column)
     return column, None
+
+
+def _without_null_tags(column: pa.ListArray) -> pa.ListArray:
+    tags = column.flatten()
+    if not tags.null_count:
+        return column
+    is_tag = tags.is_valid()
+    counts = np.bincount(np.asarray(pc.list_parent_indices(column).filter(is_tag)), minlength=len(column))
+    offsets = pa.array(np.append(0, np.cumsum(counts)), pa.int32())
+    return pa.ListArray.from_arrays(offsets, tags.filter(is_tag), mask=column.is_null())
 
 
 def _time_texts(column: pa.Array, kind: str) -> tuple[pa.Array, tuple[Mask, str] | None]:

@@ -75,17 +75,17 @@ def test_the_demo_ends_with_a_small_internet_that_runs(cbnet, monkeypatch):
     monkeypatch.setattr("cbnet.cli.demo.pipeline._TABLES", 3)
     outcome = cbnet("demo")
     assert outcome.code == 0
-    assert outcome.err.startswith("starting Spark …\n")  # progress, a line per step
-    for text in ("Messages", "A small Internet", "Table 1: router", "10,880,657"):
-        assert text in outcome.out
-    for text in ("12 routers", "Path of one message", "Every message reached exactly the nodes whose rules"):
-        assert text in outcome.out
+    assert all(line.endswith(" …") for line in outcome.err.splitlines()), outcome.err  # progress, and nothing else
+    for said in ("Messages", "A small Internet", "Table 1: router", "10,880,657"):
+        assert said in outcome.out
+    for said in ("12 routers", "Path of one message", "Every message reached exactly the nodes"):
+        assert said in outcome.out
     numbers = {line.split()[1]: line.split()[3] for line in outcome.out.splitlines() if line.count("│") == 4}
     assert (numbers["missed"], numbers["spurious"], numbers["duplicates"]) == ("0", "0", "0")
     assert int(numbers["delivered"].replace(",", "")) > 100
 
 
-def test_without_spark_the_demo_is_its_story_and_a_line(cbnet, monkeypatch):
+def test_without_spark_the_demo_ends_with_a_note(cbnet, monkeypatch):
     def missing(*_):
         raise CbnetError("the pipeline needs Spark: pip install 'cbnet[spark]'")
 
@@ -93,4 +93,4 @@ def test_without_spark_the_demo_is_its_story_and_a_line(cbnet, monkeypatch):
     outcome = cbnet("demo")
     assert outcome.code == 0
     assert "30 messages, 8 receivers" in outcome.out
-    assert outcome.err == "the second part was skipped: the pipeline needs Spark: pip install 'cbnet[spark]'\n"
+    assert outcome.err == "the second part is left out: the pipeline needs Spark: pip install 'cbnet[spark]'\n"
