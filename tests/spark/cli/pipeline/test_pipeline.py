@@ -93,4 +93,4 @@ def test_without_spark_the_demo_ends_with_a_note(cbnet, monkeypatch):
     outcome = cbnet("demo")
     assert outcome.code == 0
     assert "30 messages, 8 receivers" in outcome.out
-    assert outcome.err == "the second part is left out: the pipeline needs Spark: pip install 'cbnet[spark]'\n"
+    assert outcome.err == "the second part was skipped: the pipeline needs Spark: pip install 'cbnet[spark]'\n"
