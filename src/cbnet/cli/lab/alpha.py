@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -76,6 +77,15 @@ def alpha(
             show_default=False,
         ),
     ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="URL",
+            help="Draw the sets on Spark at this master, such as local[*] or spark://HOST:PORT.",
+            show_default="processes on this machine",
+        ),
+    ] = None,
     seed: Annotated[int, seed_option()] = 0,
     json: Json = False,
 ) -> None:
@@ -93,7 +103,7 @@ def alpha(
 
     if model is not AdvantageModel.general:
         scenarios = scenario or tuple(SCENARIOS)
-        with progress_bar() as bar:
+        with _spark(master) as spark, progress_bar() as bar:
             progress = _bar_updater(bar, "specific model")
             table = specific_advantages(
                 scenarios,
@@ -102,14 +112,27 @@ def alpha(
                 terms=terms,
                 seed=seed,
                 progress=progress,
+                spark=spark,
             )
         _print(AdvantageModel.specific, table, list(specific_comparisons(table)), json)
     if model is not AdvantageModel.specific:
-        with progress_bar() as bar:
+        with _spark(master) as spark, progress_bar() as bar:
             table = general_advantages(
-                UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model")
+                UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model"), spark=spark
             )
         _print(AdvantageModel.general, table, list(general_comparisons(table)), json)
+
+
+@contextmanager
+def _spark(master: str | None) -> Iterator[Any]:
+    """Yield a Spark session at a master, or None without one."""
+    if master is None:
+        yield None
+        return
+    from cbnet.pipeline.spark.session import borrowed_session
+
+    with borrowed_session("cbnet lab alpha", master=master) as spark:
+        yield spark
 
 
 def _bar_updater(bar: Progress, name: str) -> SetProgress:

@@ -17,7 +17,7 @@ class Traversal:
     """
 
     def __init__(self, offsets: Lengths, targets: Ids, weights: Lengths) -> None:
-        """Take the links in the rows of `Graph.rows`; without weights, every length is 1."""
+        """Prepare for the links in `Graph.rows`; without weights, every length is 1."""
         n = len(offsets) - 1
         self.parents: Ids = np.full(n, UNREACHED, dtype=np.int32)
         self.distances: Lengths = np.full(n, -1, dtype=np.int64)
