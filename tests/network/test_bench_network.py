@@ -56,8 +56,8 @@ def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
     monkeypatch.setattr(bench, "check_deliveries", lambda *_: DeliveryCheck(10, 9, 1, 0, 0))
     outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
     assert outcome.code == 1
-    assert "1 missing, 0 twice" in outcome.out
-    assert "not delivered exactly as the reference says: tree:1, full speed: 1 missing" in outcome.err
+    assert "1 missing, 0 duplicate" in outcome.out
+    assert "deliveries differ from the reference: tree:1, full speed: 1 missing" in outcome.err
 
 
 @pytest.mark.parametrize("kind", ["link", "router"])

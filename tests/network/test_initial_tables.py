@@ -168,10 +168,10 @@ def test_mistake_is_one_line(cbnet, tmp_path):
     (folder / "network.toml").write_text(text.replace("graph.txt", "ring:3"))
     assert "[tables] names '3', which is not a router of the graph" in error("--fib", folder)
     (folder / "network.toml").write_text(text.partition("[tables]")[0].replace("graph.txt", "ring:3"))
-    assert "a predicate of '3', which is not a node of the graph" in error("--fib", folder)
+    assert "predicate of '3', which is not a node of the graph" in error("--fib", folder)
     (folder / "predicates.parquet" / "p.parquet").write_text("damaged")
-    assert "not Parquet" in error("--fib", folder)
-    message = "routers on one machine: 501 is over the limit of 500; take a smaller graph, simulate it"
+    assert "not a Parquet file" in error("--fib", folder)
+    message = "routers on one machine: 501 is over the limit of 500; use a smaller graph, `cbnet lab simulate`, or"
     assert message in error("--topology", "ring:501")
 
 

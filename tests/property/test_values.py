@@ -20,7 +20,7 @@ from support.strategies import (
 )
 
 from cbnet.language import Constraint, Message
-from cbnet.language.relations.number_range import LARGEST, predecessor, successor
+from cbnet.language.relations.number_range import MAX_FLOAT, predecessor, successor
 from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import INT_MAX, INT_MIN, value_type
 
@@ -74,7 +74,7 @@ def test_order_is_total_and_agrees_with_equality(values):
 @example(0)
 @example(-5e-324)
 def test_no_number_lies_between_a_number_and_its_successor(number):
-    assume(number != LARGEST)
+    assume(number != MAX_FLOAT)
     above = successor(number)
     assert above > number
     middle = (Fraction(number) + Fraction(above)) / 2
@@ -85,8 +85,8 @@ def test_no_number_lies_between_a_number_and_its_successor(number):
 
 
 def test_the_domain_of_numbers_ends_at_the_largest_floats():
-    assert successor(LARGEST) is None
-    assert predecessor(-LARGEST) is None
+    assert successor(MAX_FLOAT) is None
+    assert predecessor(-MAX_FLOAT) is None
 
 
 @given(st.lists(constraints(values=st.text("ab", max_size=3)), min_size=1, max_size=3), st.data())

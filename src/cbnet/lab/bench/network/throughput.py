@@ -193,7 +193,7 @@ def matching_of(counters: Counter[str]) -> Matching | None:
 def wrong_runs(runs: Iterable[tuple[str, RunResult]]) -> list[str]:
     """Return a line for each run with missing, duplicate or spurious deliveries."""
     return [
-        f"{name}: {run.verdict.missing:,} missing, {run.verdict.twice:,} twice, {run.verdict.spurious:,} spurious"
+        f"{name}: {run.verdict.missing:,} missing, {run.verdict.twice:,} duplicate, {run.verdict.spurious:,} spurious"
         for name, run in runs
         if not run.verdict.is_exact
     ]
