@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 
+# Tests run short programs: compiling them with Java's optimising compiler takes longer than running them.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 settings.register_profile("cbnet", deadline=None, max_examples=200, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("cbnet")
 
@@ -52,7 +54,6 @@ def spark():
 
     conf = {
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
