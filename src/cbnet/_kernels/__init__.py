@@ -9,6 +9,7 @@ package that owns the concept.
     pivot_     the pivot engine            set_     minimal sets and the trie of sets
     counting_  the counting engine         tree_    shortest-path trees
     tag_       the tag and Bloom engines   reduce_  covered filters
+    condition_ conditions
 
 Shared: arrays, message_encoding, constant_pool, target_set, word_rows, test_codes.
 """

@@ -1,0 +1,3 @@
+from collections.abc import Iterable
+
+def evaluate(code: bytes, values: dict[str, str | int | float | bool | None], tags: Iterable[str] = ()) -> bool: ...

@@ -1,0 +1,465 @@
+"""Evaluation of compiled conditions. See `condition_eval.pxd` for the code.
+
+Numbers, comparison and unknown outcomes are those of `language.condition`, the plain Python twin. An operand that is
+unknown makes every test unknown, so evaluation ends there. Every read of the code is checked: damaged code never holds, or
+gives a wrong answer, but is not read beyond its end.
+"""
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.math cimport isfinite
+from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memcpy
+
+from cbnet._kernels.condition_text cimport change_case, changed_room, is_like
+from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, Attribute, read_value
+
+cdef extern from *:
+    bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
+    bint __builtin_sub_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
+    bint __builtin_mul_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
+
+cdef extern from "string.h" nogil:
+    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
+
+cdef enum:
+    MAX_OPERANDS = 64
+    SCRATCH = 512       # bytes for changed strings; longer ones are allocated
+    DAMAGED = 0         # never accepted, unlike the outcomes 1, 2 and 4
+    NEXT = 8            # evaluation goes on
+    NULL_KIND = 4
+
+cdef struct Operand:
+    uint8_t kind
+    bint is_int
+    int64_t whole           # the number, if it is a 64-bit int; of a bool, 0 or 1
+    double real             # the number, or its nearest float
+    const uint8_t *text
+    Py_ssize_t length
+    uint8_t *allocated      # the text, if it must be freed
+
+cdef struct Reader:
+    const uint8_t *at       # next byte of the code
+    const uint8_t *end
+
+cdef struct Machine:
+    Reader reader
+    int depth
+    Operand operands[MAX_OPERANDS]
+    Py_ssize_t scratch_used
+    uint8_t scratch[SCRATCH]
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+cdef bint _read_text(Reader *reader, const uint8_t **text, uint32_t *length) noexcept nogil:
+    if reader.end - reader.at < 4:
+        return False
+    memcpy(length, reader.at, 4)
+    reader.at += 4
+    if reader.end - reader.at < <Py_ssize_t> length[0]:
+        return False
+    text[0] = reader.at
+    reader.at += length[0]
+    return True
+
+
+cdef bint _set_number(Operand *number, double high, int16_t low) noexcept nogil:
+    """Set a number from its nearest float and the distance from it; return whether it is finite."""
+    number.kind = NUMBER
+    number.real = high + 0.0
+    number.is_int = False
+    if -9223372036854775808.0 <= high < 9223372036854775808.0:
+        if high == <double> <int64_t> high:
+            number.is_int = not __builtin_add_overflow(<int64_t> high, low, &number.whole)
+    elif high == 9223372036854775808.0 and low < 0:
+        number.is_int = True
+        number.whole = INT64_MAX + (<int64_t> low + 1)
+    return isfinite(high)
+
+
+cdef bint _read_constant(Reader *reader, uint8_t operation, Operand *constant) noexcept nogil:
+    cdef double high
+    cdef int16_t low
+    cdef uint32_t length
+    constant.allocated = NULL
+    if operation == NULL_CONSTANT:
+        constant.kind = NULL_KIND
+        return True
+    if operation == FALSE_CONSTANT or operation == TRUE_CONSTANT:
+        constant.kind = BOOL
+        constant.whole = operation == TRUE_CONSTANT
+        return True
+    if operation == STRING_CONSTANT:
+        constant.kind = STRING
+        if not _read_text(reader, &constant.text, &length):
+            return False
+        constant.length = length
+        return True
+    if operation != NUMBER_CONSTANT or reader.end - reader.at < 10:
+        return False
+    memcpy(&high, reader.at, 8)
+    memcpy(&low, reader.at + 8, 2)
+    reader.at += 10
+    return _set_number(constant, high, low)
+
+
+cdef int _push(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
+    """Push a constant or the value of an attribute."""
+    cdef Operand *operand
+    cdef const uint8_t *name
+    cdef uint32_t length
+    if machine.depth == MAX_OPERANDS:
+        return DAMAGED
+    operand = &machine.operands[machine.depth]
+    if operation == ATTRIBUTE:
+        if not _read_text(&machine.reader, &name, &length):
+            return DAMAGED
+        if not _set_value(operand, scope.bound(scope.context, <const char *> name, length)):
+            return IS_UNKNOWN
+    elif not _read_constant(&machine.reader, operation, operand):
+        return DAMAGED
+    machine.depth += 1
+    return NEXT
+
+
+cdef bint _set_value(Operand *operand, const Attribute *attribute) noexcept nogil:
+    """Set an operand to a value of the message; return False if there is none."""
+    operand.allocated = NULL
+    if attribute == NULL:
+        return False
+    operand.kind = attribute.kind
+    if attribute.kind == NUMBER:
+        return _set_number(operand, attribute.high, attribute.low)
+    if attribute.kind == BOOL:
+        operand.whole = attribute.high != 0
+        return True
+    if attribute.kind == STRING:
+        operand.length = attribute.length
+        operand.text = <const uint8_t *> attribute.text if attribute.length else <const uint8_t *> b""
+        return True
+    return attribute.kind == NULL_KIND
+
+
+# --- expressions -----------------------------------------------------------------------------
+
+cdef bint _divide_ints(uint8_t operation, Operand *left, const Operand *right) noexcept nogil:
+    """Divide toward zero; return False where there is no result."""
+    if not left.is_int or not right.is_int or right.whole == 0:
+        return False
+    if right.whole != -1:
+        left.whole = left.whole % right.whole if operation == REMAINDER else left.whole // right.whole
+    elif operation == REMAINDER:
+        left.whole = 0
+    elif __builtin_sub_overflow(0, left.whole, &left.whole):  # the least int has no opposite
+        return _set_number(left, 9223372036854775808.0, 0)
+    left.real = <double> left.whole
+    return True
+
+
+cdef int _calculate(Machine *machine, uint8_t operation) noexcept nogil:
+    """Replace two numbers by their sum, difference, product or quotient."""
+    cdef Operand *left
+    cdef Operand *right
+    cdef bint overflows = True
+    cdef double real
+    if machine.depth < 2:
+        return DAMAGED
+    left = &machine.operands[machine.depth - 2]
+    right = &machine.operands[machine.depth - 1]
+    if left.kind != NUMBER or right.kind != NUMBER:
+        return IS_UNKNOWN
+    machine.depth -= 1
+    if operation == WHOLE_DIVIDE or operation == REMAINDER:
+        return NEXT if _divide_ints(operation, left, right) else IS_UNKNOWN
+    if left.is_int and right.is_int:
+        if operation == ADD:
+            overflows = __builtin_add_overflow(left.whole, right.whole, &left.whole)
+        elif operation == SUBTRACT:
+            overflows = __builtin_sub_overflow(left.whole, right.whole, &left.whole)
+        elif operation == MULTIPLY:
+            overflows = __builtin_mul_overflow(left.whole, right.whole, &left.whole)
+    if not overflows:
+        left.real = <double> left.whole
+        return NEXT
+    if operation == ADD:
+        real = left.real + right.real
+    elif operation == SUBTRACT:
+        real = left.real - right.real
+    elif operation == MULTIPLY:
+        real = left.real * right.real
+    elif right.real != 0:
+        real = left.real / right.real
+    else:
+        return IS_UNKNOWN
+    return NEXT if _set_number(left, real, 0) else IS_UNKNOWN
+
+
+cdef int _convert(Machine *machine, bint to_upper) noexcept nogil:
+    """Replace a string by its lower or upper case; unknown if there is no memory for it."""
+    cdef Operand *operand
+    cdef uint8_t *changed
+    cdef Py_ssize_t room
+    if machine.depth < 1:
+        return DAMAGED
+    operand = &machine.operands[machine.depth - 1]
+    if operand.kind != STRING:
+        return IS_UNKNOWN
+    room = changed_room(operand.length)
+    if room <= SCRATCH - machine.scratch_used:
+        changed = machine.scratch + machine.scratch_used
+        operand.length = change_case(operand.text, operand.length, to_upper, changed)
+        machine.scratch_used += operand.length
+        PyMem_RawFree(operand.allocated)
+        operand.allocated = NULL
+    else:
+        changed = <uint8_t *> PyMem_RawMalloc(room)
+        if changed == NULL:
+            return IS_UNKNOWN
+        operand.length = change_case(operand.text, operand.length, to_upper, changed)
+        PyMem_RawFree(operand.allocated)
+        operand.allocated = changed
+    operand.text = changed
+    return NEXT
+
+
+# --- tests -----------------------------------------------------------------------------------
+
+cdef inline int _outcome(bint holds) noexcept nogil:
+    return IS_TRUE if holds else IS_FALSE
+
+
+cdef int _order(const Operand *left, const Operand *right) noexcept nogil:
+    """Return a number below, equal to or above 0, as two numbers or two strings compare."""
+    cdef Py_ssize_t shorter
+    cdef int difference
+    if left.kind == STRING:
+        shorter = min(left.length, right.length)
+        difference = memcmp(left.text, right.text, shorter)
+        return difference if difference else (left.length > right.length) - (left.length < right.length)
+    if left.is_int and right.is_int:
+        return (left.whole > right.whole) - (left.whole < right.whole)
+    if left.is_int:  # never equal to a float that is no int; only the nearest floats may be equal, at 2**63
+        return 1 if left.real > right.real else -1
+    if right.is_int:
+        return -1 if left.real < right.real else 1
+    return (left.real > right.real) - (left.real < right.real)
+
+
+cdef bint _are_equal(const Operand *left, const Operand *right) noexcept nogil:
+    """Return whether two values of the same type are equal."""
+    if left.kind == NULL_KIND:
+        return True
+    if left.kind == BOOL:
+        return left.whole == right.whole
+    return _order(left, right) == 0
+
+
+cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
+    if right.length > left.length:
+        return False
+    if operation == HAS_PREFIX:
+        return memcmp(left.text, right.text, right.length) == 0
+    if operation == HAS_SUFFIX:
+        return memcmp(left.text + left.length - right.length, right.text, right.length) == 0
+    return right.length == 0 or memmem(left.text, left.length, right.text, right.length) != NULL
+
+
+cdef int _compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
+    cdef int order
+    if operation <= UNEQUAL:
+        if left.kind == NULL_KIND or right.kind == NULL_KIND:
+            return _outcome((left.kind == right.kind) == (operation == EQUAL))
+        if left.kind != right.kind:
+            return IS_UNKNOWN
+        return _outcome(_are_equal(left, right) == (operation == EQUAL))
+    if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_KIND:
+        return IS_UNKNOWN
+    if operation >= HAS_PREFIX:
+        return _outcome(_has_part(operation, left, right)) if left.kind == STRING else IS_UNKNOWN
+    order = _order(left, right)
+    if operation <= LESS_OR_EQUAL:
+        return _outcome(order < (operation == LESS_OR_EQUAL))
+    return _outcome(order > -<int> (operation == GREATER_OR_EQUAL))
+
+
+cdef int _find_member(Reader *reader, const Operand *operand) noexcept nogil:
+    """Return true if a constant of the set is equal, else false if one has the same type."""
+    cdef uint32_t count
+    cdef uint8_t operation
+    cdef Operand constant
+    cdef int outcome = IS_UNKNOWN
+    if reader.end - reader.at < 4:
+        return DAMAGED
+    memcpy(&count, reader.at, 4)
+    reader.at += 4
+    while count:
+        if reader.at >= reader.end:
+            return DAMAGED
+        operation = reader.at[0]
+        reader.at += 1
+        if not _read_constant(reader, operation, &constant):
+            return DAMAGED
+        if constant.kind == operand.kind:
+            if _are_equal(operand, &constant):
+                return IS_TRUE
+            outcome = IS_FALSE
+        count -= 1
+    return outcome
+
+
+cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
+    """Return the outcome of the test at the end of the code."""
+    cdef const Operand *first = &machine.operands[0]
+    cdef const uint8_t *text
+    cdef uint32_t length
+    if EQUAL <= operation <= HAS_SUBSTRING:
+        return _compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
+    if operation == MEMBER:
+        return _find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
+    if not LIKE <= operation <= HAS_TAG or not _read_text(&machine.reader, &text, &length):
+        return DAMAGED
+    if operation != LIKE:
+        return _outcome(scope.has(scope.context, <const char *> text, length, operation == HAS_TAG))
+    if machine.depth != 1:
+        return DAMAGED
+    return _outcome(is_like(first.text, first.length, text, length)) if first.kind == STRING else IS_UNKNOWN
+
+
+cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
+    """Return the outcome of the test."""
+    cdef uint8_t operation
+    cdef int state = NEXT
+    while state == NEXT:
+        if machine.reader.at >= machine.reader.end:
+            return DAMAGED
+        operation = machine.reader.at[0]
+        machine.reader.at += 1
+        if operation <= STRING_CONSTANT:
+            state = _push(machine, operation, scope)
+        elif ADD <= operation <= REMAINDER:
+            state = _calculate(machine, operation)
+        elif operation == LOWER or operation == UPPER:
+            state = _convert(machine, operation == UPPER)
+        else:
+            state = _test(machine, operation, scope)
+    return state
+
+
+cdef bint condition_holds(const uint8_t *code, Py_ssize_t length, const Scope *scope) noexcept nogil:
+    """Return whether the outcome of the condition is one that it accepts."""
+    cdef Machine machine
+    cdef int outcome
+    if length < 1:
+        return False
+    machine.reader.at = code + 1
+    machine.reader.end = code + length
+    machine.depth = 0
+    machine.scratch_used = 0
+    outcome = _run(&machine, scope)
+    while machine.depth:
+        machine.depth -= 1
+        PyMem_RawFree(machine.operands[machine.depth].allocated)
+    return (code[0] & outcome) != 0
+
+
+# --- names and tags --------------------------------------------------------------------------
+
+cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t at, Mention *mention) noexcept nogil:
+    """Read the next name or tag in the code, from offset `at` on (1 at first); return the offset after it, 0 if none."""
+    cdef Reader reader
+    cdef Operand constant
+    cdef const uint8_t *text
+    if at < 1 or at >= length:
+        return 0
+    reader.at = code + at
+    reader.end = code + length
+    while reader.at < reader.end:
+        mention.operation = reader.at[0]
+        reader.at += 1
+        if mention.operation in (ATTRIBUTE, PRESENCE, HAS_TAG):
+            if not _read_text(&reader, &text, &mention.length):
+                return 0
+            mention.text = <const char *> text
+            return reader.at - code
+        if mention.operation <= STRING_CONSTANT:
+            if not _read_constant(&reader, mention.operation, &constant):
+                return 0
+        elif mention.operation > UPPER:  # a test, the last operation
+            return 0
+    return 0
+
+
+# --- plain messages --------------------------------------------------------------------------
+
+cdef struct Member:
+    const char *text        # name or tag
+    Py_ssize_t length
+    bint is_tag
+    Attribute value
+
+cdef struct Members:
+    Member *first
+    Py_ssize_t count
+
+
+cdef const Member *_find(const Members *members, const char *text, Py_ssize_t length, bint is_tag) noexcept nogil:
+    cdef Py_ssize_t place
+    cdef const Member *member
+    for place in range(members.count):
+        member = members.first + place
+        if member.is_tag == is_tag and member.length == length and memcmp(member.text, text, length) == 0:
+            return member
+    return NULL
+
+
+cdef const Attribute *_bound_member(void *context, const char *name, Py_ssize_t length) noexcept nogil:
+    cdef const Member *member = _find(<const Members *> context, name, length, False)
+    if member == NULL:
+        return NULL
+    return &member.value
+
+
+cdef bint _has_member(void *context, const char *text, Py_ssize_t length, bint is_tag) noexcept nogil:
+    return _find(<const Members *> context, text, length, is_tag) != NULL
+
+
+cdef int _append(Members *members, str text, bint is_tag, object value) except -1:
+    cdef Member *member = members.first + members.count
+    member.text = PyUnicode_AsUTF8AndSize(text, &member.length)
+    member.is_tag = is_tag
+    if value is None:
+        member.value.kind = NULL_KIND
+    elif not read_value(value, &member.value):
+        raise ValueError(f"not a value: {value!r}")
+    members.count += 1
+    return 0
+
+
+def evaluate(bytes code, dict values, tags=()):
+    """Return whether a condition holds of a message with one value per attribute."""
+    cdef Members members
+    cdef Scope scope
+    cdef const uint8_t *first = code
+    cdef Py_ssize_t length = len(code)
+    cdef bint holds
+    kept = list(tags)
+    members.count = 0
+    members.first = <Member *> PyMem_RawMalloc((len(values) + len(kept) + 1) * sizeof(Member))
+    if members.first == NULL:
+        raise MemoryError
+    scope.context = &members
+    scope.bound = _bound_member
+    scope.has = _has_member
+    try:
+        for name, value in values.items():
+            _append(&members, name, False, value)
+        for tag in kept:
+            _append(&members, tag, True, True)
+        with nogil:
+            holds = condition_holds(first, length, &scope)
+        return holds
+    finally:
+        PyMem_RawFree(members.first)

@@ -1,0 +1,16 @@
+"""String functions of conditions, on UTF-8."""
+
+from libc.stdint cimport uint8_t
+
+cdef enum:
+    ANY_RUN = 0xFF          # `%` in a compiled pattern; no byte of UTF-8
+    ANY_CHARACTER = 0xFE    # `_`
+
+cdef bint is_like(const uint8_t *text, Py_ssize_t length, const uint8_t *pattern, Py_ssize_t pattern_length) noexcept nogil
+
+# `changed` has room for changed_room(length) bytes.
+cdef Py_ssize_t change_case(const uint8_t *text, Py_ssize_t length, bint to_upper, uint8_t *changed) noexcept nogil
+
+cdef inline Py_ssize_t changed_room(Py_ssize_t length) noexcept nogil:
+    """Return how long a text can be after a change of case: at most one byte more for two."""
+    return length + length // 2
