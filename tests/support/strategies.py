@@ -23,7 +23,9 @@ close_tags = st.frozensets(st.sampled_from("pq"), max_size=2)
 @st.composite
 def constraints(draw, names=close_names, values=close_values):
     value = draw(values)
-    op = draw(st.sampled_from([op for op in Op if op is Op.EXISTS or takes(op, value_type(value))]))
+    op = draw(
+        st.sampled_from([op for op in Op if op is Op.EXISTS or (op is not Op.IN and takes(op, value_type(value)))])
+    )
     return Constraint(draw(names), op, None if op is Op.EXISTS else value)
 
 

@@ -1,50 +1,74 @@
-"""Filters: conjunctions of constraints and tags; descriptors: filters of tags only."""
+"""Filters: conjunctions of constraints, tags and conditions; descriptors: filters of tags only."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cbnet.language.constraint import Constraint
+from cbnet.language.binding import binding_exists
+from cbnet.language.condition import Condition
+from cbnet.language.constraint import Constraint, Op
 from cbnet.language.message import Message
 from cbnet.language.notation import format_tag
 from cbnet.language.value_object import ValueObject, validate_members
-from cbnet.language.values import validate_tags
+from cbnet.language.values import Value, validate_tags
 
 if TYPE_CHECKING:
     from cbnet.language.predicate import Predicate
 
 
 class Filter(ValueObject):
-    """An immutable conjunction of constraints and required tags.
+    """An immutable conjunction of constraints, required tags and conditions.
 
-    A filter may hold several constraints on one attribute; equal ones are merged. Their order is kept
-    for printing and ignored by equality. The empty filter, written `true`, matches every message.
+    A filter may hold several constraints on one attribute; equal ones are merged. Constraints that the conditions
+    imply are added, for indexes and covering, and not printed. The order is kept for printing and ignored by
+    equality. The empty filter, written `true`, matches every message.
     """
 
-    __slots__ = ("constraints", "tags")
+    __slots__ = ("conditions", "constraints", "tags")
     _family = "filter"
     constraints: tuple[Constraint, ...]
     tags: frozenset[str]
+    conditions: tuple[Condition, ...]
 
-    def __init__(self, constraints: Iterable[Constraint] = (), tags: Iterable[str] = ()) -> None:
-        merged = tuple(dict.fromkeys(validate_members(constraints, Constraint)))
-        self._set(constraints=merged, tags=validate_tags(tags))
+    def __init__(
+        self,
+        constraints: Iterable[Constraint] = (),
+        tags: Iterable[str] = (),
+        conditions: Iterable[Condition] = (),
+    ) -> None:
+        merged = dict.fromkeys(validate_members(constraints, Constraint))
+        tests = tuple(dict.fromkeys(validate_members(conditions, Condition)))
+        self._set(constraints=_with_implied(merged, tests), tags=validate_tags(tags), conditions=tests)
 
     def matches(self, message: Message | Mapping[str, Any]) -> bool:
-        """Return whether the message satisfies every constraint and carries every tag."""
+        """Return whether one binding of the message satisfies every constraint and condition, and it has every tag."""
         message = Message.of(message)
-        attributes = message.attributes
-        return self.tags <= message.tags and all(
-            constraint.name in attributes and constraint.accepts(attributes[constraint.name])
-            for constraint in self.constraints
-        )
+        if not self.tags <= message.tags:
+            return False
+        leaves = message.leaves
+        candidates = {constraint.name: leaves.get(constraint.name, ()) for constraint in self.constraints}
+        for constraint in self.constraints:
+            accepted = tuple(leaf for leaf in candidates[constraint.name] if constraint.accepts(leaf.value))
+            if not accepted:
+                return False
+            candidates[constraint.name] = accepted
+        if not self.conditions and not any(found[0].element for found in candidates.values()):
+            return True
+        for condition in self.conditions:
+            for name in condition.names - candidates.keys():
+                candidates[name] = leaves.get(name, ())
+
+        def test(values: Mapping[str, Value]) -> bool:
+            return all(condition.holds(values, leaves, message.tags) for condition in self.conditions)
+
+        return binding_exists(candidates, test)
 
     def __and__(self, other: object) -> Filter:
-        """Return the filter that matches the messages that both match."""
+        """Return the filter that matches the messages that both match with one binding."""
         if not isinstance(other, Filter):
             return NotImplemented
-        return Filter(self.constraints + other.constraints, self.tags | other.tags)
+        return Filter(self.constraints + other.constraints, self.tags | other.tags, self.conditions + other.conditions)
 
     def __or__(self, other: object) -> Predicate:
         """Return the predicate that matches the messages that either matches."""
@@ -52,17 +76,31 @@ class Filter(ValueObject):
 
         return Predicate([self, other]) if isinstance(other, Filter) else NotImplemented
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The attributes whose values the filter tests."""
+        return frozenset(constraint.name for constraint in self.constraints).union(
+            *(condition.names for condition in self.conditions)
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Filter, (self.constraints, self.tags)
+        return Filter, (self.constraints, self.tags, self.conditions)
+
+    @property
+    def written_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints that the conditions do not imply."""
+        implied = {constraint for condition in self.conditions for constraint in condition.implied}
+        return tuple(constraint for constraint in self.constraints if constraint not in implied)
 
     def __str__(self) -> str:
-        return " and ".join([*map(str, self.constraints), *map(format_tag, sorted(self.tags))]) or "true"
+        parts = [*map(str, self.written_constraints), *map(str, self.conditions), *map(format_tag, sorted(self.tags))]
+        return " and ".join(parts) or "true"
 
     def __repr__(self) -> str:
         return f"parse_filter({str(self)!r})"
 
     def _make_key(self) -> tuple[Any, ...]:
-        return tuple(sorted(self.constraints)), tuple(sorted(self.tags))
+        return tuple(sorted(self.constraints)), tuple(sorted(self.tags)), tuple(sorted(self.conditions))
 
 
 class Descriptor(Filter):
@@ -78,3 +116,15 @@ class Descriptor(Filter):
 
     def __repr__(self) -> str:
         return f"Descriptor({sorted(self.tags)!r})"
+
+
+def _with_implied(constraints: dict[Constraint, None], conditions: tuple[Condition, ...]) -> tuple[Constraint, ...]:
+    """Return constraints with those that conditions imply; `exists` only where nothing else tests the attribute."""
+    if not conditions:
+        return tuple(constraints)
+    implied = dict.fromkeys(constraint for condition in conditions for constraint in condition.implied)
+    merged = {constraint: None for constraint in constraints if constraint not in implied}
+    merged |= {constraint: None for constraint in implied if constraint.op is not Op.EXISTS}
+    tested = {constraint.name for constraint in merged}
+    merged |= {constraint: None for constraint in implied if constraint.name not in tested}
+    return tuple(merged)

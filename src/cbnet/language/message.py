@@ -7,28 +7,33 @@ from types import MappingProxyType
 from typing import Any
 
 from cbnet.errors import ValueDomainError
+from cbnet.language.leaves import Leaf, leaves, plain_members
 from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.value_object import ValueObject
-from cbnet.language.values import RESERVED_NAME, Value, sort_key, validate_name, validate_tags, validate_value
+from cbnet.language.values import RESERVED_NAME, Value, sort_key, validate_name, validate_tags
 
 
 class Message(ValueObject):
     """An immutable set of named, typed values, and a set of tags.
 
-    Values keep their Python type (a float stays a float); messages are equal if their values are
-    equal in the language: 1 equals 1.0, but not True.
+    Objects nest: `{"detail": {"state": "on"}}` has the attribute `detail.state`. A list gives an attribute
+    several values, or none. Values keep their Python type (a float stays a float); messages are equal if their
+    values are equal in the language: 1 equals 1.0, but not True.
     """
 
-    __slots__ = ("attributes", "tags")
+    __slots__ = ("_leaves", "attributes", "tags")
     _family = "message"
-    attributes: Mapping[str, Value]
+    attributes: Mapping[str, Any]  # as written: values, nested dicts and lists
     tags: frozenset[str]
+    _leaves: Mapping[str, tuple[Leaf, ...]]
 
-    def __init__(self, attributes: Mapping[str, Value] | None = None, tags: Iterable[str] = ()) -> None:
+    def __init__(self, attributes: Mapping[str, Any] | None = None, tags: Iterable[str] = ()) -> None:
         if not isinstance(attributes, Mapping | None):
             raise ValueDomainError("the attributes must be a mapping", hint='write {"name": value}')
-        checked = {validate_name(name): validate_value(value, name) for name, value in (attributes or {}).items()}
-        self._set(attributes=MappingProxyType(checked), tags=validate_tags(tags))
+        for name in attributes or ():
+            validate_name(name)
+        members = plain_members(attributes or {})
+        self._set(attributes=MappingProxyType(members), tags=validate_tags(tags))
 
     @classmethod
     def of(cls, message: object) -> Message:
@@ -45,6 +50,19 @@ class Message(ValueObject):
         attributes = {name: value for name, value in members.items() if name != RESERVED_NAME}
         return cls(attributes, members.get(RESERVED_NAME, ()))
 
+    @property
+    def leaves(self) -> Mapping[str, tuple[Leaf, ...]]:
+        """The values of each attribute, with the array elements that they lie in."""
+        try:
+            return self._leaves
+        except AttributeError:
+            self._set(_leaves=leaves(self.attributes))
+            return self._leaves
+
+    def values(self, name: str) -> tuple[Value, ...]:
+        """Return the values of an attribute, such as `detail.state`; none if it is absent."""
+        return tuple(leaf.value for leaf in self.leaves.get(name, ()))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the members of the JSON form of this message."""
         tags = {RESERVED_NAME: sorted(self.tags)} if self.tags else {}
@@ -54,7 +72,7 @@ class Message(ValueObject):
         return Message, (dict(self.attributes), self.tags)
 
     def __str__(self) -> str:
-        attributes = (f"{format_name(name)} = {format_value(value)}" for name, value in self.attributes.items())
+        attributes = (f"{format_name(name)} = {_format_values(found)}" for name, found in self.leaves.items())
         return ", ".join([*attributes, *map(format_tag, sorted(self.tags))])
 
     def __repr__(self) -> str:
@@ -62,5 +80,13 @@ class Message(ValueObject):
         return f"Message({dict(self.attributes)!r}{tags})"
 
     def _make_key(self) -> tuple[Any, ...]:
-        attributes = sorted((name, *sort_key(value)) for name, value in self.attributes.items())
-        return tuple(attributes), tuple(sorted(self.tags))
+        found = sorted(
+            (name, tuple((*sort_key(leaf.value), leaf.element) for leaf in values))
+            for name, values in self.leaves.items()
+        )
+        return tuple(found), tuple(sorted(self.tags))
+
+
+def _format_values(found: tuple[Leaf, ...]) -> str:
+    shown = ", ".join(format_value(leaf.value) for leaf in found)
+    return shown if len(found) == 1 else f"[{shown}]"

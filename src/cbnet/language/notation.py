@@ -6,7 +6,9 @@ import re
 
 from cbnet.language.values import Value
 
-KEYWORDS = frozenset({"and", "or", "not", "exists", "true", "false"})
+KEYWORDS = frozenset({"and", "or", "not", "exists", "true", "false", "null"})
+# Keywords in some positions only: names that read as one there are printed in backquotes.
+CONTEXTUAL_KEYWORDS = frozenset({"absent", "in", "like", "is", "lower", "upper", "div", "mod"})
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
@@ -14,7 +16,7 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\
 
 def format_name(name: str) -> str:
     """Return an attribute's name, in backquotes if necessary."""
-    if BARE_NAME.fullmatch(name) and name not in KEYWORDS:
+    if BARE_NAME.fullmatch(name) and name not in KEYWORDS and name not in CONTEXTUAL_KEYWORDS:
         return name
     return _quoted(name, "`")
 
@@ -26,6 +28,8 @@ def format_tag(tag: str) -> str:
 
 def format_value(value: Value) -> str:
     """Return the text of a constant."""
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     return _quoted(value, '"') if isinstance(value, str) else repr(value)

@@ -80,4 +80,4 @@ def _product(lefts: tuple[Filter, ...], rights: tuple[Filter, ...]) -> Predicate
 
 
 def _size(filters: tuple[Filter, ...]) -> int:
-    return sum(len(filter.constraints) + len(filter.tags) for filter in filters)
+    return sum(len(filter.constraints) + len(filter.tags) + len(filter.conditions) for filter in filters)

@@ -1,22 +1,27 @@
 """Values of attributes and constraints: types, validation, order.
 
-Three types: string, number, bool. Ints of 64 bits and finite 64-bit floats are one type, number,
+Four types: string, number, bool, null. Ints of 64 bits and finite 64-bit floats are one type, number,
 and compare exactly: 2**53 + 1 differs from float(2**53), 1 equals 1.0, -0.0 equals 0. A bool is
 not a number, unlike in Python: every key holds the type beside the value.
 Strings are sequences of Unicode code points without surrogates, ordered by code point, which is
 the order of their UTF-8 bytes; they are never normalised.
+
+A date or time is a string, `2026-11-15T22:44:32.000000000Z`: in UTC, with nine fractional digits, so that the
+order of the strings is the order of time. A decimal is the 64-bit int that it equals, or the nearest float.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from enum import IntEnum
 from typing import TypeAlias
 
 from cbnet.errors import ValueDomainError
 
-Value: TypeAlias = str | int | float | bool
+Value: TypeAlias = str | int | float | bool | None
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 RESERVED_NAME = "#"  # the key of the tags in a JSON message
@@ -28,6 +33,7 @@ class ValueType(IntEnum):
     BOOL = 0
     NUMBER = 1
     STRING = 2
+    NULL = 3
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -37,17 +43,19 @@ def value_type(value: Value) -> ValueType:
     """Return the type of a valid value."""
     if isinstance(value, str):
         return ValueType.STRING
+    if value is None:
+        return ValueType.NULL
     return ValueType.BOOL if isinstance(value, bool) else ValueType.NUMBER
 
 
-def sort_key(value: Value) -> tuple[ValueType, Value]:
+def sort_key(value: Value) -> tuple[ValueType, str | int | float]:
     """Return a key that orders all values and keeps `true` apart from 1."""
-    return value_type(value), value
+    return value_type(value), 0 if value is None else value
 
 
 def validate_value(value: object, where: str) -> Value:
     """Return `value` as a plain Python value; raise an error if no message can hold it."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return _validate_int(int(value), where)
@@ -55,14 +63,18 @@ def validate_value(value: object, where: str) -> Value:
         return _validate_float(float(value), where)
     if isinstance(value, str):
         return validate_text(value, where)
-    hint = "omit the attribute instead" if value is None else "use a string, an int, a float or a bool"
-    raise ValueDomainError(f"{where}: {_type_name(value)} is not a value", hint=hint)
+    if isinstance(value, date):
+        return _format_time(value, where)
+    if isinstance(value, Decimal):
+        return _decimal_number(value, where)
+    hint = "use a string, an int, a float, a bool, null or a date"
+    raise ValueDomainError(f"{where}: {type_name(value)} is not a value", hint=hint)
 
 
 def validate_name(name: object) -> str:
     """Return the name of an attribute; raise an error if it is not valid."""
     if not isinstance(name, str):
-        raise ValueDomainError(f"an attribute's name must be a string, not {_type_name(name)}")
+        raise ValueDomainError(f"an attribute's name must be a string, not {type_name(name)}")
     if name == RESERVED_NAME:
         raise ValueDomainError('the name "#" is reserved for the tags of a message', hint="choose another name")
     return validate_text(name, "attribute name")
@@ -77,7 +89,7 @@ def validate_tags(tags: object) -> frozenset[str]:
 
 def _validate_tag(tag: object) -> str:
     if not isinstance(tag, str):
-        raise ValueDomainError(f"a tag must be a string, not {_type_name(tag)}")
+        raise ValueDomainError(f"a tag must be a string, not {type_name(tag)}")
     return validate_text(tag, "tag")
 
 
@@ -117,7 +129,30 @@ def _validate_float(value: float, where: str) -> float:
     raise ValueDomainError(f"{where}: {name} is not a value", hint="omit the attribute, or use a finite number")
 
 
-def _type_name(value: object) -> str:
+def _format_time(value: date, where: str) -> str:
+    """Return a date or time as text; one without a time zone is in UTC."""
+    if value != value:  # pandas.NaT
+        raise ValueDomainError(f"{where}: NaT is not a value", hint="omit the attribute")
+    if not isinstance(value, datetime):
+        return f"{value.isoformat()}T00:00:00.000000000Z"
+    try:
+        utc = value if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        hint = "use a time of the years 1 to 9999"
+        raise ValueDomainError(f"{where}: the time is out of range in UTC", hint=hint) from None
+    nanoseconds = utc.microsecond * 1000 + getattr(utc, "nanosecond", 0)  # pandas.Timestamp has nanoseconds
+    return f"{utc.year:04}-{utc.month:02}-{utc.day:02}T{utc:%H:%M:%S}.{nanoseconds:09}Z"
+
+
+def _decimal_number(value: Decimal, where: str) -> int | float:
+    if not value.is_finite():
+        return _validate_float(float("nan" if value.is_nan() else "inf"), where)
+    if -30 < value.adjusted() < 30 and value == value.to_integral_value() and INT_MIN <= value <= INT_MAX:
+        return int(value)
+    return _validate_float(float(value), where)
+
+
+def type_name(value: object) -> str:
     """Return the user-facing name of a Python type."""
     names = {
         type(None): "null", dict: "a nested object", list: "a list", tuple: "a list",

@@ -3,7 +3,8 @@
 `covers(wide, narrow)` promises that every message that matches `narrow` also matches `wide`, so a
 router that forwards for `wide` need not keep `narrow` [2006 §2.4].
 
-Between two filters the answer is exact, with several constraints on one attribute taken together. Between
+Between two filters without conditions the answer is exact, with several constraints on one attribute taken
+together. A filter with conditions covers only filters that have the same conditions, and more. Between
 two predicates it is sound, not complete: each narrow filter must be covered by a single wide filter, so
 `x < 5 or x >= 5` does not cover `x != 9`. There False means "not proved" and costs one table entry;
 a wrong True would lose messages.
@@ -39,10 +40,11 @@ def as_predicate(source: PredicateLike) -> Predicate:
 class FilterAnalysis:
     """A filter with the ranges of its attributes."""
 
-    __slots__ = ("filter", "is_satisfiable", "ranges")
+    __slots__ = ("_conditions", "filter", "is_satisfiable", "ranges")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
+        self._conditions = frozenset(filter.conditions)
         self.ranges: dict[str, AttributeRange] = ranges(filter)
         self.is_satisfiable = not any(attribute.is_empty for attribute in self.ranges.values())
 
@@ -50,6 +52,8 @@ class FilterAnalysis:
         """Return whether every message that matches this filter matches `wide`."""
         if not self.is_satisfiable:
             return True
+        if not self._conditions.issuperset(wide.conditions):
+            return False
         return wide.tags <= self.filter.tags and all(
             constraint.name in self.ranges and self.ranges[constraint.name].implies(constraint)
             for constraint in wide.constraints

@@ -71,6 +71,11 @@ class NumberRange:
         return self.high
 
     @property
+    def only_members(self) -> Sequence[Number] | None:
+        """Return the only member, if there is one only."""
+        return [self.low] if self.low is not None and self.low == self.high else None
+
+    @property
     def is_bounded(self) -> bool:
         """Return whether there are constraints other than `!=`."""
         return (self.low, self.high) != (-MAX_FLOAT, MAX_FLOAT)

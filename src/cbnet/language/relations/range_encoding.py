@@ -18,9 +18,9 @@ from cbnet._kernels import reduce_ranges
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Value, ValueType
+from cbnet.language.values import ValueType
 
-_Key: TypeAlias = tuple[Op, ValueType | None, Value | None]  # with the type, since 1 equals True
+_Key: TypeAlias = tuple[Any, ...]  # that of a constraint, without its name: with the type, since 1 equals True
 
 EXISTS = 0  # the shape of `exists`, and of a tag
 
@@ -131,7 +131,7 @@ def _alone(key: _Key) -> tuple[AttributeRange, _Parts]:
     return attribute, _parts(attribute, constraint)
 
 
-def _kernel_test(test: Constraint | None) -> tuple[int, Value | None]:
+def _kernel_test(test: Constraint | None) -> tuple[int, Any]:
     """Return the kernel's test of a narrow shape, and its constant if the ends do not imply it."""
     if test is None or test.op is Op.EXISTS:
         return _ALL, None

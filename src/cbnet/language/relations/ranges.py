@@ -1,7 +1,7 @@
 """Ranges of the attributes of a filter.
 
 The constraints on one attribute, taken together, fix its type and leave a range of values:
-numbers, strings, bools, or any value if there is only `exists`.
+numbers, strings, bools, a finite set of values, every value but null, or any value if there is only `exists`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ class Range(Protocol):
     @property
     def last(self) -> Value | None:
         """Return another member, far from the first if it is easily found."""
+
+    @property
+    def only_members(self) -> Sequence[Value] | None:
+        """Return all members of a very small range; None if there are more, or it is not known."""
 
     @property
     def excluded(self) -> Collection[Value]:
@@ -73,6 +77,11 @@ class BoolRange:
 
     last = first
 
+    @property
+    def only_members(self) -> Sequence[bool]:
+        """Return all members."""
+        return self._members
+
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all members satisfy a constraint on bools."""
         return all(map(constraint.accepts, self._members))
@@ -99,24 +108,43 @@ _RANGES: dict[ValueType, type[BoolRange | NumberRange | StringRange]] = {
 class AttributeRange:
     """The values of one attribute that satisfy all constraints on it."""
 
-    __slots__ = ("is_empty", "kind", "typed")
+    __slots__ = ("is_empty", "kind", "members", "not_null", "typed")
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
-        tests = [constraint for constraint in constraints if constraint.kind is not None]
-        kinds = {constraint.kind for constraint in tests}
-        self.kind: ValueType | None = None  # None: any value, or no value
+        tests = [constraint for constraint in constraints if constraint.op is not Op.EXISTS]
+        self.kind: ValueType | None = None  # None: any value, no value, or members of several types
         self.typed: Range | None = None
+        self.members: Sequence[Value] | None = None  # where `in` or null leaves a finite set
+        self.not_null = bool(tests)
+        finite = [test for test in tests if test.op is Op.IN or (test.op is Op.EQ and test.value is None)]
+        if finite:
+            fewest = min((test.members for test in finite), key=len)
+            self.members = [value for value in fewest if all(test.accepts(value) for test in tests)]
+            self.not_null = None not in self.members
+            self.is_empty = not self.members
+            return
+        typed = [test for test in tests if test.value is not None]
+        kinds = {test.kind for test in typed}
         if len(kinds) == 1:
-            self.kind = tests[0].kind
+            self.kind = typed[0].kind
             assert self.kind is not None
-            self.typed = _RANGES[self.kind](tests)
+            self.typed = _RANGES[self.kind](typed)
         self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
 
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all values of a non-empty range satisfy a constraint."""
         if constraint.op is Op.EXISTS:
             return True
-        return self.typed is not None and constraint.kind is self.kind and self.typed.implies(constraint)
+        if self.members is not None:
+            return all(map(constraint.accepts, self.members))
+        if constraint.op is Op.NE and constraint.value is None:
+            return self.not_null
+        if self.typed is None or constraint.value is None:
+            return False
+        if constraint.op is Op.IN:
+            only = self.typed.only_members
+            return only is not None and all(map(constraint.accepts, only))
+        return constraint.kind is self.kind and self.typed.implies(constraint)
 
 
 def by_name(constraints: Iterable[Constraint]) -> dict[str, list[Constraint]]:

@@ -12,8 +12,9 @@ from cbnet.language.relations.reduction import Rules, reduce
 
 
 def size(predicate: PredicateLike) -> int:
-    """Return the number of constraints in all filters; a tag counts 1 [2006 §4.2]."""
-    return sum(len(filter.constraints) + len(filter.tags) for filter in as_predicate(predicate).filters)
+    """Return the number of constraints in all filters; a tag or a condition counts 1 [2006 §4.2]."""
+    filters = as_predicate(predicate).filters
+    return sum(len(filter.constraints) + len(filter.tags) + len(filter.conditions) for filter in filters)
 
 
 def disjunction_advantage(predicates: Iterable[PredicateLike], rules: Rules = "full") -> float:

@@ -90,6 +90,11 @@ class StringRange:
         return below if self._holds(below) else self.member
 
     @property
+    def only_members(self) -> Sequence[str] | None:
+        """Return the only member, if the ends leave one only."""
+        return [self.low] if self.high == self.low + _NUL and self._holds(self.low) else None
+
+    @property
     def stem(self) -> str | None:
         """Return a prefix of all strings between the ends that any of two characters, then anything, may follow.
 

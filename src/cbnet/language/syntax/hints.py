@@ -19,12 +19,11 @@ _WORDS = {
     "is": "=", "eq": "=", "equals": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
 _REGEX_SEARCH = frozenset({"=~", "~", "regexp", "rlike"})  # they match anywhere in a string
-_PATTERN_OPERATORS = _REGEX_SEARCH | {"~=", "like", "ilike", "matches", "match", "regex", "glob", "similar"}
+_PATTERN_OPERATORS = _REGEX_SEARCH | {"~=", "ilike", "matches", "match", "regex", "glob", "similar"}
 _REGEX_SYNTAX = re.compile(r"[.^$*+?{}\[\]\\|()]")
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _ALL_OPERATORS = "= != < <= > >= ^= $= *="
-_ABSENCE = "absence cannot be tested; state what must be present"
+_NULLS = frozenset({"NULL", "Null", "None", "nil", "undefined"})
+FOREIGN_VALUES = _NULLS | {"True", "TRUE", "False", "FALSE", "NaN", "nan", "inf", "Infinity"}  # of other languages
 
 
 def operator_hint(tokens: Sequence[Token]) -> str:
@@ -49,43 +48,37 @@ def after_name_hint(tokens: Sequence[Token]) -> str:
     if name.text.lower() in ("true", "false") and token.type is not TokenType.VALUE:
         return f"write `{name.text.lower()}`"
     if word == "is" and following[:2] == ["not", "null"]:
-        return f"write `exists {name.text}`"
+        return f"write `{name.text} != null`"
     if word == "is" and following[:1] == ["null"]:
-        return _ABSENCE
+        return f"write `{name.text} = null` for a null value, `absent {name.text}` for no value"
+    if word in ("in", "like"):
+        return f"write `{word}`, in lower case"
     if _is_name(token) and word in _PATTERN_OPERATORS:
         return _pattern_hint(tokens)
     if _is_name(token) and word in _WORDS:
         return f"write `{_WORDS[word]}`"
-    if word == "in":
-        return f"write `{name.text} = … or {name.text} = …`, once for each value"
     if word == "between":
         return f"write `{name.text} >= … and {name.text} <= …`"
     if word == "not":
-        has_opposite = not {*following[:1]} & (_WORDS.keys() | _PATTERN_OPERATORS)
-        opposite = f"write one of {_ALL_OPERATORS}" if has_opposite else "this test has no opposite"
-        return f"negation is not supported; {opposite}"
+        return "write `not` before the whole comparison, or `not in` and `not like`"
     return f"write `exists {name.text}` for any value, or one of {_ALL_OPERATORS} and a value"
 
 
 def _pattern_hint(tokens: Sequence[Token]) -> str:
     """Return the hint for a pattern operator, with the equivalent constraint if there is one."""
     name, operator, *rest = tokens
-    hint = "patterns and regular expressions are not supported"
+    hint = "regular expressions are not supported"
     pattern = rest[0].value if rest and rest[0].type is TokenType.VALUE else None
     equivalent = _equivalent(operator.text.lower(), pattern) if isinstance(pattern, str) else None
     if equivalent is not None:
         op, text = equivalent
         return f"{hint}; write `{name.text} {op} {format_value(text)}`"
-    return f"{hint}; there are `^=` (prefix), `$=` (suffix) and `*=` (substring)"
+    return f"{hint}; there are `^=` (prefix), `$=` (suffix), `*=` (substring) and `like`"
 
 
 def _equivalent(operator: str, pattern: str) -> tuple[str, str] | None:
     """Return the operator and constant that test exactly what a pattern does, if it is simple enough."""
-    if operator == "like":
-        text = pattern.strip("%")
-        is_plain = not re.search(r"[%_\\]", text)
-        at_start, at_end = not pattern.startswith("%"), not pattern.endswith("%")
-    elif operator in _REGEX_SEARCH:
+    if operator in _REGEX_SEARCH:
         text = pattern.removeprefix("^").removesuffix("$")
         is_plain = not _REGEX_SYNTAX.search(text)
         at_start, at_end = pattern.startswith("^"), pattern.endswith("$")
@@ -99,12 +92,12 @@ def value_hint(token: Token) -> str:
     """Return the hint for a token where a value is expected."""
     if token.text in ("True", "TRUE", "False", "FALSE"):
         return f"write `{token.text.lower()}`"
-    if token.text.lower() in ("null", "none", "nil", "undefined"):
-        return "a message cannot contain null, and absence cannot be tested; write `exists name` for presence"
-    if token.text.lower() in ("nan", "inf", "infinity"):
+    if token.text in _NULLS:
+        return "write `null`, or `absent name` if there must be no value"
+    if token.text in FOREIGN_VALUES:
         return "NaN and infinity are not values"
     if token.type in (TokenType.NAME, TokenType.KEYWORD):
-        return f"write {format_value(token.value)} if it is a string; attributes cannot be compared with each other"
+        return f"write {format_value(token.value)} if it is a string, `` `{token.text}` `` if it is a name"
     if token.type is TokenType.OPERATOR:
         return f"write one operator only: {_ALL_OPERATORS}"
     return 'write a "string", a number, true or false'
@@ -113,8 +106,6 @@ def value_hint(token: Token) -> str:
 def name_hint(tokens: Sequence[Token]) -> str:
     """Return the hint for tokens where an attribute's name is expected."""
     token = tokens[0]
-    if token.type is TokenType.VALUE and len(tokens) == 3 and tokens[1].text in _MIRRORED and _is_name(tokens[2]):
-        return f"write the name first: `{tokens[2].text} {_MIRRORED[tokens[1].text]} {token.text}`"
     if token.type is TokenType.VALUE and isinstance(token.value, str):
         return f"write {_as_name(token.value)} for a name; double quotes are for strings only"
     if token.type is TokenType.OPEN:
@@ -124,20 +115,6 @@ def name_hint(tokens: Sequence[Token]) -> str:
     if token.type is TokenType.KEYWORD:
         return f"`{token.text}` is a keyword: write it in backquotes to use it as a name"
     return "write a constraint such as `price < 500`, `exists price` or `#tag`"
-
-
-def negation_hint(tokens: Sequence[Token]) -> str:
-    """Return the hint for `not` before these tokens."""
-    if len(tokens) >= 3 and _is_name(tokens[0]) and tokens[1].text in _OPPOSITE and tokens[2].type is TokenType.VALUE:
-        name, operator, value = (token.text for token in tokens[:3])
-        return f"write `{name} {_OPPOSITE[operator]} {value}`"
-    if len(tokens) >= 2 and _is_name(tokens[0]) and tokens[1].text in ("^=", "$=", "*="):
-        return f"`{tokens[1].text}` has no opposite; state what must be present"
-    if tokens and (tokens[0].type is TokenType.TAG or tokens[0].text == "exists"):
-        return _ABSENCE
-    if tokens and tokens[0].type is TokenType.OPEN:
-        return "write the opposite of each constraint inside (= for !=, < for >=), and swap `and` with `or`"
-    return "write the opposite operator: != for =, >= for <, <= for >"
 
 
 def trailing_hint(before: Sequence[Token], rest: Sequence[Token]) -> str:

@@ -1,16 +1,15 @@
 """JSON forms of messages and predicates.
 
-A message is an object of scalars; its key "#" holds the list of tags:
+A message is an object; its key "#" holds the list of tags:
 
     {"dest": "MXP", "price": 600, "#": ["upgradeable"]}
 
 A predicate is a list of filters, a filter a list of constraints, a constraint an object with the
-columns of the predicate files: name, op, value. A tag has the op "#".
+columns of the predicate files: name, op, value. A tag has the op "#", and a condition is its text.
 
-    [[{"name": "dest", "op": "=", "value": "MXP"}, {"name": "vip", "op": "#"}], …]
+    [[{"name": "dest", "op": "in", "value": ["MXP", "LIN"]}, {"name": "vip", "op": "#"}], [{"condition": "a < b"}], …]
 
-The members of a message are read one by one: every error has a column, and nested values are rejected
-unread.
+The members of a message are read one by one: every error has a column.
 """
 
 from __future__ import annotations
@@ -22,13 +21,15 @@ from typing import Any
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
+from cbnet.language.leaves import check_depth
 from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse_condition
 from cbnet.language.values import RESERVED_NAME, validate_name, validate_tags, validate_value
 
 _TAG = "#"
-_SCALARS = 'write a "string", a number as in 0.5, true or false'
+_SCALARS = 'write a "string", a number as in 0.5, true, false or null'
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TAG_LIST = re.compile(r"\[[^\[\]{}\"]*(?:\"(?:[^\"\\]|\\.)*\"[^\[\]{}\"]*)*\]", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -44,7 +45,7 @@ def message_from_json(text: str) -> Message:
 
 
 def members_from_json(text: str) -> dict[str, Any]:
-    """Return the members of a flat JSON object: checked scalars, and a list of tags under "#"."""
+    """Return the members of a JSON object: checked values, and a list of tags under "#"."""
     return _Members(text).read()
 
 
@@ -76,8 +77,9 @@ def predicate_from_json(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate
 
 
 def _filter_members(filter: Filter) -> list[dict[str, Any]]:
-    constraints = [_constraint_members(constraint) for constraint in filter.constraints]
-    return constraints + [{"name": tag, "op": _TAG} for tag in sorted(filter.tags)]
+    constraints = [_constraint_members(constraint) for constraint in filter.written_constraints]
+    conditions = [{"condition": condition.text} for condition in filter.conditions]
+    return constraints + conditions + [{"name": tag, "op": _TAG} for tag in sorted(filter.tags)]
 
 
 def _constraint_members(constraint: Constraint) -> dict[str, Any]:
@@ -88,7 +90,8 @@ def _constraint_members(constraint: Constraint) -> dict[str, Any]:
 def _filter_from_members(members: list[Any], number: int) -> Filter:
     parts = [_part(member, f"filter {number}, constraint {index}") for index, member in enumerate(members, 1)]
     tags = [tag for part in parts for tag in part.tags]
-    return Filter((constraint for part in parts for constraint in part.constraints), tags)
+    constraints = (constraint for part in parts for constraint in part.constraints)
+    return Filter(constraints, tags, (condition for part in parts for condition in part.conditions))
 
 
 def _part(member: Any, where: str) -> Filter:
@@ -100,6 +103,8 @@ def _part(member: Any, where: str) -> Filter:
 
 
 def _checked_part(member: Any) -> Filter:
+    if isinstance(member, dict) and member.keys() == {"condition"} and isinstance(member["condition"], str):
+        return Filter(conditions=[parse_condition(member["condition"])])
     if not isinstance(member, dict) or not {"name", "op"} <= member.keys() <= {"name", "op", "value"}:
         problem = f"not a constraint: {json.dumps(member)[:60]}"
         raise MessageFormatError(problem, hint='write {"name": …, "op": …, "value": …}')
@@ -118,15 +123,24 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Members:
-    """A reader of one flat JSON object, from left to right."""
+    """A reader of one JSON object, from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def read(self) -> dict[str, Any]:
+        self._skip()
+        if self._text[self._at : self._at + 1] != "{":
+            raise self._error("expected a JSON object", self._at, 'write {"name": value, …}')
+        members = self._object("", 1)
+        if self._at < len(self._text):
+            raise self._error("text after the object", self._at, "write one object per line")
+        return members
+
+    def _object(self, path: str, depth: int) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        self._expect("{", "expected a JSON object", 'write {"name": value, …}')
+        self._enter("{", path, depth)
         more = not self._accept("}")
         while more:
             start = self._at
@@ -135,13 +149,38 @@ class _Members:
                 quoted = json.dumps(name, ensure_ascii=False)
                 raise self._error(f"duplicate name {quoted}", start, "keep one of them")
             self._expect(":", "expected `:` after a name")
-            members[name] = self._member(name)
+            is_tags = name == RESERVED_NAME and depth == 1
+            members[name] = self._tags() if is_tags else self._value(f"{path}.{name}" if path else name, depth)
             more = self._accept(",")
             if not more:
                 self._expect("}", "expected `,` or `}`")
-        if self._at < len(self._text):
-            raise self._error("text after the object", self._at, "write one object per line")
         return members
+
+    def _array(self, path: str, depth: int) -> list[Any]:
+        values: list[Any] = []
+        self._enter("[", path, depth)
+        more = not self._accept("]")
+        while more:
+            values.append(self._value(path, depth))
+            more = self._accept(",")
+            if not more:
+                self._expect("]", "expected `,` or `]`")
+        return values
+
+    def _enter(self, opening: str, path: str, depth: int) -> None:
+        self._checked(self._at, check_depth, path, depth)
+        self._expect(opening, f"expected `{opening}`")
+
+    def _value(self, path: str, depth: int) -> Any:
+        self._skip()
+        start = self._at
+        first = self._text[start : start + 1]
+        if first == "{":
+            return self._object(path, depth + 1)
+        if first == "[":
+            return self._array(path, depth + 1)
+        scalar = self._string() if first == '"' else self._word()
+        return self._checked(start, validate_value, scalar, path)
 
     def _name(self) -> str:
         self._skip()
@@ -150,22 +189,6 @@ class _Members:
         start = self._at
         name = str(self._string())
         return name if name == RESERVED_NAME else str(self._checked(start, validate_name, name))
-
-    def _member(self, name: str) -> Any:
-        self._skip()
-        start = self._at
-        if name == RESERVED_NAME:
-            return self._checked(start, validate_tags, self._tags())
-        return self._checked(start, validate_value, self._scalar(name), name)
-
-    def _scalar(self, name: str) -> Any:
-        first = self._text[self._at : self._at + 1]
-        if first == '"':
-            return self._string()
-        if first in ("{", "["):
-            type_name = "a nested object" if first == "{" else "a list"
-            raise self._error(f"{name}: {type_name} is not a value", self._at, _SCALARS)
-        return self._word()
 
     def _string(self) -> Any:
         match = _STRING.match(self._text, self._at)
@@ -186,7 +209,8 @@ class _Members:
         match = _TAG_LIST.match(self._text, self._at)
         if match is None:
             raise self._error("the tags must be a list of strings", self._at, 'write "#": ["a", "b"]')
-        return self._decoded(match.group())
+        start = self._at
+        return self._checked(start, validate_tags, self._decoded(match.group()))
 
     def _decoded(self, token: str) -> Any:
         try:

@@ -22,6 +22,8 @@ class TokenType(Enum):
     VALUE = auto()
     OPERATOR = auto()
     TAG = auto()
+    SIGN = auto()  # + - / of arithmetic; * is an operator
+    COMMA = auto()
     OPEN = auto()
     CLOSE = auto()
     END = auto()
@@ -44,6 +46,8 @@ _TOKEN = re.compile(
     | (?P<backquoted>`(?:[^`\\\n]|\\.)*`)
     | (?P<number>[-+]?\.?[0-9](?:[eE][-+](?=[0-9])|[\w.])*)
     | (?P<operator>[=!<>^$*~&|]+)
+    | (?P<sign>[-+/])
+    | (?P<comma>,)
     | (?P<open>\()
     | (?P<close>\))""",
     re.VERBOSE,
@@ -61,6 +65,10 @@ _SIMPLE_ESCAPES = {
     '"': '"',
     "`": "`",
 }
+_OPERANDS = frozenset({TokenType.NAME, TokenType.VALUE, TokenType.CLOSE})
+_TYPES = {
+    "sign": TokenType.SIGN, "comma": TokenType.COMMA, "open": TokenType.OPEN, "close": TokenType.CLOSE,
+}  # fmt: skip
 _MAX_DIGITS = 400  # more digits than any finite float has
 
 _STRAY = {
@@ -71,7 +79,6 @@ _STRAY = {
     "`": ("unclosed backquote", "end the name with a backquote"),
     "'": ("strings need double quotes", "write \"…\" instead of '…'"),
     "#": ("a tag needs a name", 'write #name, or #"any text"'),
-    ",": ("unexpected comma", "write `and`"),
     ";": ("unexpected semicolon", "write `or` between filters"),
     "“": ("typographic quotes are not supported", 'write plain double quotes: "…"'),
     "”": ("typographic quotes are not supported", 'write plain double quotes: "…"'),
@@ -92,6 +99,10 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
             match = _TOKEN.match(text, position)
             if match is None:
                 raise _stray(text, position)
+            if match.lastgroup == "number" and match[0][0] in "-+" and tokens and tokens[-1].type in _OPERANDS:
+                tokens.append(Token(TokenType.SIGN, match[0][0], position, match[0][0]))  # `x -1` is a difference
+                position += 1
+                continue
             if match.lastgroup != "space":
                 tokens.append(_token(match, text))
             position = match.end()
@@ -116,12 +127,12 @@ def _token(match: re.Match[str], text: str) -> Token:
     if group == "tag":
         label = _unescaped(word[2:-1], text, position + 2) if word.startswith('#"') else word[1:]
         return Token(TokenType.TAG, label, position, word)
-    return Token(TokenType.OPEN if group == "open" else TokenType.CLOSE, word, position, word)
+    return Token(_TYPES[str(group)], word, position, word)
 
 
 def _word(word: str, position: int) -> Token:
-    if word in ("true", "false"):
-        return Token(TokenType.VALUE, word == "true", position, word)
+    if word in ("true", "false", "null"):
+        return Token(TokenType.VALUE, None if word == "null" else word == "true", position, word)
     return Token(TokenType.KEYWORD if word in KEYWORDS else TokenType.NAME, word, position, word)
 
 

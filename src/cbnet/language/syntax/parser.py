@@ -1,51 +1,45 @@
 """Parser for predicates, written by hand for precise errors.
 
     predicate   = conjunction { "or" conjunction }
-    conjunction = term { "and" term }
-    term        = "(" predicate ")" | "exists" name | tag | name operator value | "true" | "false"
+    conjunction = factor { "and" factor }
+    factor      = { "not" } ( "(" predicate ")" [ "is" [ "not" ] ( "true" | "false" ) ] | term )
+    term        = "exists" name | "absent" name | tag | "true" | "false" | comparison
+    comparison  = expression ( operator expression | [ "not" ] "in" set | [ "not" ] "like" string )
 
-Parentheses are distributed into disjunctive normal form. Limits on text, nesting, normal form and work
-are checked before the work is done: no input makes the parser slow or exhausts the stack.
+`syntax.expressions` reads expressions and sets. The text becomes a formula, and that its disjunctive normal form
+(`formula`). Limits are checked before the work is done: no input makes the parser slow or exhausts the stack.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain, product
-from typing import TypeAlias
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
-from cbnet.language.constraint import Constraint, Op, refusal, takes
+from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.constraint import Op, refusal, takes
+from cbnet.language.expression import Constant, Expression
 from cbnet.language.filter import Filter
+from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is, Not, predicate_of
+from cbnet.language.like_pattern import validate_pattern
 from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.hints import (
-    after_name_hint,
-    name_hint,
-    negation_hint,
-    operator_hint,
-    trailing_hint,
-    value_hint,
-)
-from cbnet.language.syntax.lexer import Token, TokenType, tokenize
-from cbnet.language.values import RESERVED_NAME, value_type
+from cbnet.language.syntax.expressions import ExpressionReader
+from cbnet.language.syntax.hints import after_name_hint, operator_hint, trailing_hint
+from cbnet.language.syntax.lexer import Token, TokenType
+from cbnet.language.values import value_type
 
-_OPERATORS = {op.value: op for op in Op if op is not Op.EXISTS}
-_FOREIGN_CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they join constraints
-
-# Constraints written while distributing parentheses, per constraint allowed in the result. Text that
-# repeatedly expands what a `false` then drops is refused after about a second.
-_MAX_EXPANSION = 100
-
-# An unfinished conjunction: constraints, and tags as plain strings.
-_Draft: TypeAlias = tuple[Constraint | str, ...]
-_TRUE: list[_Draft] = [()]
+_OPERATORS = {op.value: op for op in Op if op not in (Op.EXISTS, Op.IN)}
+_OUTCOMES = {
+    (True, True): Outcome.TRUE, (True, False): Outcome.FALSE, (False, True): NOT_TRUE, (False, False): NOT_FALSE,
+}  # fmt: skip
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate of a text."""
     validate_limits(limits).check_text(text)
-    return Predicate(map(_filter, _Parser(text, limits).parse()))
+    parser = _Parser(text, limits)
+    return predicate_of(parser.parse(), limits, parser.located)
 
 
 def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
@@ -56,131 +50,133 @@ def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
     return filters[0]
 
 
+def parse_condition(text: str) -> Condition:
+    """Return the condition of a text; raise an error if the text is anything else."""
+    filters = parse(text).filters
+    conditions = filters[0].conditions if len(filters) == 1 else ()
+    if len(conditions) != 1 or Filter(conditions=conditions) != filters[0]:
+        raise InputError(f"`{text[:60]}` is not a single condition", hint="write constraints as such")
+    return conditions[0]
+
+
 @dataclass
 class _Frame:
     """The state of one open parenthesis, or of the whole text."""
 
     opening: Token
-    first: Token  # of the current conjunction
-    alternatives: list[_Draft] = field(default_factory=list)
-    factors: list[list[_Draft]] = field(default_factory=list)
-    size: int = 0
+    wrap: Callable[[Formula], Formula]  # the negations before it, and the `is` after it
+    alternatives: list[Formula] = field(default_factory=list)
+    factors: list[Formula] = field(default_factory=list)
+    first: int = 0  # the position of the current conjunction
+
+    def end_conjunction(self) -> None:
+        """Add the current conjunction to the alternatives."""
+        parts = self.factors
+        self.alternatives.append(parts[0] if len(parts) == 1 else AllOf(tuple(parts), self.first))
+        self.factors = []
+
+    def formula(self) -> Formula:
+        """Return the formula inside."""
+        self.end_conjunction()
+        parts = self.alternatives
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), self.opening.position)
 
 
-class _Parser:
+class _Parser(ExpressionReader):
     """A parser of one pass, with its own stack of open parentheses: nesting is not limited by Python's stack."""
 
     def __init__(self, text: str, limits: Limits) -> None:
-        self._text = text
+        super().__init__(text)
         self._limits = limits
-        self._tokens, self._lexical_error = tokenize(text)
-        self._next = 0
-        self._written = 0
-        self._frames = [_Frame(self._peek(), self._peek())]
+        self._frames = [_Frame(self._peek(), _same, first=self._peek().position)]
 
-    def parse(self) -> list[_Draft]:
+    def parse(self) -> Formula:
         if len(self._tokens) == 1:
             raise self._error(
                 "the predicate is empty", hint="write `true` to match every message, `false` to match none"
             )
         is_more = True
         while is_more:
-            if self._peek().type is TokenType.OPEN:
-                self._open()
+            wrap = self._negations()
+            if self._peek().type is TokenType.OPEN and not self._is_expression_group():
+                self._open(wrap)
             else:
-                self._frames[-1].factors.append(self._term())
+                self._frames[-1].factors.append(wrap(self._term()))
                 is_more = self._join()
-        return self._end_disjunction()
+        return self._frames.pop().formula()
 
-    def _open(self) -> None:
+    def located(self, error: LimitError, position: int) -> InputError:
+        """Return an error with a location in the text."""
+        location = PredicateSyntaxError("", self._text, position)
+        return error.at(line=location.line, column=location.column)
+
+    def _negations(self) -> Callable[[Formula], Formula]:
+        is_negated = False
+        while self._peek().text == "not" and not self._is_operator(1):
+            self._take()
+            is_negated = not is_negated
+        if self._peek().text in ("NOT", "!") and not self._is_operator(1):
+            raise self._error(f"unexpected `{self._peek().text}`", hint="write `not`")
+        return Not if is_negated else _same
+
+    def _open(self, outer: Callable[[Formula], Formula]) -> None:
         opening = self._take()
         depth = len(self._frames)
         if depth > self._limits.nesting:
             error = LimitError("nested parentheses", depth, self._limits.nesting, hint="remove redundant ones")
-            raise self._located(error, opening)
-        self._frames.append(_Frame(opening, self._peek()))
+            raise self.located(error, opening.position)
+        self._frames.append(_Frame(opening, outer, first=self._peek().position))
 
     def _join(self) -> bool:
         """Read what follows a term; return whether another term must come next."""
         while True:
+            frame = self._frames[-1]
             if self._accept("and"):
                 return True
             if self._accept("or"):
-                self._end_conjunction()
-                self._frames[-1].first = self._peek()
+                frame.end_conjunction()
+                frame.first = self._peek().position
                 return True
             token = self._peek()
             if token.type is TokenType.CLOSE and len(self._frames) > 1:
                 self._take()
-                alternatives = self._end_disjunction()
-                self._frames[-1].factors.append(alternatives)
+                self._frames.pop()
+                self._frames[-1].factors.append(frame.wrap(self._is(frame.formula())))
             elif token.type is not TokenType.END:
                 raise self._trailing()
             elif len(self._frames) > 1:
-                raise self._error("unclosed parenthesis", self._frames[-1].opening, hint="write `)` at its end")
+                raise self._error("unclosed parenthesis", frame.opening, hint="write `)` at its end")
             elif self._lexical_error:
                 raise self._lexical_error
             else:
                 return False
 
-    def _end_disjunction(self) -> list[_Draft]:
-        self._end_conjunction()
-        return self._frames.pop().alternatives
+    def _is(self, formula: Formula) -> Formula:
+        """Read `is not true` and the like after a parenthesis."""
+        if self._peek().text != "is":
+            return formula
+        self._take()
+        is_positive = not self._accept("not")
+        token = self._peek()
+        if not isinstance(token.value, bool):
+            raise self._error("expected `true` or `false`", hint="write `(…) is not true` or `(…) is not false`")
+        self._take()
+        return Is(formula, _OUTCOMES[is_positive, token.value])
 
-    def _end_conjunction(self) -> None:
-        """Add the current conjunction to its disjunction."""
-        frame = self._frames[-1]
-        drafts = self._distributed(frame.factors, frame.first)
-        self._count(frame.first, len(drafts))
-        frame.factors = []
-        frame.size += sum(map(len, drafts))
-        if frame.alternatives:
-            self._check_size(self._peek(), len(frame.alternatives) + len(drafts), frame.size)
-            frame.alternatives += drafts
-        else:
-            frame.alternatives = drafts
-
-    def _distributed(self, factors: list[list[_Draft]], first: Token) -> list[_Draft]:
-        """Multiply out a conjunction of disjunctions, unless the result would be too large."""
-        if not all(factors):
-            return []  # a factor is `false`
-        factors = [factor for factor in factors if factor != _TRUE]
-        if len(factors) <= 1:
-            return factors[0] if factors else [()]
-        count, size = 1, 0
-        for factor in factors:
-            count, size = count * len(factor), size * len(factor) + count * sum(map(len, factor))
-            self._check_size(first, count, size)
-        self._count(first, size)
-        return [tuple(chain.from_iterable(choice)) for choice in product(*factors)]
-
-    def _check_size(self, token: Token, filters: int, constraints: int) -> None:
-        try:
-            self._limits.check_size(filters, constraints)
-        except LimitError as error:
-            raise self._located(error, token) from None
-
-    def _count(self, token: Token, written: int) -> None:
-        self._written += written
-        limit = _MAX_EXPANSION * self._limits.constraints
-        if self._written > limit:
-            hint = "split it into several smaller predicates"
-            error = LimitError("constraints after distributing parentheses", self._written, limit, hint=hint)
-            raise self._located(error, token)
-
-    def _term(self) -> list[_Draft]:
+    def _term(self) -> Formula:
         token = self._peek()
         if token.type is TokenType.TAG:
-            return [(self._tag(),)]
+            return self._tag()
         if token.type is TokenType.VALUE and isinstance(token.value, bool):
             return self._constant()
         if self._accept("exists"):
-            return [(Constraint(self._name(), Op.EXISTS),)]
-        if token.text in ("not", "!") or (token.text == "NOT" and not self._is_operator(1)):
-            raise self._error("negation is not supported", hint=negation_hint(self._tokens[self._next + 1 :][:4]))
-        return [(self._constraint(),)]
+            return Presence(self._name())
+        if token.text == "absent" and self._tokens[self._next + 1].type is TokenType.NAME:
+            self._take()
+            return Not(Presence(self._name()))
+        return self._comparison()
 
-    def _constant(self) -> list[_Draft]:
+    def _constant(self) -> Formula:
         token = self._take()
         if self._is_operator():
             raise self._error(
@@ -188,43 +184,50 @@ class _Parser:
                 token,
                 hint=f"write `` `{token.text}` `` in backquotes to use it as a name",
             )
-        return [()] if token.value else []
+        return TRUE if token.value else FALSE
 
-    def _tag(self) -> str:
+    def _tag(self) -> Formula:
         token = self._take()
         if self._is_operator():
             raise self._error("a tag has no value", hint=f"write `{token.text}` alone, or an attribute without `#`")
-        return str(token.value)
+        return TagTest(str(token.value))
 
-    def _constraint(self) -> Constraint:
-        name = self._name()
-        op = self._operator()
+    def _comparison(self) -> Formula:
+        first = self._next
+        left = self._left_operand()
+        start = self._peek()
+        is_negated = start.text == "not" and self._tokens[self._next + 1].text in ("in", "like")
+        if is_negated:
+            self._take()
+        if self._peek().text in ("in", "like"):
+            word = self._take().text
+            test = Membership(left, self._set()) if word == "in" else Like(left, self._pattern())
+            return Not(test) if is_negated else test
+        op = self._operator(first)
         token = self._peek()
-        if token.type is not TokenType.VALUE:
-            raise self._error(
-                "a value is missing" if token.type is TokenType.END else "expected a value",
-                hint=value_hint(token),
-            )
-        self._take()
-        if not takes(op, value_type(token.value)):
-            problem, hint = refusal(op, token.value)
+        right = self._right_operand()
+        for operand in (left, right):
+            self._check_type(op, operand, token)
+        return Comparison(op, left, right)
+
+    def _check_type(self, op: Op, operand: Expression, token: Token) -> None:
+        if isinstance(operand, Constant) and not takes(op, value_type(operand.value)):
+            problem, hint = refusal(op, operand.value)
             raise self._error(problem, token, hint=hint)
-        return Constraint(name, op, token.value)
 
-    def _name(self) -> str:
+    def _pattern(self) -> str:
         token = self._peek()
-        if token.type is not TokenType.NAME:
-            problem = "unexpected end of text" if token.type is TokenType.END else "expected a name"
-            raise self._error(problem, hint=name_hint(self._tokens[self._next :][:3]))
-        if token.value == RESERVED_NAME:
-            raise self._error("the name `#` is reserved for tags", hint="write #name for a tag")
-        return str(self._take().value)
+        if token.type is not TokenType.VALUE or not isinstance(token.value, str):
+            raise self._error("expected a pattern", hint='write a string with % and _, as in "a%"')
+        self._take()
+        return self._checked(token, validate_pattern, token.value)
 
-    def _operator(self) -> Op:
+    def _operator(self, first: int) -> Op:
+        """Read an operator; `first` is the token that begins the operand before it."""
         token = self._peek()
         if token.type is not TokenType.OPERATOR:
             problem = "an operator is missing" if token.type is TokenType.END else "expected an operator"
-            raise self._error(problem, hint=after_name_hint(self._tokens[self._next - 1 :][:4]))
+            raise self._error(problem, hint=after_name_hint(self._tokens[max(first, self._next - 1) :][:4]))
         if token.text not in _OPERATORS:
             raise self._error(
                 f"unknown operator `{token.text}`", hint=operator_hint(self._tokens[self._next - 1 :][:3])
@@ -236,37 +239,11 @@ class _Parser:
         token = self._peek()
         if token.type is TokenType.CLOSE:
             return self._error("unmatched `)`", hint="remove it, or write `(` before")
+        if token.type is TokenType.COMMA:
+            return self._error("unexpected comma", hint="write `and`")
         hint = trailing_hint(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
         return self._error("expected `and`, `or` or the end", hint=hint)
 
-    def _is_operator(self, ahead: int = 0) -> bool:
-        token = self._tokens[self._next + ahead]
-        return token.type is TokenType.OPERATOR and token.text not in _FOREIGN_CONNECTIVES
 
-    def _peek(self) -> Token:
-        return self._tokens[self._next]
-
-    def _take(self) -> Token:
-        self._next += 1
-        return self._tokens[self._next - 1]
-
-    def _accept(self, keyword: str) -> bool:
-        token = self._peek()
-        accepted = token.type is TokenType.KEYWORD and token.text == keyword
-        self._next += accepted
-        return accepted
-
-    def _error(self, problem: str, token: Token | None = None, *, hint: str | None = None) -> PredicateSyntaxError:
-        if self._lexical_error and self._peek().type is TokenType.END:
-            return self._lexical_error
-        token = token or self._peek()
-        return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
-
-    def _located(self, error: LimitError, token: Token) -> InputError:
-        location = PredicateSyntaxError("", self._text, token.position)
-        return error.at(line=location.line, column=location.column)
-
-
-def _filter(draft: _Draft) -> Filter:
-    constraints = (part for part in draft if isinstance(part, Constraint))
-    return Filter(constraints, [part for part in draft if isinstance(part, str)])
+def _same(formula: Formula) -> Formula:
+    return formula

@@ -6,17 +6,17 @@ contains the type, so `x = true` and `x = 1` are two tests although True == 1 in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
-from cbnet.language.values import Value, ValueType
+from cbnet.language.values import ValueType
 from cbnet.matching.storage.codes import TESTS, Test, constraint_of
 
 if TYPE_CHECKING:
     from cbnet.language.constraint import Constraint
 
-EncodedFilter: TypeAlias = frozenset[tuple[str, int, Value | None]]
+EncodedFilter: TypeAlias = frozenset[tuple[str, int, Any]]
 
 _TAG, _BOOL = int(Test.TAG), int(Test.BOOL_EQ)
 _CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in ValueType]
@@ -28,7 +28,7 @@ def encode_filter(filter: Filter) -> EncodedFilter:
     return frozenset(tests + [(tag, _TAG, None) for tag in filter.tags]) if filter.tags else frozenset(tests)
 
 
-def _test(constraint: Constraint) -> tuple[str, int, Value | None]:
+def _test(constraint: Constraint) -> tuple[str, int, Any]:
     if constraint.kind is None:
         return constraint.name, Test.EXISTS, None
     code = _CODES[constraint.kind][constraint.op._value_]

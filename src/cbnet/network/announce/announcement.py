@@ -221,7 +221,7 @@ def _required_symbols(filter: Filter) -> Iterator[Symbol]:
     """Yield the symbols that every filter covered by this one has."""
     for constraint in filter.constraints:
         if constraint.op is Op.EQ and constraint.value is not None:
-            yield ("value", constraint.name, sort_key(constraint.value))
+            yield ("value", constraint.name, sort_key(constraint.members[0]))
         else:
             yield ("name", constraint.name)
     for tag in sorted(filter.tags):

@@ -64,7 +64,7 @@ def _is_bool_ne(constraint: Constraint) -> bool:
 
 def _encode_constraint(constraint: Constraint) -> list[Scalar]:
     parts: list[Scalar] = [constraint.name, constraint.op.rank]
-    return parts if constraint.value is None else [*parts, constraint.value]
+    return parts if constraint.value is None else [*parts, constraint.value]  # type: ignore[list-item]
 
 
 def _decode_constraint(part: list[Scalar]) -> Constraint:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cbnet.language.message import Message
-from cbnet.language.values import Value
 from cbnet.network.protocol.frames import (
     Answer,
     Deliver,
@@ -109,12 +109,12 @@ class MemoryClient:
             )
         )
 
-    def publish(self, attributes: Mapping[str, Value], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
+    def publish(self, attributes: Mapping[str, Any], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
         """Publish a message; return whether the client is connected."""
         return self.send(Publish(0, dict(attributes), list(tags), payload, False))
 
     def trace(
-        self, number: int, attributes: Mapping[str, Value], *, is_dry: bool = True, predicate: str = "", at: str = ""
+        self, number: int, attributes: Mapping[str, Any], *, is_dry: bool = True, predicate: str = "", at: str = ""
     ) -> None:
         """Trace a message."""
         self.send(

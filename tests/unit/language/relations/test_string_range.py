@@ -14,7 +14,7 @@ ENDS = ["\0", "\0\1", "ab", "\0a\U0010ffff", "\U0010fffe\U0010ffff", "\ud7ff\ue0
 
 def _constraints(alphabet, longest):
     constants = ["".join(chars) for length in range(longest + 1) for chars in product(alphabet, repeat=length)]
-    return [Constraint("s", op, constant) for op in Op if op is not Op.EXISTS for constant in constants]
+    return [Constraint("s", op, constant) for op in Op if op not in (Op.EXISTS, Op.IN) for constant in constants]
 
 
 def _check(wanted, unwanted):

@@ -1,0 +1,209 @@
+"""Conditions: the tests of a filter that no index serves.
+
+A test is true, false or unknown: an attribute is missing, or operands have different types. A condition
+is a test with the outcomes that it accepts:
+
+    price * quantity > 100                  true
+    not (name ^= "a")                       false
+    (name ^= "a") is not true               false or unknown
+    (name ^= "a") is not false              true or unknown
+
+`and`, `or` and `not` are not needed inside: the parser moves them outside [Kleene's three-valued logic].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Any, TypeAlias
+
+from cbnet.errors import LimitError
+from cbnet.language.constraint import ORDERING, PATTERNS, TESTS, Constraint, Op, Values, format_set
+from cbnet.language.expression import UNKNOWN, Attribute, Expression, Missing, evaluate, names
+from cbnet.language.like_pattern import implied, like
+from cbnet.language.notation import format_name, format_tag, format_value
+from cbnet.language.value_object import ValueObject
+from cbnet.language.values import Value, ValueType, sort_key, value_type
+
+MAX_CONDITION_LENGTH = 16_384  # characters of its text
+
+
+class Outcome(IntFlag):
+    """Outcomes of a test."""
+
+    TRUE = 1
+    FALSE = 2
+    UNKNOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two expressions."""
+
+    op: Op
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A comparison of a string with a pattern."""
+
+    operand: Expression
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{self.operand} like {format_value(self.pattern)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A test whether a set of constants contains a value."""
+
+    operand: Expression
+    values: Values  # sorted
+
+    def __str__(self) -> str:
+        return f"{self.operand} in {format_set(self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A test whether the message has a value of an attribute. It is never unknown."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"exists {format_name(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TagTest:
+    """A test whether the message has a tag. It is never unknown."""
+
+    tag: str
+
+    def __str__(self) -> str:
+        return format_tag(self.tag)
+
+
+Test: TypeAlias = Comparison | Like | Membership | Presence | TagTest
+
+
+class Condition(ValueObject):
+    """An immutable test with the outcomes that it accepts."""
+
+    __slots__ = ("accepted", "test", "text")
+    _family = "condition"
+    test: Test
+    accepted: Outcome
+    text: str
+
+    def __init__(self, test: Test, accepted: Outcome = Outcome.TRUE) -> None:
+        text = _format(test, accepted)
+        if len(text) > MAX_CONDITION_LENGTH:
+            raise LimitError("characters in a condition", len(text), MAX_CONDITION_LENGTH, hint="shorten it")
+        self._set(test=test, accepted=accepted, text=text)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The attributes whose values the condition tests."""
+        return frozenset(_names(self.test))
+
+    @property
+    def implied(self) -> Iterator[Constraint]:
+        """Constraints that hold wherever the condition holds."""
+        if Outcome.UNKNOWN in self.accepted or isinstance(self.test, Presence | TagTest):
+            return
+        if isinstance(self.test, Like) and isinstance(self.test.operand, Attribute) and self.accepted == Outcome.TRUE:
+            for op, text in implied(self.test.pattern):
+                yield Constraint(self.test.operand.name, op, text)
+        for name in sorted(self.names):
+            yield Constraint(name, Op.EXISTS)
+
+    def holds(self, values: Mapping[str, Value], present: Container[str] = (), tags: Container[str] = ()) -> bool:
+        """Return whether the condition holds.
+
+        values: the value of each attribute that has one.
+        present, tags: all attributes and tags of the message.
+        """
+        return self.outcome(values, present, tags) in self.accepted
+
+    def outcome(self, values: Mapping[str, Value], present: Container[str], tags: Container[str]) -> Outcome:
+        """Return the outcome of the test."""
+        test = self.test
+        if isinstance(test, Presence):
+            result: bool | Missing = test.name in present
+        elif isinstance(test, TagTest):
+            result = test.tag in tags
+        elif isinstance(test, Comparison):
+            result = compare(test.op, evaluate(test.left, values), evaluate(test.right, values))
+        elif isinstance(test, Like):
+            text = evaluate(test.operand, values)
+            result = like(text, test.pattern) if isinstance(text, str) else UNKNOWN
+        else:
+            result = _is_member(evaluate(test.operand, values), test.values)
+        return Outcome.UNKNOWN if isinstance(result, Missing) else Outcome.TRUE if result else Outcome.FALSE
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Condition, (self.test, self.accepted)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"parse_condition({self.text!r})"
+
+    def _make_key(self) -> tuple[Any, ...]:
+        return (self.text,)
+
+
+def compare(op: Op, left: Value | Missing, right: Value | Missing) -> bool | Missing:
+    """Return the outcome of a comparison of two values."""
+    if isinstance(left, Missing) or isinstance(right, Missing):
+        return UNKNOWN
+    if op in (Op.EQ, Op.NE) and (left is None or right is None):
+        return (left is right) == (op is Op.EQ)
+    kind = value_type(left)
+    if (
+        kind is not value_type(right)
+        or (op in PATTERNS and kind is not ValueType.STRING)
+        or (op in ORDERING and kind not in (ValueType.NUMBER, ValueType.STRING))
+    ):
+        return UNKNOWN
+    return TESTS[op](left, right)
+
+
+def _is_member(value: Value | Missing, members: Values) -> bool | Missing:
+    if isinstance(value, Missing):
+        return UNKNOWN
+    key = sort_key(value)
+    keys = [sort_key(member) for member in members]
+    if key in keys:
+        return True
+    has_kind = any(kind is key[0] for kind, _ in keys)
+    return False if has_kind else UNKNOWN
+
+
+def _names(test: Test) -> Iterator[str]:
+    if isinstance(test, Comparison):
+        yield from names(test.left)
+        yield from names(test.right)
+    elif isinstance(test, Like | Membership):
+        yield from names(test.operand)
+
+
+def _format(test: Test, accepted: Outcome) -> str:
+    if isinstance(test, Presence):
+        return str(test) if Outcome.TRUE in accepted else f"absent {format_name(test.name)}"
+    if accepted == Outcome.TRUE:
+        return str(test)
+    if accepted != Outcome.FALSE:
+        return f"({test}) is not {'true' if accepted & Outcome.FALSE else 'false'}"
+    if isinstance(test, Like | Membership):
+        return f"{test.operand} not{str(test)[len(str(test.operand)) :]}"
+    return f"not {test}" if isinstance(test, TagTest) else f"not ({test})"

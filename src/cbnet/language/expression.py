@@ -1,0 +1,155 @@
+"""Expressions: attributes, constants, arithmetic and string functions, with their values.
+
+An expression has a value, or none (`UNKNOWN`): an attribute is missing, an operand has the wrong type, or a
+result is not a number. A number that equals a 64-bit int is that int. Sums, differences and products of ints are
+exact if they fit in 64 bits; everything else is computed in 64-bit floats.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from cbnet.language.notation import format_name, format_value
+from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, value_type
+
+
+class Missing(Enum):
+    """The result of an expression that has no value."""
+
+    UNKNOWN = 0
+
+
+UNKNOWN: Final = Missing.UNKNOWN
+Number: TypeAlias = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """The value of an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return format_name(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant."""
+
+    value: Value
+
+    def __str__(self) -> str:
+        return format_value(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """An operation on two numbers: + - * / div mod."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self._operand(self.left, 0)} {self.op} {self._operand(self.right, 1)}"
+
+    def _operand(self, operand: Expression, extra: int) -> str:
+        """Return an operand, in parentheses if it binds less; a right operand must bind more."""
+        if isinstance(operand, Arithmetic) and PRECEDENCE[operand.op] < PRECEDENCE[self.op] + extra:
+            return f"({operand})"
+        return str(operand)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of a string: lower or upper."""
+
+    function: Literal["lower", "upper"]
+    argument: Expression
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.argument})"
+
+
+Expression: TypeAlias = Attribute | Constant | Arithmetic | Call
+PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "div": 2, "mod": 2}
+
+
+def names(expression: Expression) -> Iterator[str]:
+    """Yield the names of the attributes in an expression."""
+    if isinstance(expression, Attribute):
+        yield expression.name
+    elif isinstance(expression, Arithmetic):
+        yield from names(expression.left)
+        yield from names(expression.right)
+    elif isinstance(expression, Call):
+        yield from names(expression.argument)
+
+
+def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value | Missing:
+    """Return the value of an expression, from the values of the attributes."""
+    if isinstance(expression, Constant):
+        return expression.value
+    if isinstance(expression, Attribute):
+        return values.get(expression.name, UNKNOWN)
+    if isinstance(expression, Call):
+        text = evaluate(expression.argument, values)
+        return change_case(expression.function, text) if isinstance(text, str) else UNKNOWN
+    left, right = evaluate(expression.left, values), evaluate(expression.right, values)
+    if not _is_number(left) or not _is_number(right):
+        return UNKNOWN
+    return calculate(expression.op, left, right)  # type: ignore[arg-type]
+
+
+def change_case(function: Literal["lower", "upper"], text: str) -> str:
+    """Return a text in lower or upper case, code point by code point; one that has no single counterpart stays."""
+    method = str.lower if function == "lower" else str.upper
+    return "".join(changed if len(changed := method(char)) == 1 else char for char in text)
+
+
+def calculate(op: str, left: Number, right: Number) -> Number | Missing:
+    """Return the result of an arithmetic operation."""
+    a, b = canonical(left), canonical(right)
+    if op in ("div", "mod"):
+        return _divide_ints(op, a, b)
+    if op == "/":
+        return _finite(lambda: float(a) / float(b))  # type: ignore[arg-type]
+    operation = _OPERATIONS[op]
+    if isinstance(a, int) and isinstance(b, int):
+        exact = operation(a, b)
+        if INT_MIN <= exact <= INT_MAX:
+            return exact
+    return _finite(lambda: operation(float(a), float(b)))  # type: ignore[arg-type]
+
+
+_OPERATIONS: dict[str, Callable[[Number, Number], Number]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+
+
+def _divide_ints(op: str, a: Value, b: Value) -> Number | Missing:
+    if not isinstance(a, int) or not isinstance(b, int) or b == 0:
+        return UNKNOWN
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    result = quotient if op == "div" else a - b * quotient
+    return result if result <= INT_MAX else float(result)
+
+
+def _finite(operation: Callable[[], Number]) -> Number | Missing:
+    try:
+        result = operation()
+    except ZeroDivisionError:
+        return UNKNOWN
+    return canonical(result) if math.isfinite(result) else UNKNOWN  # type: ignore[return-value]
+
+
+def _is_number(value: Value | Missing) -> bool:
+    return not isinstance(value, Missing) and value_type(value) is ValueType.NUMBER

@@ -1,0 +1,207 @@
+"""Reader of expressions and of sets of constants.
+
+    expression = product { ( "+" | "-" ) product }
+    product    = primary { ( "*" | "/" | "div" | "mod" ) primary }
+    primary    = name | value | "-" primary | ( "lower" | "upper" ) "(" expression ")" | "(" expression ")"
+    set        = "(" value { "," value } ")"
+
+A minus sign between two names needs blanks: `a-b` is a name. Operations on constants are computed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from cbnet.errors import InputError, LimitError, PredicateSyntaxError
+from cbnet.language.constraint import Values, value_set
+from cbnet.language.expression import (
+    PRECEDENCE,
+    Arithmetic,
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    Missing,
+    evaluate,
+)
+from cbnet.language.syntax.hints import FOREIGN_VALUES, name_hint, value_hint
+from cbnet.language.syntax.lexer import Token, TokenType, tokenize
+from cbnet.language.values import RESERVED_NAME, Value
+
+MAX_EXPRESSION_NESTING = 32
+_CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they join constraints
+_FUNCTIONS = frozenset({"lower", "upper"})
+_Result = TypeVar("_Result")
+
+
+class ExpressionReader:
+    """The tokens of a text, with a position, and the rules of expressions."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens, self._lexical_error = tokenize(text)
+        self._next = 0
+        self._depth = 0
+        self._closings = _closings(self._tokens)
+
+    def _left_operand(self) -> Expression:
+        token = self._peek()
+        if token.type is TokenType.VALUE and not self._begins_operand():
+            raise self._error("expected a name", hint=name_hint(self._tokens[self._next :][:3]))
+        return self._expression()
+
+    def _begins_operand(self) -> bool:
+        """Return whether an operator or another part of a comparison follows a constant."""
+        following = self._tokens[self._next + 1]
+        return following.type in (TokenType.OPERATOR, TokenType.SIGN) or following.text in _AFTER_OPERAND
+
+    def _right_operand(self) -> Expression:
+        token = self._peek()
+        if token.type not in _FIRST_OF_EXPRESSION or token.text in FOREIGN_VALUES:
+            problem = "a value is missing" if token.type is TokenType.END else "expected a value"
+            raise self._error(problem, hint=value_hint(token))
+        return self._expression()
+
+    def _expression(self, precedence: int = 1) -> Expression:
+        left = self._primary() if precedence > 2 else self._expression(precedence + 1)
+        while PRECEDENCE.get(self._peek().text) == precedence and self._peek().type is not TokenType.VALUE:
+            token = self._take()
+            right = self._primary() if precedence == 2 else self._expression(precedence + 1)
+            left = self._folded(Arithmetic(token.text, left, right), token)
+        return left
+
+    def _primary(self) -> Expression:
+        token = self._peek()
+        if token.type is TokenType.VALUE:
+            return Constant(self._take().value)
+        if token.text == "-":
+            self._take()
+            return self._folded(Arithmetic("-", Constant(0), self._nested(self._primary)), token)
+        if token.type is TokenType.OPEN:
+            return self._parenthesised()
+        if token.type is TokenType.NAME and self._tokens[self._next + 1].type is TokenType.OPEN:
+            return self._call()
+        return Attribute(self._name())
+
+    def _call(self) -> Expression:
+        token = self._take()
+        if token.text not in _FUNCTIONS:
+            hint = "the functions are lower(x) and upper(x)"
+            raise self._error(f"unknown function `{token.text}`", token, hint=hint)
+        return self._folded(Call(token.text, self._parenthesised()), token)  # type: ignore[arg-type]
+
+    def _parenthesised(self) -> Expression:
+        opening = self._take()
+        inner = self._nested(self._expression)
+        if self._peek().type is not TokenType.CLOSE:
+            if self._peek().type is TokenType.END:
+                raise self._error("unclosed parenthesis", opening, hint="write `)` at its end")
+            raise self._error("expected `)`", hint="close the parenthesis of the expression")
+        self._take()
+        return inner
+
+    def _nested(self, read: Callable[[], Expression]) -> Expression:
+        self._depth += 1
+        if self._depth > MAX_EXPRESSION_NESTING:
+            limit = LimitError("nested parentheses in an expression", self._depth, MAX_EXPRESSION_NESTING)
+            location = PredicateSyntaxError("", self._text, self._peek().position)
+            raise limit.at(line=location.line, column=location.column)
+        inner = read()
+        self._depth -= 1
+        return inner
+
+    def _folded(self, operation: Arithmetic | Call, token: Token) -> Expression:
+        """Return an operation, or its value if the operands are constants."""
+        operands = (operation.argument,) if isinstance(operation, Call) else (operation.left, operation.right)
+        if not all(isinstance(operand, Constant) for operand in operands):
+            return operation
+        value = evaluate(operation, {})
+        if isinstance(value, Missing):
+            raise self._error(f"`{operation}` has no value", token, hint="correct the operands")
+        return Constant(value)
+
+    def _set(self) -> Values:
+        opening = self._peek()
+        if opening.type is not TokenType.OPEN:
+            raise self._error("expected a list of values", hint="write (1, 2, 3)")
+        values: list[Value] = []
+        while opening.type is TokenType.OPEN or self._peek().type is TokenType.COMMA:
+            self._take()
+            token = self._peek()
+            if token.type is not TokenType.VALUE:
+                raise self._error("expected a value", hint=value_hint(token))
+            values.append(self._take().value)
+            opening = token
+        if self._peek().type is not TokenType.CLOSE:
+            raise self._error("expected `,` or `)`", hint="write the values as (1, 2, 3)")
+        self._take()
+        return self._checked(opening, lambda listed: value_set(listed, "value"), values)
+
+    def _name(self) -> str:
+        token = self._peek()
+        if token.type is not TokenType.NAME:
+            problem = "unexpected end of text" if token.type is TokenType.END else "expected a name"
+            raise self._error(problem, hint=name_hint(self._tokens[self._next :][:3]))
+        if token.value == RESERVED_NAME:
+            raise self._error("the name `#` is reserved for tags", hint="write #name for a tag")
+        return str(self._take().value)
+
+    def _checked(self, token: Token, check: Callable[[_Value], _Result], value: _Value) -> _Result:
+        """Return the result of a check; an error gets the position of the token."""
+        try:
+            return check(value)
+        except InputError as error:
+            raise self._error(error.problem, token, hint=error.hint) from None
+
+    def _is_expression_group(self) -> bool:
+        """Return whether the parenthesis here is part of an expression: an operator follows its end."""
+        closing = self._closings.get(self._next)
+        if closing is None:
+            return False
+        following, after = self._tokens[closing + 1], self._tokens[min(closing + 2, len(self._tokens) - 1)]
+        if following.text == "not":
+            return after.text in ("in", "like")
+        return following.text in _AFTER_OPERAND or (
+            following.type in (TokenType.OPERATOR, TokenType.SIGN) and following.text not in _CONNECTIVES
+        )
+
+    def _is_operator(self, ahead: int = 0) -> bool:
+        token = self._tokens[self._next + ahead]
+        return token.type is TokenType.OPERATOR and token.text not in _CONNECTIVES
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        self._next += 1
+        return self._tokens[self._next - 1]
+
+    def _accept(self, keyword: str) -> bool:
+        token = self._peek()
+        accepted = token.type is TokenType.KEYWORD and token.text == keyword
+        self._next += accepted
+        return accepted
+
+    def _error(self, problem: str, token: Token | None = None, *, hint: str | None = None) -> PredicateSyntaxError:
+        if self._lexical_error and self._peek().type is TokenType.END:
+            return self._lexical_error
+        token = token or self._peek()
+        return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
+
+
+_Value = TypeVar("_Value")
+_AFTER_OPERAND = frozenset({"in", "like", "div", "mod"})
+_FIRST_OF_EXPRESSION = frozenset({TokenType.NAME, TokenType.VALUE, TokenType.SIGN, TokenType.OPEN})
+
+
+def _closings(tokens: list[Token]) -> dict[int, int]:
+    """Return the index of the closing parenthesis for that of each opening one."""
+    closings: dict[int, int] = {}
+    stack: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.type is TokenType.OPEN:
+            stack.append(index)
+        elif token.type is TokenType.CLOSE and stack:
+            closings[stack.pop()] = index
+    return closings
