@@ -1,0 +1,92 @@
+"""Conditions mean the same as code as in the language, which is the plain twin of the kernel."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cbnet._kernels.condition_eval import evaluate
+from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.constraint import Op
+from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
+from cbnet.language.like_pattern import pattern_text, pieces
+from cbnet.language.values import INT_MAX, INT_MIN, canonical, sort_key
+from cbnet.matching.storage.condition_code import decode_condition, encode_condition
+
+# Near each other, so that values are often equal and results near the limits of ints and floats.
+LIMITS = [0, 2**31, 2**32, 2**53, 2**62, 2**63]
+ints = st.builds(
+    lambda limit, sign, step: sign * limit + step, st.sampled_from(LIMITS), st.sampled_from([-1, 1]), st.integers(-3, 3)
+)
+ints = ints.map(lambda number: max(INT_MIN, min(INT_MAX, number)))
+floats = st.sampled_from([-0.0, 0.5, 1.5, -2.5, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 5e-324, 1e308, -1e308])
+# The case of these changes their length: Ⱥ ⱥ (two bytes, three), K (three, one); or it is several characters: ß İ ﬁ.
+texts = st.text("aAbß%_\\Ⱥⱥ\u212akİıſﬁΣςé\U00010400\U00010428\0", max_size=6)
+values = st.none() | st.booleans() | ints | floats | st.floats(allow_nan=False, allow_infinity=False) | texts
+messages = st.dictionaries(st.sampled_from("xyz"), values, max_size=3)
+patterns = st.text("aA%_ßé", max_size=8).map(lambda text: pattern_text(pieces(text)))
+
+operators = st.sampled_from(["+", "-", "*", "/", "div", "mod"])
+leaves = st.builds(Attribute, st.sampled_from("xyz")) | st.builds(Constant, values.map(canonical))
+expressions = st.recursive(
+    leaves,
+    lambda inner: (
+        st.builds(Arithmetic, operators, inner, inner) | st.builds(Call, st.sampled_from(["lower", "upper"]), inner)
+    ),
+    max_leaves=6,
+)
+sets = st.lists(values.map(canonical), min_size=1, max_size=5, unique_by=sort_key)
+comparable = [Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING]
+tests = (
+    st.builds(Comparison, st.sampled_from(comparable), expressions, expressions)
+    | st.builds(Like, expressions, patterns)
+    | st.builds(Membership, expressions, sets.map(lambda members: tuple(sorted(members, key=sort_key))))
+    | st.builds(Presence, st.sampled_from("xyz"))
+    | st.builds(TagTest, st.sampled_from("xyz"))
+)
+outcomes = st.sampled_from(
+    [Outcome.TRUE, Outcome.FALSE, Outcome.FALSE | Outcome.UNKNOWN, Outcome.TRUE | Outcome.UNKNOWN]
+)
+conditions = st.builds(Condition, tests, outcomes)
+
+
+def agrees(condition, values, tags=frozenset()):
+    expected = condition.holds(values, values.keys(), tags)
+    return evaluate(encode_condition(condition), values, tags) == expected
+
+
+@given(conditions, messages, st.frozensets(st.sampled_from("xyz")))
+@example(Condition(Comparison(Op.LT, Attribute("x"), Attribute("y"))), {"x": INT_MAX, "y": 2.0**63}, frozenset())
+def test_code_holds_of_the_messages_that_the_condition_holds_of(condition, values, tags):
+    assert agrees(condition, values, tags)
+
+
+@given(conditions)
+def test_code_is_read_back_as_the_same_condition(condition):
+    assert decode_condition(encode_condition(condition)) == condition
+
+
+@given(operators, ints | floats, ints | floats, ints | floats)
+def test_results_compare_as_in_the_language(operator, left, right, other):
+    values = {"x": left, "y": right, "z": other}
+    result = Arithmetic(operator, Attribute("x"), Attribute("y"))
+    for outcome in Outcome:
+        for op in (Op.EQ, Op.LT, Op.LE):
+            assert agrees(Condition(Comparison(op, result, Attribute("z")), outcome), values)
+            assert agrees(Condition(Comparison(op, Attribute("z"), result), outcome), values)
+
+
+@given(st.text("aé%_", max_size=7), st.text("aé\U0010ffff", max_size=9))
+def test_patterns_match_as_in_the_language(pattern, text):
+    assert agrees(Condition(Like(Attribute("x"), pattern)), {"x": text})
+
+
+@given(st.binary(max_size=60), messages)
+def test_any_bytes_give_an_answer(code, values):
+    assert evaluate(code, values) in (True, False)
+
+
+@given(conditions, messages, st.data())
+def test_damaged_code_gives_an_answer(condition, values, data):
+    code = bytearray(encode_condition(condition))
+    code[data.draw(st.integers(0, len(code) - 1))] = data.draw(st.integers(0, 255))
+    assert evaluate(bytes(code), values) in (True, False)
+    assert evaluate(bytes(code[: data.draw(st.integers(0, len(code)))]), values) in (True, False)
