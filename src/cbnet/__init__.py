@@ -27,7 +27,7 @@ from cbnet.language import (
     size,
     witness,
 )
-from cbnet.matching import Table
+from cbnet.matching import Rule, Table
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Message",
     "Op",
     "Predicate",
+    "Rule",
     "Table",
     "connect",
     "connect_async",

@@ -30,6 +30,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+_MAX_REPORTED = 20  # errors of one file
+
 
 class CbnetError(Exception):
     """Base class of all errors that cbnet raises."""
@@ -140,8 +142,17 @@ class FileError(InputError):
         super().__init__(f"{len(errors)} {noun}", file=file)
         self.errors = tuple(errors)
 
+    @property
+    def reported(self) -> tuple[InputError, ...]:
+        """The first errors, and how many more there are."""
+        more = len(self.errors) - _MAX_REPORTED
+        if more <= 1:  # one more takes no more room than its count
+            return self.errors
+        rest = InputError(f"{more:,} more mistakes", hint="correct the first ones", file=self.file)
+        return *self.errors[:_MAX_REPORTED], rest
+
     def __str__(self) -> str:
-        return "\n".join([self.summary, *(str(error) for error in self.errors)])
+        return "\n".join([self.summary, *(str(error) for error in self.reported)])
 
 
 def _unpickle(kind: type[InputError], arguments: tuple[Any, ...], members: dict[str, Any]) -> InputError:

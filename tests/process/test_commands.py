@@ -75,7 +75,7 @@ def test_covers_says_when_filters_may_cover_together(cbnet):
 @pytest.fixture
 def files(tmp_path):
     table = tmp_path / "predicates.toml"
-    table.write_text("[interfaces]\nmilan = 'dest = \"MXP\" and price < 500'\nsale = '#sale'\n")
+    table.write_text("[rules]\nmilan = 'dest = \"MXP\" and price < 500'\nsale = '#sale'\n")
     messages = tmp_path / "messages.jsonl"
     messages.write_text('{"dest": "MXP", "price": 100, "#": ["sale"]}\n\nnonsense\n{"dest": "MXP", "price": 600}\n')
     return table, messages
@@ -119,7 +119,7 @@ def test_match_of_good_input_ends_with_zero(cbnet, files):
 
 def test_match_reports_all_mistakes_of_the_table(cbnet, tmp_path):
     table = tmp_path / "p.toml"
-    table.write_text("[interfaces]\na = 'x == 1'\nb = 'x ='\n")
+    table.write_text("[rules]\na = 'x == 1'\nb = 'x ='\n")
     outcome = cbnet("match", "--rules", table, "--json", stdin=b"")
     assert outcome.code == 2
     assert [(row["line"], row["column"]) for row in rows(outcome.out)] == [(2, 8), (3, 9)]
@@ -194,7 +194,7 @@ def test_a_full_disk_and_a_narrow_encoding_end_without_a_traceback():
 
 def test_interfaces_that_would_be_misread_are_quoted(cbnet, tmp_path):
     table = tmp_path / "p.jsonl"
-    lines = [f'{{"interface": {name}, "predicate": "true"}}' for name in ("7", '"7"', '"a, b"', '""')]
+    lines = [f'{{"name": {name}, "when": "true"}}' for name in ("7", '"7"', '"a, b"', '""')]
     table.write_text("\n".join(lines))
     assert cbnet("match", "--rules", table, stdin=b"{}").out == '1: 7, "7", "a, b", ""\n'
 

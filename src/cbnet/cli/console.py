@@ -36,7 +36,7 @@ def print_note(note: str) -> None:
 def print_error(error: InputError, as_json: bool) -> None:
     """Print an error; the errors of a file one by one."""
     if isinstance(error, FileError):
-        for each in error.errors:
+        for each in error.reported:
             print_error(each, as_json)
     elif as_json:
         problem = f"{error.file}: {error.problem}" if error.file else error.problem

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cbnet.matching.explain import Explanation, Failure, NearMiss
-from cbnet.matching.table import Interface, Table
+from cbnet.matching.rule import Interface, Rule
+from cbnet.matching.table import Table
 
 if TYPE_CHECKING:
     from cbnet.matching.live_table import LiveTable
 
-__all__ = ["Explanation", "Failure", "Interface", "LiveTable", "NearMiss", "Table"]
+__all__ = ["Explanation", "Failure", "Interface", "LiveTable", "NearMiss", "Rule", "Table"]
 
 
 def __getattr__(name: str) -> object:

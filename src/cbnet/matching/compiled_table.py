@@ -5,7 +5,7 @@ A table is built once, saved as one file and opened by many processes; see `tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +20,13 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.engines.descriptors import check_tags_only
 from cbnet.matching.engines.registry import Report, engine
+from cbnet.matching.rule import Interface, Rule
 from cbnet.matching.storage.arrow_messages import encode_batch, record_batches
 from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.storage.reduction import reduce_columns
+from cbnet.matching.storage.rule_section import rules_from_arrays, rules_to_arrays
 from cbnet.matching.storage.table_file import TableFile, open_table_file, write_table_file
 
 if TYPE_CHECKING:
@@ -64,12 +66,14 @@ class CompiledTable:
         reduce: bool = True,
         labelled: bool = True,
         sample: Sequence[Message | Mapping[str, Any]] = (),
+        rules: Iterable[Rule] = (),
     ) -> CompiledTable:
         """Compile filters for an engine.
 
         reduce: leave out filters that another filter of their interface covers.
         labelled: store the names of the interfaces; else the table knows only their numbers.
         sample: typical messages; they help to choose the pivot of a filter.
+        rules: priorities and metadata of interfaces, to be stored beside the filters.
         """
         builder = engine(engine_name)
         if builder.tags_only:
@@ -84,6 +88,7 @@ class CompiledTable:
             **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
             **labels_to_arrays(columns.interfaces if labelled else ()),
+            **rules_to_arrays(rules, columns.interfaces),
         }  # fmt: skip
         metadata = {
             "engine": engine_name, "names": columns.names, "interfaces": len(columns.interfaces),
@@ -122,6 +127,11 @@ class CompiledTable:
             raise TableFileError(
                 "the file is damaged: its interfaces are incomplete", hint="compile the table again"
             ) from None
+
+    @cached_property
+    def rules(self) -> Mapping[Interface, Rule]:
+        """The rules that have a priority or metadata, by name."""
+        return rules_from_arrays(self.arrays, self.labels)
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""

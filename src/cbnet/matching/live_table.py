@@ -30,12 +30,13 @@ from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.level import Level
 from cbnet.matching.memtable import MemTable, TargetFilter
+from cbnet.matching.rule import checked_interface
 from cbnet.matching.spellings import Spellings, filters_by_tests
 from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.columns import columns_of_encoded
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 from cbnet.matching.storage.merge import merge_columns
-from cbnet.matching.table import Key, Table, checked_interface
+from cbnet.matching.table import Key, Table
 
 GROWTH = 4  # a level up to 4 times as large as the filters being merged is merged with them
 BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are merged with it

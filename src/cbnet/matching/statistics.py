@@ -26,6 +26,7 @@ _TOP = 10  # rows of each ranking
 _PARTS = {
     "names and tags": ("symbol_", "tested", "pivoted"),
     "interfaces": ("label_",),
+    "priorities and metadata": ("rule_",),
     "numbers": ("number_",),
     "strings": ("string_",),
     "prefixes, suffixes, substrings": ("prefix_", "suffix_", "substring_"),
@@ -68,6 +69,7 @@ def table_statistics(compiled: CompiledTable, size: int) -> Row:
         "top_names": _top(columns, 0, columns.names),
         "top_tags": _top(columns, columns.names, len(columns.symbols)),
         "determinants": _determinants(columns),
+        "rules": _rules(compiled),
         "parts": _parts(compiled.arrays, size),
     }
 
@@ -120,6 +122,12 @@ def _determinants(columns: Columns) -> list[Row]:
         {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "interfaces": len(interfaces)}
         for symbol, interfaces in islice(table, _TOP)
     ]
+
+
+def _rules(compiled: CompiledTable) -> list[Row]:
+    """Return the rules that have a priority or metadata, the highest priority first."""
+    rules = sorted(compiled.rules.values(), key=lambda rule: -rule.priority)
+    return [{"name": rule.name, "priority": rule.priority, "metadata": rule.metadata} for rule in rules]
 
 
 def _parts(arrays: dict[str, Array], size: int) -> list[Row]:

@@ -9,25 +9,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from cbnet.errors import InputError, UnknownInterfaceError, ValueDomainError
+from cbnet.errors import InputError, UnknownInterfaceError
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.language.values import INT_MAX, INT_MIN, validate_text
 from cbnet.matching.explain import Explanation, explain
+from cbnet.matching.rule import Interface, Rule, checked_interface
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cbnet.matching.compiled_table import CompiledTable
 
-Interface: TypeAlias = str | int
 Key = TypeVar("Key", bound=Interface)
 Report = Callable[[str], None]
 
@@ -53,6 +52,7 @@ class Table(Generic[Key]):
         engine: str = "pivot",
         reduce: bool = True,
         sample: Sequence[Message | Mapping[str, Any]] = (),
+        rules: Iterable[Rule] = (),
         report: Report = _silent,
     ) -> Table[Key]:
         """Build a table from a predicate, or its text, per interface.
@@ -60,6 +60,7 @@ class Table(Generic[Key]):
         engine: "pivot" or "counting"; for filters of tags only also "tags" or "bloom".
         reduce: leave out filters that another filter of their interface covers.
         sample: typical messages; they may make matching faster and never change its result.
+        rules: priorities and metadata of interfaces; `rule` returns them.
         report: called with the name of each build step.
         """
         from cbnet.matching.compiled_table import CompiledTable
@@ -68,7 +69,8 @@ class Table(Generic[Key]):
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
         parsed = {key: _parse(checked_interface(key), predicate) for key, predicate in predicates.items()}
-        return cls(CompiledTable.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample), parsed)
+        compiled = CompiledTable.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample, rules=rules)
+        return cls(compiled, parsed)
 
     @classmethod
     def from_arrow(
@@ -88,11 +90,16 @@ class Table(Generic[Key]):
         return Table(CompiledTable.build(columns_from_arrow(filters), engine, report, reduce=reduce, sample=sample))
 
     @classmethod
-    def open(cls, path: str | Path, *, verify: bool = False) -> Table[Any]:
-        """Map a compiled table file; `verify` reads and checks every byte of it."""
-        from cbnet.matching.compiled_table import CompiledTable
+    def open(cls, path: str | Path, *, verify: bool = False, dialect: str = "cbnet") -> Table[Any]:
+        """Open a compiled table, which is mapped into memory, or compile a rule file.
 
-        return Table(CompiledTable.open(Path(path), verify=verify))
+        verify: read and check every byte of a compiled table.
+        dialect: of the rules of a text file that names none.
+        """
+        from cbnet.matching.files.rule_files import open_rule_file
+
+        file = open_rule_file(Path(path), verify=verify, dialect=dialect)
+        return Table(file.compiled, file.written)
 
     def save(self, path: str | Path) -> int:
         """Write the compiled table to one file; return its size in bytes."""
@@ -125,44 +132,51 @@ class Table(Generic[Key]):
         """Return why the message goes to the interface, or which constraints it fails."""
         return explain(Message.of(message), interface, self[interface])
 
+    def rule(self, interface: Key) -> Rule:
+        """Return the priority and the metadata of an interface: 0 and {} if it has none."""
+        name = self._labels[self._target(interface)]
+        return self._compiled.rules.get(name) or Rule(name)
+
     def __getitem__(self, interface: Key) -> Predicate:
         """Return the predicate of an interface; raise UnknownInterfaceError, also a KeyError, if there is none."""
-        labels = self._compiled.labels
+        target = self._target(interface)
+        if self._predicates is not None and interface in self._predicates:
+            return self._predicates[interface]
+        columns = self._compiled.columns
+        rows = (columns.targets == target).nonzero()[0]
+        return Predicate(columns.filter(row) for row in rows)
+
+    @property
+    def _labels(self) -> list[Key]:
+        return cast("list[Key]", self._compiled.labels)
+
+    @cached_property
+    def _targets(self) -> dict[Key, int]:
+        return {label: target for target, label in enumerate(self._labels)}
+
+    def _target(self, interface: Key) -> int:
+        """Return the index of an interface; raise UnknownInterfaceError if there is none."""
         try:
             checked_interface(interface)  # True and 1.0 are not interfaces, although they equal 1
         except InputError as error:
             raise UnknownInterfaceError(error.problem, hint=error.hint) from None
-        if self._predicates is not None and interface in self._predicates:
-            return self._predicates[interface]
-        if interface not in labels:
-            first = ", ".join(repr(label) for label in labels[:5]) + (", …" if len(labels) > 5 else "")
+        if interface not in self._targets:
+            first = ", ".join(map(repr, self._labels[:5])) + (", …" if len(self._labels) > 5 else "")
             raise UnknownInterfaceError(f"no interface {interface!r} in the table", hint=f"it has {first or 'none'}")
-        columns = self._compiled.columns
-        rows = (columns.targets == labels.index(interface)).nonzero()[0]
-        return Predicate(columns.filter(row) for row in rows)
+        return self._targets[interface]
 
     def __contains__(self, interface: object) -> bool:
         is_key = isinstance(interface, str | int) and not isinstance(interface, bool)
-        return is_key and interface in self._compiled.labels
+        return is_key and interface in self._targets
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(cast("list[Key]", self._compiled.labels))
+        return iter(self._labels)
 
     def __len__(self) -> int:
         return int(self._compiled.metadata["interfaces"])
 
     def __repr__(self) -> str:
         return f"<Table: interfaces {len(self)}, filters {self._compiled.metadata['filters']}>"
-
-
-def checked_interface(interface: object) -> Interface:
-    """Return the interface if it is a string or a 64-bit int; raise ValueDomainError otherwise."""
-    if isinstance(interface, str):
-        return validate_text(interface, "interface")
-    if isinstance(interface, int) and not isinstance(interface, bool) and INT_MIN <= interface <= INT_MAX:
-        return interface
-    text = json.dumps(interface, default=repr)
-    raise ValueDomainError(f"{text} cannot be an interface", hint="use a string or a 64-bit int")
 
 
 def _parse(interface: Interface, predicate: PredicateLike) -> Predicate:

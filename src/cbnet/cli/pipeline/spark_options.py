@@ -15,8 +15,8 @@ Tables = Annotated[
     typer.Option(
         "--rules",
         "-r",
-        metavar="TABLE",
-        help="Compiled table (.cbt); repeat it for the parts of one table.",
+        metavar="FILE",
+        help="Compiled table (.cbt) or rule file; repeat it for the parts of one table.",
         show_default=False,
     ),
 ]
@@ -70,7 +70,7 @@ def check_tables(tables: Sequence[str]) -> None:
     """Raise an error for a missing table before Spark starts."""
     for table in tables:
         if not Path(table).is_file():
-            raise InputError("no such table", hint="compile one with `cbnet compile`", file=table)
+            raise InputError("no such table", hint="give a compiled table or a rule file", file=table)
 
 
 def key_values(option: str, texts: Sequence[str] | None) -> dict[str, str]:

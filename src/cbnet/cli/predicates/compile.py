@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbnet.cli.console import plural, print_json
-from cbnet.cli.options import Json, output_option
+from cbnet.cli.options import Json, Rules, output_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def compile(
-    rules: Annotated[
-        Path,
-        typer.Option("--rules", "-r", metavar="FILE", help="Rule file: .toml, .jsonl or .parquet.", show_default=False),
-    ],
+    rules: Rules,
     output: Annotated[Path, output_option("Table file to write, usually *.cbt.", metavar="TABLE")],
     engine: Annotated[
         str, typer.Option("--engine", metavar="NAME", help="Matching engine: pivot, counting, tags or bloom.")
@@ -38,15 +35,15 @@ def compile(
     from cbnet.cli.console import step_progress
     from cbnet.cli.predicates.engine_names import checked_engine
     from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.files.predicate_files import read_columns
+    from cbnet.matching.files.rule_files import read_columns
 
     checked_engine(engine)
     _check_output(output, rules)
     start = perf_counter()
     with step_progress() as report:
         report("reading rules")
-        columns = read_columns(rules)
-        compiled = CompiledTable.build(columns, engine, report, reduce=reduce)
+        columns, details = read_columns(rules)
+        compiled = CompiledTable.build(columns, engine, report, reduce=reduce, rules=details)
         report("writing the table")
         size = compiled.save(output)
     summary = _summary(compiled, size, perf_counter() - start)

@@ -1,20 +1,23 @@
-"""`cbnet inspect`: facts of a compiled table."""
+"""`cbnet inspect`: facts of a compiled table, or of rules as if compiled."""
 
 from __future__ import annotations
 
+import json as json_text
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json
+from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_interface
 from cbnet.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
 _MAX_SIZES = 12  # rows of filter sizes
+_MAX_RULES = 20
 _FILTERS = {
     "always": "empty: always match", "single": "with one constraint", "other": "with more",
     "covered": "covered by others", "repeated": "repeated", "matched_against": "matched against",
@@ -23,7 +26,7 @@ _FILTERS = {
 
 def inspect(
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="Table file written by `cbnet compile`.", show_default=False)
+        Path, typer.Argument(metavar="TABLE", help="Compiled table (.cbt), or a rule file.", show_default=False)
     ],
     json: Json = False,
 ) -> None:
@@ -31,10 +34,7 @@ def inspect(
 
     Example: cbnet inspect table.cbt
     """
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.statistics import table_statistics
-
-    facts = table_statistics(CompiledTable.open(table, verify=True), table.stat().st_size)
+    facts = _facts(table)
     if json:
         print_json(facts)
         return
@@ -45,6 +45,18 @@ def inspect(
     console = Console(highlight=False)
     console.print(f"[bold]{escape(str(table))}[/]: engine {facts['engine']}, version {facts['version']}\n")
     console.print(Columns([grid for grid in _grids(facts) if grid.row_count], padding=(0, 3)))
+
+
+def _facts(table: Path) -> dict[str, Any]:
+    """Return the statistics of a file; the size of a rule file is that of its compiled table."""
+    from cbnet.matching.files.rule_files import is_compiled, open_rule_file
+    from cbnet.matching.statistics import table_statistics
+
+    compiled = open_rule_file(table, verify=True).compiled
+    if is_compiled(table):
+        return table_statistics(compiled, table.stat().st_size)
+    with TemporaryDirectory() as folder:
+        return table_statistics(compiled, compiled.save(Path(folder, "table.cbt")))
 
 
 def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
@@ -67,6 +79,19 @@ def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
         for row in facts["determinants"]
     ]
     yield bar_grid("Selectivity table", "a message without", "excludes interfaces", determinants, interfaces)
+    yield _rules(facts["rules"])
+
+
+def _rules(rules: list[dict[str, Any]]) -> Grid:
+    """Return the rules of the highest priorities, with their metadata."""
+    grid = new_grid("Rules", "name", "priority", "metadata")
+    grid.columns[-1].justify = "left"
+    for rule in rules[:_MAX_RULES]:
+        metadata = json_text.dumps(rule["metadata"], ensure_ascii=False) if rule["metadata"] else ""
+        add_cells(grid, quote_interface(rule["name"]), f"{rule['priority']:,}", metadata)
+    if len(rules) > _MAX_RULES:
+        add_cells(grid, f"{len(rules) - _MAX_RULES:,} more", "", "")
+    return grid
 
 
 def _counts(facts: dict[str, Any]) -> Grid:

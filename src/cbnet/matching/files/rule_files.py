@@ -1,27 +1,29 @@
-"""Rule files: compiled tables and predicate files, opened alike.
+"""Rule files: compiled tables, text files and Parquet, opened alike.
 
-The content decides: a compiled table begins with its magic bytes. Any other file is read as predicates, by
-its suffix, and compiled; a file with the suffix .cbt that is not a table is an error.
+The content decides: a compiled table begins with its magic bytes. Any other file is read by its suffix, and compiled;
+a file with the suffix .cbt that is not a table is an error. Parquet has one row per constraint; see `arrow_filters`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbnet.errors import InputError
+from cbnet.files import unreadable
+from cbnet.matching.files.text_rules import NATIVE, read_rules
+from cbnet.matching.rule import Interface, Rule
 
 if TYPE_CHECKING:
-    from cbnet.language import Predicate
-    from cbnet.matching import Interface
+    from cbnet.language.predicate import Predicate
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import Columns
 
 _TEXT_SUFFIXES = (".toml", ".jsonl")
-_SUFFIXES = (".cbt", *_TEXT_SUFFIXES, ".parquet")
+_SUFFIXES = (*_TEXT_SUFFIXES, ".parquet", ".cbt")
 
 
 @dataclass(frozen=True)
@@ -37,32 +39,68 @@ class RuleFile:
         return _read_back(self.compiled.columns) if self.written is None else self.written
 
 
-def open_rule_file(path: Path, *, verify: bool = False) -> RuleFile:
-    """Open a compiled table, or compile predicates; `verify` checks every byte of a compiled table."""
+def open_rule_file(path: Path, *, verify: bool = False, dialect: str = NATIVE) -> RuleFile:
+    """Open a compiled table, or compile rules.
+
+    verify: check every byte of a compiled table.
+    dialect: of the rules of a text file that names none.
+    """
     from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.files.predicate_files import read_columns, read_predicates
     from cbnet.matching.storage.columns import columns_of
 
-    if path.suffix == ".cbt" or _is_compiled(path):
+    if is_compiled(path):
         return RuleFile(CompiledTable.open(path, verify=verify))
-    if path.suffix not in _SUFFIXES:
-        hint = f"use one of {', '.join(_SUFFIXES)}"
-        raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
     if path.suffix in _TEXT_SUFFIXES:
-        predicates = read_predicates(path)
-        return RuleFile(CompiledTable.build(columns_of(predicates)), predicates)
-    return RuleFile(CompiledTable.build(read_columns(path)))
+        written = read_rules(path, dialect)
+        return RuleFile(CompiledTable.build(columns_of(written.predicates), rules=written.rules), written.predicates)
+    return RuleFile(CompiledTable.build(_columns_of_parquet(path)))
 
 
-def _is_compiled(path: Path) -> bool:
-    """Return whether the file begins with the magic bytes; False if it cannot be read."""
+def read_columns(path: Path, *, dialect: str = NATIVE) -> tuple[Columns, Sequence[Rule]]:
+    """Return the filters of a rule file or compiled table, and its rules that have a priority or metadata."""
+    from cbnet.matching.compiled_table import CompiledTable
+    from cbnet.matching.storage.columns import columns_of
+
+    if is_compiled(path):
+        compiled = CompiledTable.open(path, verify=True)
+        return compiled.columns, [*compiled.rules.values()]
+    if path.suffix in _TEXT_SUFFIXES:
+        written = read_rules(path, dialect)
+        return columns_of(written.predicates), written.rules
+    return _columns_of_parquet(path), []
+
+
+def is_compiled(path: Path) -> bool:
+    """Return whether a file is named, or begins, as a compiled table; False if it cannot be read."""
     from cbnet.matching.storage.table_file import MAGIC
 
     try:
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return path.suffix == ".cbt" or file.read(len(MAGIC)) == MAGIC
     except OSError:
-        return False
+        return path.suffix == ".cbt"
+
+
+def _columns_of_parquet(path: Path) -> Columns:
+    if path.suffix != ".parquet":
+        hint = f"use {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
+        raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from cbnet.matching.storage.arrow_filters import columns_from_arrow
+
+    try:
+        with path.open("rb") as file:
+            table = pq.read_table(file, read_dictionary=["interface", "name", "op", "string"])
+    except pa.ArrowException as error:
+        raise InputError(f"not a Parquet file: {error}", file=str(path)) from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    try:
+        return columns_from_arrow(table)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
 
 
 def _read_back(columns: Columns) -> dict[Interface, Predicate]:

@@ -20,7 +20,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
-from cbnet.matching.files.predicate_files import read_columns
+from cbnet.matching.files.rule_files import read_columns
 from cbnet.matching.storage.columns import Columns, columns_of
 from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
 
@@ -89,7 +89,7 @@ def _filters(columns: Columns) -> Iterator[tuple[int, Filter]]:
 def _columns(path: Path) -> Columns:
     """Read the filters of a file, or of a folder that Spark wrote."""
     if not path.is_dir():
-        return read_columns(path)
+        return read_columns(path)[0]
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.files.rule_files import is_compiled
 from cbnet.matching.storage.columns import Texts
 from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.shipped_data import ship_file
@@ -63,9 +64,11 @@ def ship_tables(spark: SparkSession, tables: AnyTable | Sequence[AnyTable], *, f
 
 
 def store_table(table: AnyTable, folder: Path) -> Path:
-    """Store a table in a folder under the name of its version; verify every byte."""
+    """Store a table, or compiled rules, in a folder under the name of its version; verify every byte."""
     if isinstance(table, Path) and table.parent == folder and table.name.startswith("cbnet-"):
         return table  # already stored
+    if not isinstance(table, Table) and Path(table).is_file() and not is_compiled(Path(table)):
+        table = Table.open(table)
     draft = folder / f"draft-{os.getpid()}.cbt"
     draft.unlink(missing_ok=True)
     if isinstance(table, Table):
@@ -87,7 +90,7 @@ def store_table(table: AnyTable, folder: Path) -> Path:
 def _copy(source: Path, target: Path) -> None:
     """Link a file if the file system can, as `cbnet compile` always writes a new file; else copy it."""
     if not source.is_file():
-        raise InputError("no such table", hint="compile one with `cbnet compile`", file=str(source))
+        raise InputError("no such table", hint="give a compiled table or a rule file", file=str(source))
     try:
         target.hardlink_to(source.resolve())
     except OSError:

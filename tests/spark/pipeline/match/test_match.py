@@ -251,6 +251,17 @@ def test_table_is_stored_under_its_version(tmp_path):
     assert sorted(path.name for path in kept.iterdir()) == sorted([first.name, second.name])
 
 
+def test_rule_file_is_compiled_before_it_is_stored(tmp_path):
+    source, kept = tmp_path / "rules.toml", tmp_path / "kept"
+    kept.mkdir()
+    source.write_text("[rules.a]\nwhen = 'x = 1'\npriority = 3\n")
+    stored = Table.open(store_table(str(source), kept), verify=True)
+    assert (stored.match({"x": 1}), stored.rule("a").priority) == (["a"], 3)
+    source.write_text("[rules]\na = 'x =< 1'\n")
+    with pytest.raises(InputError, match="unknown operator"):
+        store_table(source, kept)
+
+
 def test_table_replaced_after_the_call_has_no_effect(spark, tmp_path):
     path = tmp_path / "t.cbt"
     Table.build({"old": "id = 1"}).save(path)

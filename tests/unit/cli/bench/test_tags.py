@@ -146,7 +146,7 @@ def test_one_answer_is_within_another_by_message():
 @pytest.mark.parametrize("engine", TAG_ENGINES)
 def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
     source, table = tmp_path / "p.toml", tmp_path / "t.cbt"
-    source.write_text("[interfaces]\na = '#x and #y or #z'\nb = '#z or #z and #y'\nc = 'true'\n")
+    source.write_text("[rules]\na = '#x and #y or #z'\nb = '#z or #z and #y'\nc = 'true'\n")
     assert cbnet("compile", "--rules", source, "-o", table, "--engine", engine).code == 0
     lines = b'{"#": ["z"]}\n{"#": ["x", "y"], "price": 3}\n{}\n'
     told = cbnet("match", "--rules", table, "--json", stdin=lines).out.splitlines()
@@ -164,7 +164,7 @@ def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
 @pytest.mark.parametrize("engine", TAG_ENGINES)
 def test_a_constraint_is_refused_before_a_tag_table_is_written(cbnet, tmp_path, engine):
     source, table = tmp_path / "p.toml", tmp_path / "t.cbt"
-    source.write_text("[interfaces]\na = '#x'\nmilan = 'price < 500 and #x'\n")
+    source.write_text("[rules]\na = '#x'\nmilan = 'price < 500 and #x'\n")
     outcome = cbnet("compile", "--rules", source, "-o", table, "--engine", engine)
     assert (outcome.code, table.exists()) == (2, False)
     assert "interface 'milan': the filter `price < 500 and #x` has a constraint" in outcome.err

@@ -20,7 +20,7 @@ def files(tmp_path):
     (tmp_path / "eleven.edges").write_text("\n".join(edge[:3].replace("-", " ") for edge in ELEVEN.split()))
     (tmp_path / "path.edges").write_text("1 2\n2 3\n3 4\n")
     wanted = "\n".join(f"{node} = '#{node}'" for node in "abcdefghijk")
-    (tmp_path / "wanted.toml").write_text(f"[interfaces]\n{wanted}\n")
+    (tmp_path / "wanted.toml").write_text(f"[rules]\n{wanted}\n")
     said = ["user\titem\ttags", "1\t1\ta b", "1\t2\ta", "2\t3\tb  c", "2\t4\tc"]
     (tmp_path / "said.tsv").write_text("\n".join(said) + "\n")
     (tmp_path / "said.tsv.gz").write_bytes(gzip.compress("\n".join(said).encode()))
@@ -86,7 +86,7 @@ def test_people_get_table_1_or_a_row_for_each_tree(cbnet, files):
 
 
 def test_a_router_that_nothing_lies_behind_has_no_interfaces(cbnet, files):
-    (files / "one.toml").write_text("[interfaces]\nb = '#b'\n")
+    (files / "one.toml").write_text("[rules]\nb = '#b'\n")
     found = rows(cbnet("lab", "fib", "--topology", files / "eleven.edges", "--rules", files / "one.toml", "--node", "b",
                        "--root", "b", "--json"))  # fmt: skip
     assert [(row.get("interfaces"), row.get("bytes")) for row in found] == [(0, 0), (None, None)]

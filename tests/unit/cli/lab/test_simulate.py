@@ -31,8 +31,8 @@ def files(tmp_path):
         edges = (edge.replace("-", " ").replace(":", " ") for edge in said.split())
         (tmp_path / f"{name}.edges").write_text("\n".join(edges))
     wanting = "\n".join(f"{node} = '#a'" for node in (2, 3, 4, 8))
-    (tmp_path / "four.toml").write_text(f"[interfaces]\n{wanting}\n")
-    (tmp_path / "two.toml").write_text("[interfaces]\n2 = '#a'\n4 = '#a'\n")
+    (tmp_path / "four.toml").write_text(f"[rules]\n{wanting}\n")
+    (tmp_path / "two.toml").write_text("[rules]\n2 = '#a'\n4 = '#a'\n")
     (tmp_path / "one.jsonl").write_text('{"#": ["a"]}\n')
     return tmp_path
 
@@ -89,7 +89,7 @@ def test_people_get_tables(cbnet, files):
 
 def test_names_of_nodes_are_no_markup(cbnet, files):
     (files / "odd.edges").write_text("[red]a b\nb [/x]c\n")
-    (files / "b.toml").write_text("[interfaces]\nb = '#a'\n")
+    (files / "b.toml").write_text("[rules]\nb = '#a'\n")
     outcome = cbnet(*given(files, "odd", "b.toml", "--scheme", "drp", "--classes", 3))
     assert (outcome.code, outcome.err) == (0, "")
     shown = outcome.out.partition("Classes of senders")[2].splitlines()
@@ -110,7 +110,7 @@ def test_blanks_in_random_sizes_are_allowed(cbnet):
 
 
 def test_messages_cannot_be_made_where_nothing_can_match(cbnet, files):
-    (files / "none.toml").write_text("[interfaces]\n2 = 'x < 1 and x > 2'\n")
+    (files / "none.toml").write_text("[rules]\n2 = 'x < 1 and x > 2'\n")
     outcome = cbnet("lab", "simulate", "--topology", files / "ring.edges", "--rules", files / "none.toml")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == ("error: no message can match these rules; give a message file: --messages FILE\n")
@@ -453,11 +453,11 @@ def test_invalid_arguments_are_refused(cbnet, arguments, problem, tmp_path, monk
 
 
 def test_all_unknown_nodes_of_a_file_are_reported(cbnet, files):
-    (files / "bad.toml").write_text("[interfaces]\n2 = '#a'\n99 = '#a'\n98 = '#a'\n")
+    (files / "bad.toml").write_text("[rules]\n2 = '#a'\n99 = '#a'\n98 = '#a'\n")
     outcome = cbnet(*given(files, "ring", "bad.toml"))
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "".join(f"error: {files}/bad.toml: the graph has no node '{node}'\n" for node in (99, 98))
-    (files / "bad.toml").write_text("[interfaces]\n" + "".join(f"{node} = '#a'\n" for node in range(100, 200)))
+    (files / "bad.toml").write_text("[rules]\n" + "".join(f"{node} = '#a'\n" for node in range(100, 200)))
     lines = cbnet(*given(files, "ring", "bad.toml")).err.splitlines()
     assert (len(lines), lines[-1]) == (21, f"error: {files}/bad.toml: there may be more; correct these first")
 

@@ -24,13 +24,13 @@ def rows(text):
 
 def toml(path):
     lines = [f"{name} = {json.dumps(said)}" for name, said in PREDICATES.items()]
-    path.write_text("\n".join(["[interfaces]", *lines]))
+    path.write_text("\n".join(["[rules]", *lines]))
     return path
 
 
 def jsonl(path):
     said = {**PREDICATES, "none": "x = 1 and x = 2"}
-    path.write_text("\n".join(json.dumps({"interface": name, "predicate": text}) for name, text in said.items()))
+    path.write_text("\n".join(json.dumps({"name": name, "when": text}) for name, text in said.items()))
     return path
 
 
@@ -83,12 +83,24 @@ def test_compile_prints_a_summary_of_the_table(cbnet, source, tmp_path):
 
 def test_covered_filters_are_left_out_by_default(cbnet, tmp_path):
     source, table = tmp_path / "p.toml", tmp_path / "table.cbt"
-    source.write_text("[interfaces]\na = 'x > 1 or x > 5'\nb = 'x > 5'\n")
+    source.write_text("[rules]\na = 'x > 1 or x > 5'\nb = 'x > 5'\n")
     (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--json").out)
     assert (row["filters"], row["covered"]) == (3, 1)  # `x > 5` of a; b has it alone
     assert "3 filters (1 covered by others)" in cbnet("compile", "--rules", source, "-o", table).out
     (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--no-reduce", "--json").out)
     assert (row["filters"], row["covered"]) == (3, 0)
+
+
+def test_a_compiled_table_compiles_again_with_its_rules(cbnet, tmp_path, messages):
+    source, table, again = tmp_path / "p.jsonl", tmp_path / "table.cbt", tmp_path / "again.cbt"
+    rules = [{"name": 7, "when": "true"}, {"name": "a", "when": "#sale", "priority": 3, "metadata": {"to": ["é"]}}]
+    source.write_text("\n".join(map(json.dumps, rules)))
+    assert cbnet("compile", "--rules", source, "-o", table).code == 0
+    assert cbnet("compile", "--rules", table, "-o", again, "--engine", "counting").code == 0
+    assert cbnet("match", "--rules", again, messages).out.startswith("1: 7\n2: 7, a\n")
+    for file in (source, table, again):
+        (facts,) = rows(cbnet("inspect", file, "--json").out)
+        assert facts["rules"] == [{"name": "a", "priority": 3, "metadata": {"to": ["é"]}}]
 
 
 def test_the_content_of_a_table_decides_and_not_its_name(cbnet, source, tmp_path, messages):
@@ -122,7 +134,7 @@ def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
         (["none.toml", "-o", "t.cbt"], "none.toml: cannot read: No such file"),
         (["none.parquet", "-o", "t.cbt"], "none.parquet: cannot read: No such file"),
         (["bad.parquet", "-o", "t.cbt"], "bad.parquet: not a Parquet file"),
-        (["predicates.xml", "-o", "t.cbt"], "unknown file type '.xml'; use .toml, .jsonl or .parquet"),
+        (["predicates.xml", "-o", "t.cbt"], "unknown file type '.xml'; use .toml, .jsonl, .parquet or .cbt"),
         (["predicates.toml"], "Missing option '--output'"),
         (["predicates.toml", "-o", "t.cbt", "--engine", "magic"], "unknown engine 'magic'; use one of pivot"),
         (["predicates.toml", "-o", "nowhere/t.cbt"], "nowhere/t.cbt: there is no folder 'nowhere'"),
@@ -142,9 +154,9 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(cbnet, source, monkeypat
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("table.cbt", b"[interfaces]", "not a compiled table; create one with `cbnet compile`"),
+        ("table.cbt", b"[rules]", "not a compiled table; create one with `cbnet compile`"),
         ("table.cbt", None, "cannot read: No such file"),
-        ("table.bin", b"", "unknown file type '.bin'; use one of .cbt, .toml, .jsonl, .parquet"),
+        ("table.bin", b"", "unknown file type '.bin'; use .toml, .jsonl, .parquet or .cbt"),
         ("table.bin", b"CBNETTBL and then nothing", "the table has version"),
     ],
 )

@@ -6,7 +6,7 @@ from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.statistics import _PARTS
 
 # [2001 Figure 4]: what is expected below is counted by hand from these seven filters.
-FIGURE_4 = """[interfaces]
+FIGURE_4 = """[rules]
 I1 = 'dest = "Milano" and price < 500 or stock = "DYS" and quantity > 1000 and price < 500'
 I2 = 'airline = "UA" and orig = "Denver" and dest = "Milano" or dest = "New York" and price < 200
       or orig = "Denver" or airline = "UA" and upgradeable = true'
@@ -58,7 +58,7 @@ def test_the_selectivity_table_is_that_of_the_paper(cbnet, compiled):
 
 def test_a_determinant_is_in_all_filters_of_its_interface(cbnet, compiled):
     # a needs x and the tag t; b has a filter without x; the empty filter of c needs nothing; d has no filter
-    table = compiled("[interfaces]\na = '#t and x > 1 and x < 9 or x = 4 and #t'\nb = 'x = 1 or y = 2'\n"
+    table = compiled("[rules]\na = '#t and x > 1 and x < 9 or x = 4 and #t'\nb = 'x = 1 or y = 2'\n"
                      "c = 'x = 1 or true'\nd = []\n")  # fmt: skip
     said = inspected(cbnet, table)
     assert sorted((row["name"], row["is_tag"], row["interfaces"]) for row in said["determinants"]) == [
@@ -69,7 +69,7 @@ def test_a_determinant_is_in_all_filters_of_its_interface(cbnet, compiled):
 
 
 def test_covered_filters_are_counted_apart(cbnet, compiled):
-    said = inspected(cbnet, compiled("[interfaces]\na = 'x > 1 or x > 5 and y = 1 or z = 1'\n"))
+    said = inspected(cbnet, compiled("[rules]\na = 'x > 1 or x > 5 and y = 1 or z = 1'\n"))
     assert said["filters"] == 3
     assert said["reduction"] == {"covered": 1, "repeated": 0, "matched_against": 2}
 
@@ -89,16 +89,31 @@ def test_inspect_shows_tables_to_people(cbnet, compiled):
         assert said in outcome.out
 
 
+def test_rules_are_shown_by_priority(cbnet, compiled):
+    rules = "".join(f"[rules.r{n}]\nwhen = 'x = {n}'\npriority = {n}\n" for n in range(25))
+    table = compiled(f"[rules]\nplain = 'y = 1'\n{rules}metadata = {{ owner = '[red]' }}\n")
+    said = inspected(cbnet, table)["rules"]
+    assert said[0] == {"name": "r24", "priority": 24, "metadata": {"owner": "[red]"}}
+    assert [rule["priority"] for rule in said] == [*range(24, 0, -1)]  # r0 has neither priority nor metadata
+    outcome = cbnet("inspect", table)
+    assert '{"owner": "[red]"}' in outcome.out
+    assert "4 more" in outcome.out
+
+
+def test_a_rule_file_is_inspected_as_if_compiled(cbnet, compiled, engine, tmp_path):
+    table = compiled(FIGURE_4)
+    if engine == "pivot":  # the engine of rule files
+        assert inspected(cbnet, tmp_path / "p.toml") == inspected(cbnet, table)
+
+
 def test_sizes_of_large_filters_are_shown_together(cbnet, compiled):
     predicates = (" and ".join(f"x{i} = 1" for i in range(size)) for size in range(1, 21))
-    outcome = cbnet(
-        "inspect", compiled("[interfaces]\n" + "\n".join(f"i{n} = '{p}'" for n, p in enumerate(predicates)))
-    )
+    outcome = cbnet("inspect", compiled("[rules]\n" + "\n".join(f"i{n} = '{p}'" for n, p in enumerate(predicates))))
     assert "12 to 20" in outcome.out
 
 
 def test_an_empty_table_can_be_inspected(cbnet, compiled):
-    table = compiled("[interfaces]\n")
+    table = compiled("[rules]\n")
     assert inspected(cbnet, table)["filters"] == 0
     assert cbnet("inspect", table).code == 0
 
@@ -107,7 +122,7 @@ def test_an_empty_table_can_be_inspected(cbnet, compiled):
     ("spoil", "problem"),
     [
         (lambda _: b"", "not a compiled table"),
-        (lambda _: b"[interfaces]\n", "not a compiled table"),
+        (lambda _: b"[rules]\n", "not a compiled table"),
         (lambda data: data[:-1], "bytes instead of"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "its checksum is wrong"),
     ],

@@ -56,7 +56,7 @@ def test_an_unwritable_table_is_an_error(tmp_path):
     ("content", "problem"),
     [
         (b"", "not a compiled table"),
-        (b"[interfaces]\n" * 9, "not a compiled table"),
+        (b"[rules]\n" * 9, "not a compiled table"),
         (MAGIC + b"\2\0\0\0" + bytes(100), "version 2, but this cbnet reads version 1"),
         (MAGIC + b"\1\0\0\0" + b"\xff" * 100, "header is incomplete"),
     ],

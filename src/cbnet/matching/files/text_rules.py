@@ -1,0 +1,244 @@
+"""Rules in text files: TOML and JSON Lines.
+
+    dialect = "cbnet"                     {"dialect": "cbnet"}
+    [rules]
+    pager = 'severity >= 4'               {"name": "pager", "when": "severity >= 4"}
+    [rules.milan]
+    when = 'dest = "MXP"'                 {"name": "milan", "when": "dest = \\"MXP\\"", "priority": 10,
+    priority = 10                          "metadata": {"owner": "travel"}}
+    metadata = { owner = "travel" }
+
+`when` is a text, or a list of texts that are joined with `or`, or JSON for dialects whose patterns are JSON. The
+dialect of the file, on its first line in JSON Lines, holds for the rules that name none. Rules of the same name are
+joined with `or`. All mistakes of a file are reported together, each with its line and column.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cbnet.errors import FileError, InputError, PredicateSyntaxError
+from cbnet.files import parse_toml, read_text
+from cbnet.language.filter import Filter
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse
+from cbnet.matching.files.text_positions import Path as Keys
+from cbnet.matching.files.text_positions import TextPositions
+from cbnet.matching.rule import Interface, Rule, checked_interface
+
+NATIVE = "cbnet"  # the dialect of the language itself
+_MEMBERS = ("when", "priority", "metadata", "dialect")
+_RENAMED = {"interfaces": "rules", "interface": "name", "predicate": "when"}  # names of version 0.1
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The predicates of a file by name, and its rules that have a priority or metadata."""
+
+    predicates: dict[Interface, Predicate]
+    rules: list[Rule]
+
+
+def read_rules(path: Path, dialect: str = NATIVE) -> RuleSet:
+    """Return the rules of a TOML or JSON Lines file; `dialect` is that of a file that names none."""
+    reader = _RuleReader(checked_dialect(dialect))
+    read = reader.read_toml if path.suffix == ".toml" else reader.read_json_lines
+    read(read_text(path))
+    return reader.finish(str(path))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A place in a file: the keys to it, and the positions of all keys, found on the first mistake."""
+
+    positions: Callable[[], TextPositions]
+    keys: Keys = ()
+
+    def below(self, *keys: str | int) -> _Place:
+        return _Place(self.positions, (*self.keys, *keys))
+
+    def locate(self, error: InputError) -> InputError:
+        """Return the error with its line and column in the file."""
+        positions = self.positions()
+        if isinstance(error, PredicateSyntaxError):
+            position = positions.within(self.keys, error.position)
+        else:
+            position = positions.of(self.keys)
+        line, column = positions.place(position)
+        return error.at(line=line, column=column)
+
+    def locate_key(self, error: InputError) -> InputError:
+        """Return the error with the line and column of the key of this place."""
+        positions = self.positions()
+        line, column = positions.place(positions.keys.get(self.keys, positions.of(self.keys)))
+        return error.at(line=line, column=column)
+
+
+@dataclass
+class _RuleReader:
+    dialect: str  # of the file; empty after an unknown one: its rules are not parsed
+    filters: dict[Interface, list[Filter]] = field(default_factory=dict)
+    details: dict[Interface, dict[str, Any]] = field(default_factory=dict)  # priority and metadata, where given
+    errors: list[InputError] = field(default_factory=list)
+
+    def finish(self, file: str) -> RuleSet:
+        """Return the rules, or raise all mistakes in the order of the file."""
+        if self.errors:
+            located = [error.at(file=file) for error in self.errors]
+            raise FileError(file, sorted(located, key=lambda error: (error.line or 0, error.column or 0)))
+        predicates = {name: Predicate(filters) for name, filters in self.filters.items()}
+        return RuleSet(predicates, [Rule(name, **members) for name, members in self.details.items() if members])
+
+    def read_toml(self, source: str) -> None:
+        try:
+            document = parse_toml(source)
+        except InputError as error:
+            self.errors.append(error)
+            return
+        top = _Place(cache(lambda: TextPositions(source).read_toml()))
+        self._check_keys(document, ("dialect", "rules"), top)
+        self.dialect = self._dialect(document, top)
+        rules = document.get("rules")
+        if isinstance(rules, dict):
+            for name, value in rules.items():
+                self._add_toml(name, value, top.below("rules", name))
+        elif not self.errors:
+            hint = "write [rules.NAME] for each rule" if "rules" in document else "begin it with a line [rules]"
+            self.errors.append(top.below("rules").locate_key(InputError("no table of rules", hint=hint)))
+
+    def _add_toml(self, name: str, value: object, place: _Place) -> None:
+        if not isinstance(value, dict):
+            self._add(name, {"when": value}, place, place)
+        elif self._check_keys(value, _MEMBERS, place):
+            self._add(name, value, place, place.below("when"))
+
+    def read_json_lines(self, source: str) -> None:
+        is_first = True
+        for number, line in enumerate(source.split("\n"), 1):
+            if not line.strip():
+                continue
+            place = _Place(cache(lambda text=line, first=number: _json_positions(text, first)))
+            try:
+                members = _object(line)
+            except InputError as error:
+                self.errors.append(error.at(line=number, column=error.column or 1))
+            else:
+                if is_first and members.keys() == {"dialect"}:
+                    self.dialect = self._dialect(members, place)
+                elif self._check_keys(members, ("name", *_MEMBERS), place):
+                    self._add_row(members, place)
+            is_first = False
+
+    def _add_row(self, members: dict[str, Any], place: _Place) -> None:
+        try:
+            if "name" not in members:
+                raise InputError("the rule has no name", hint='write {"name": "a", "when": "x = 1"}')
+            name = checked_interface(members["name"])
+        except InputError as error:
+            self.errors.append(place.below("name").locate(error))
+        else:
+            self._add(name, members, place, place.below("when"))
+
+    def _add(self, name: Interface, members: dict[str, Any], place: _Place, when: _Place) -> None:
+        """Add a rule, or its mistakes."""
+        filters, details = self.filters.setdefault(name, []), self.details.setdefault(name, {})
+        if "when" not in members:
+            hint = "write when = …; a name with a dot needs quotes"
+            self.errors.append(place.locate_key(InputError(f"the rule {name!r} has no `when`", hint=hint)))
+        for key in ("priority", "metadata"):
+            if key in members:
+                self._set_detail(name, details, key, members[key], place.below(key))
+        dialect = self._dialect(members, place)
+        for source, at in _sources(members.get("when", []) if dialect else [], when):
+            try:
+                filters.extend(parse_dialect(source, dialect).filters)
+            except InputError as error:
+                self.errors.append(at.locate(error))
+
+    def _set_detail(self, name: Interface, details: dict[str, Any], key: str, value: object, place: _Place) -> None:
+        """Set the priority or the metadata of a rule; rules of the same name must agree."""
+        try:
+            checked = getattr(Rule(name, **{key: value}), key)  # type: ignore[arg-type]
+            if details.setdefault(key, checked) != checked:
+                raise InputError(f"the rule {name!r} has another {key} above", hint="keep one of them")
+        except InputError as error:
+            self.errors.append(place.locate(error))
+
+    def _dialect(self, members: dict[str, Any], place: _Place) -> str:
+        """Return the dialect that the members name, or that of the file; empty if it is unknown."""
+        try:
+            return checked_dialect(members["dialect"]) if "dialect" in members else self.dialect
+        except InputError as error:
+            self.errors.append(place.below("dialect").locate(error))
+            return ""
+
+    def _check_keys(self, members: dict[str, Any], known: tuple[str, ...], place: _Place) -> bool:
+        """Return whether all keys are known; note those that are not."""
+        unknown = [key for key in members if key not in known]
+        for key in unknown:
+            near = _RENAMED.get(key) or next(iter(get_close_matches(key, known, n=1)), None)
+            hint = f"write {near}" if near in known else f"use {', '.join(known)}; a name with a dot needs quotes"
+            self.errors.append(place.below(key).locate_key(InputError(f"unknown key {key!r}", hint=hint)))
+        return not unknown
+
+
+def _sources(when: object, place: _Place) -> Iterator[tuple[object, _Place]]:
+    """Yield the texts of a list, each with its place, or the one text or JSON value."""
+    if isinstance(when, list) and all(isinstance(each, str) for each in when):
+        for index, text in enumerate(when):
+            yield text, place.below(index)
+    else:
+        yield when, place
+
+
+def _json_positions(line: str, number: int) -> TextPositions:
+    return TextPositions(line, number).read_json(len(line) - len(line.lstrip()))
+
+
+def _object(line: str) -> dict[str, Any]:
+    """Return the members of a JSON object."""
+    try:
+        members = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", column=error.colno) from None
+    except InputError:
+        raise
+    except (RecursionError, ValueError):
+        raise InputError("JSON too deeply nested, or a number too long") from None
+    if not isinstance(members, dict):
+        raise InputError("expected a JSON object", hint='write {"name": "a", "when": "x = 1"}')
+    return members
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"duplicate key {repeated!r}", hint="keep one of them")
+    return members
+
+
+def _no_constant(name: str) -> Any:
+    raise InputError(f"{name} is not JSON", hint="use a finite number")
+
+
+def checked_dialect(dialect: object) -> str:
+    """Return the name of a dialect; raise an error if there is none of this name."""
+    if dialect != NATIVE:
+        raise InputError(f"unknown dialect {dialect!r}", hint=f"use {NATIVE}")
+    return NATIVE
+
+
+def parse_dialect(source: object, dialect: str) -> Predicate:
+    """Return the predicate of a rule in a dialect."""
+    checked_dialect(dialect)
+    if not isinstance(source, str):
+        raise InputError("a predicate must be a string", hint="write it in quotes")
+    return parse(source)
