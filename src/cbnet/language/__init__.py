@@ -1,6 +1,7 @@
 """The predicate language: values, messages, predicates, and relations between predicates."""
 
 from cbnet.language.constraint import Constraint, Op
+from cbnet.language.dialects import DIALECTS, parse
 from cbnet.language.filter import Descriptor, Filter
 from cbnet.language.limits import Limits
 from cbnet.language.message import Message
@@ -10,10 +11,10 @@ from cbnet.language.relations.reduction import reduce
 from cbnet.language.relations.size import disjunction_advantage, size
 from cbnet.language.relations.witness import Search, counterexample, search_counterexample, witness
 from cbnet.language.syntax.json_form import message_from_json, message_to_json, predicate_from_json, predicate_to_json
-from cbnet.language.syntax.parser import parse, parse_filter
+from cbnet.language.syntax.parser import parse_filter
 
 __all__ = [
-    "Constraint", "Descriptor", "Filter", "Limits", "Message", "Op", "Predicate", "Search",
+    "DIALECTS", "Constraint", "Descriptor", "Filter", "Limits", "Message", "Op", "Predicate", "Search",
     "counterexample", "covers", "disjunction_advantage", "message_from_json", "message_to_json", "overlaps", "parse",
     "parse_filter", "predicate_from_json", "predicate_to_json", "reduce", "satisfiable", "search_counterexample",
     "size", "witness",

@@ -25,7 +25,7 @@ from cbnet.language.like_pattern import validate_pattern
 from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.expressions import ExpressionReader
-from cbnet.language.syntax.hints import after_name_hint, operator_hint, trailing_hint
+from cbnet.language.syntax.hints import after_name_hint, name_hint, operator_hint, trailing_hint
 from cbnet.language.syntax.lexer import Token, TokenType
 from cbnet.language.values import value_type
 
@@ -208,6 +208,8 @@ class _Parser(ExpressionReader):
         right = self._right_operand()
         for operand in (left, right):
             self._check_type(op, operand, token)
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            raise self._error("expected a name", self._tokens[first], hint=name_hint(self._tokens[first:][:3]))
         return Comparison(op, left, right)
 
     def _check_type(self, op: Op, operand: Expression, token: Token) -> None:
