@@ -1,8 +1,8 @@
 """Evaluation of compiled conditions. See `condition_eval.pxd` for the code.
 
 Numbers, comparison and unknown outcomes are those of `language.condition`, the plain Python twin. An operand that is
-unknown makes every test unknown, so evaluation ends there. Every read of the code is checked: damaged code never holds, or
-gives a wrong answer, but is not read beyond its end.
+unknown makes every test unknown, so evaluation ends there. Every read of the code is checked: damaged code may give a
+wrong answer, but is not read beyond its end.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -25,7 +25,7 @@ cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 cdef enum:
-    MAX_OPERANDS = 64
+    MAX_OPERANDS = 65   # language.expression.MAX_EXPRESSION_DEPTH, and one before: the left side
     SCRATCH = 512       # bytes for changed strings; longer ones are allocated
     DAMAGED = 0         # never accepted, unlike the outcomes 1, 2 and 4
     NEXT = 8            # evaluation goes on
@@ -368,7 +368,7 @@ cdef bint condition_holds(const uint8_t *code, Py_ssize_t length, const Scope *s
 # --- names and tags --------------------------------------------------------------------------
 
 cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t at, Mention *mention) noexcept nogil:
-    """Read the next name or tag in the code, from offset `at` on (1 at first); return the offset after it, 0 if none."""
+    """Read the next name or tag from offset `at` on (1 at first); return the offset after it, or 0."""
     cdef Reader reader
     cdef Operand constant
     cdef const uint8_t *text

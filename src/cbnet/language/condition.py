@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from cbnet.errors import LimitError
 from cbnet.language.constraint import ORDERING, PATTERNS, TESTS, Constraint, Op, Values, format_set
-from cbnet.language.expression import UNKNOWN, Attribute, Expression, Missing, evaluate, names
+from cbnet.language.expression import UNKNOWN, Attribute, Expression, Missing, check_expression_depth, evaluate, names
 from cbnet.language.like_pattern import implied, like
 from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.value_object import ValueObject
@@ -104,6 +104,8 @@ class Condition(ValueObject):
     text: str
 
     def __init__(self, test: Test, accepted: Outcome = Outcome.TRUE) -> None:
+        for operand in _operands(test):
+            check_expression_depth(operand)
         text = _format(test, accepted)
         if len(text) > MAX_CONDITION_LENGTH:
             raise LimitError("characters in a condition", len(text), MAX_CONDITION_LENGTH, hint="shorten it")
@@ -112,7 +114,7 @@ class Condition(ValueObject):
     @property
     def names(self) -> frozenset[str]:
         """The attributes whose values the condition tests."""
-        return frozenset(_names(self.test))
+        return frozenset(name for operand in _operands(self.test) for name in names(operand))
 
     @property
     def implied(self) -> Iterator[Constraint]:
@@ -189,12 +191,10 @@ def _is_member(value: Value | Missing, members: Values) -> bool | Missing:
     return False if has_kind else UNKNOWN
 
 
-def _names(test: Test) -> Iterator[str]:
+def _operands(test: Test) -> tuple[Expression, ...]:
     if isinstance(test, Comparison):
-        yield from names(test.left)
-        yield from names(test.right)
-    elif isinstance(test, Like | Membership):
-        yield from names(test.operand)
+        return test.left, test.right
+    return (test.operand,) if isinstance(test, Like | Membership) else ()
 
 
 def _format(test: Test, accepted: Outcome) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
+from cbnet.errors import LimitError
 from cbnet.language.notation import format_name, format_value
 from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, value_type
 
@@ -78,6 +79,7 @@ class Call:
 
 
 Expression: TypeAlias = Attribute | Constant | Arithmetic | Call
+MAX_EXPRESSION_DEPTH = 64  # levels; the kernel `condition_eval` has memory for as many operands and one more
 PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "div": 2, "mod": 2}
 
 
@@ -85,11 +87,24 @@ def names(expression: Expression) -> Iterator[str]:
     """Yield the names of the attributes in an expression."""
     if isinstance(expression, Attribute):
         yield expression.name
-    elif isinstance(expression, Arithmetic):
-        yield from names(expression.left)
-        yield from names(expression.right)
-    elif isinstance(expression, Call):
-        yield from names(expression.argument)
+    for operand in _operands(expression):
+        yield from names(operand)
+
+
+def check_expression_depth(expression: Expression) -> None:
+    """Raise an error if an expression has too many levels: every other function recurses."""
+    level = [expression]
+    for _ in range(MAX_EXPRESSION_DEPTH):
+        level = [operand for each in level for operand in _operands(each)]
+    if level:
+        limit, hint = MAX_EXPRESSION_DEPTH, "write fewer operations"
+        raise LimitError("levels of operations in an expression", limit + 1, limit, hint=hint)
+
+
+def _operands(expression: Expression) -> tuple[Expression, ...]:
+    if isinstance(expression, Arithmetic):
+        return expression.left, expression.right
+    return (expression.argument,) if isinstance(expression, Call) else ()
 
 
 def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value | Missing:

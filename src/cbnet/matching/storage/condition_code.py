@@ -10,14 +10,12 @@ import struct
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from cbnet.errors import LimitError, TableFileError
+from cbnet.errors import TableFileError
 from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest, Test
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression
 from cbnet.language.like_pattern import pattern_text, pieces
 from cbnet.language.values import Value, canonical, validate_value
-
-MAX_OPERANDS = 64  # operands on the stack
 
 _ATTRIBUTE, _NULL, _FALSE, _TRUE, _NUMBER, _STRING = range(1, 7)
 _ARITHMETIC = {op: 10 + number for number, op in enumerate(("+", "-", "*", "/", "div", "mod"))}
@@ -43,15 +41,15 @@ def encode_condition(condition: Condition) -> bytes:
 
 def _encode_test(test: Test) -> Iterator[bytes]:
     if isinstance(test, Comparison):
-        yield from _encode(test.left, 1)
-        yield from _encode(test.right, 2)
+        yield from _encode(test.left)
+        yield from _encode(test.right)
         yield bytes([_COMPARISONS[test.op]])
     elif isinstance(test, Presence):
         yield _with_text(_PRESENCE, test.name.encode())
     elif isinstance(test, TagTest):
         yield _with_text(_TAG, test.tag.encode())
     else:
-        yield from _encode(test.operand, 1)
+        yield from _encode(test.operand)
         if isinstance(test, Like):
             yield _with_text(_LIKE, _encode_pattern(test.pattern))
         else:
@@ -59,20 +57,18 @@ def _encode_test(test: Test) -> Iterator[bytes]:
             yield from map(_encode_constant, test.values)
 
 
-def _encode(expression: Expression, depth: int) -> Iterator[bytes]:
-    """Yield the operations that push the value of an expression, as operand number `depth`."""
-    if depth > MAX_OPERANDS:
-        raise LimitError("nested operands in a condition", depth, MAX_OPERANDS, hint="nest to the left: (a + b) + c")
+def _encode(expression: Expression) -> Iterator[bytes]:
+    """Yield the operations that push the value of an expression."""
     if isinstance(expression, Attribute):
         yield _with_text(_ATTRIBUTE, expression.name.encode())
     elif isinstance(expression, Constant):
         yield _encode_constant(expression.value)
     elif isinstance(expression, Call):
-        yield from _encode(expression.argument, depth)
+        yield from _encode(expression.argument)
         yield bytes([_CALLS[expression.function]])
     else:
-        yield from _encode(expression.left, depth)
-        yield from _encode(expression.right, depth + 1)
+        yield from _encode(expression.left)
+        yield from _encode(expression.right)
         yield bytes([_ARITHMETIC[expression.op]])
 
 
@@ -105,7 +101,7 @@ def decode_condition(code: bytes) -> Condition:
     """Return the condition of some code; raise TableFileError if the code is damaged."""
     try:
         return _Decoder(code).condition()
-    except (LookupError, RecursionError, ValueError, struct.error):
+    except (LookupError, ValueError, struct.error):
         problem = "the table is damaged: the code of a condition is not valid"
         raise TableFileError(problem, hint="compile the table again with `cbnet compile`") from None
 

@@ -6,10 +6,11 @@ import pytest
 
 from cbnet._kernels.condition_eval import evaluate
 from cbnet.errors import LimitError, TableFileError
+from cbnet.language import parse
 from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import Op
-from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
-from cbnet.matching.storage.condition_code import MAX_OPERANDS, decode_condition, encode_condition
+from cbnet.language.expression import MAX_EXPRESSION_DEPTH, Arithmetic, Attribute, Call, Constant
+from cbnet.matching.storage.condition_code import decode_condition, encode_condition
 
 X, Y = Attribute("x"), Attribute("y")
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -95,18 +96,24 @@ def _read(code):
 
 
 def test_code_with_too_many_operands_never_holds():
-    assert not evaluate(b"\x07" + b"\x02" * (MAX_OPERANDS + 1) + b"\x14", {})
+    assert not evaluate(b"\x07" + b"\x02" * 100 + b"\x14", {})
     assert not evaluate(b"\x07" + b"\x02" * 3 + b"\x14", {})
     assert not evaluate(b"", {})
 
 
-def test_operands_nest_to_the_limit():
+def test_the_deepest_expression_is_evaluated():
     expression = X
-    for _ in range(MAX_OPERANDS - 2):
+    for _ in range(MAX_EXPRESSION_DEPTH - 1):
         expression = Arithmetic("+", Constant(1), expression)
-    assert holds(Comparison(Op.EQ, Constant(MAX_OPERANDS), expression), x=2)
-    with pytest.raises(LimitError, match="nested operands in a condition"):
-        encode_condition(Condition(Comparison(Op.EQ, Constant(0), Arithmetic("+", Constant(1), expression))))
+    assert holds(Comparison(Op.EQ, Constant(MAX_EXPRESSION_DEPTH), expression), x=1)
+    with pytest.raises(LimitError, match="levels of operations in an expression"):
+        Condition(Comparison(Op.EQ, X, Arithmetic("+", Constant(1), expression)))
+
+
+@pytest.mark.parametrize("text", ["x" + " + 1" * 5_000 + " > 0", "x > y" + " * z" * 64])
+def test_longer_chains_of_operations_are_refused(text):
+    with pytest.raises(LimitError, match="levels of operations in an expression"):
+        parse(text)
 
 
 # --- evaluation ------------------------------------------------------------------------------
@@ -193,7 +200,7 @@ def test_strings_grow_and_shrink_with_their_case():
     assert result_is(Call("lower", X), "ⱥ" * 1_000, x="Ⱥ" * 1_000)  # two bytes become three
     assert result_is(Call("lower", X), "k" * 1_000, x="\u212a" * 1_000)  # three bytes become one
     nested = X
-    for function in ("lower", "upper") * 40:
+    for function in ("lower", "upper") * 30:
         nested = Call(function, nested)
     assert result_is(nested, "Ⱥ" * 1_000, x="Ⱥ" * 1_000)
     assert is_unknown(Call("lower", X), x=1)
