@@ -6,9 +6,7 @@ from cbnet import Constraint, Descriptor, Filter, Message, Predicate, parse, par
 from cbnet.errors import LimitError, ValueDomainError
 
 
-@pytest.mark.parametrize(
-    "value", [2**63, -(2**63) - 1, float("nan"), float("inf"), None, [1], {"a": 1}, b"x", 1j, "\ud800"]
-)
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, float("nan"), float("inf"), b"x", 1j, {1}, "\ud800"])
 def test_invalid_values_are_refused(value):
     with pytest.raises(ValueDomainError):
         Message({"x": value})
