@@ -96,7 +96,9 @@ def _binary(headers: Mapping[str, str], content_type: str, body: bytes) -> Messa
 def _message(attributes: dict[str, Any]) -> Message:
     for name in _REQUIRED:
         if not attributes.get(name):
-            raise MessageFormatError(f"the event has no `{name}`", hint="a CloudEvent needs id, source, specversion, type")
+            raise MessageFormatError(
+                f"the event has no `{name}`", hint="a CloudEvent needs id, source, specversion, type"
+            )
     if attributes["specversion"] != "1.0":
         version = attributes["specversion"]
         raise MessageFormatError(f"specversion {version!r} is not supported", hint="send version 1.0")
