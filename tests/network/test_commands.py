@@ -92,7 +92,8 @@ def test_the_output_of_sub_is_the_input_of_pub(cbnet, folder, tmp_path):
         cbnet("pub", "x=2", "--payload", "@@home", "--network", folder)
         out, _ = process.communicate(timeout=20)
     with subscriber(folder, "x >= 0", "--count", "2", "--json") as process:
-        assert cbnet("pub", "--network", folder, stdin=out.encode()).code == 0
+        (tmp_path / "printed.jsonl").write_text(out)
+        assert cbnet("pub", "--network", folder, "--input", tmp_path / "printed.jsonl").code == 0
         again, _ = process.communicate(timeout=20)
     assert [(row["message"], row["payload"]) for row in rows(again)] == [
         ({"x": 1, "#": ["t"]}, "/w=="), ({"x": 2}, "@home"),

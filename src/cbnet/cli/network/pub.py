@@ -1,10 +1,12 @@
-"""`cbnet pub`: publish a message, or the messages of standard input."""
+"""`cbnet pub`: publish a message, or the messages of a file or standard input."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +15,7 @@ from cbnet.cli.console import plural, print_error, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
 from cbnet.cli.options import Json, text_or_file
 from cbnet.errors import CbnetError, InputError
+from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -28,8 +31,18 @@ def pub(
         list[str] | None,
         typer.Argument(
             metavar="[NAME=VALUE | '#TAG']...",
-            help="Attributes and tags of the message. Without them, JSON Lines are read from standard input.",
+            help="Attributes and tags of the message. Without them, JSON Lines are read.",
             show_default=False,
+        ),
+    ] = None,
+    input: Annotated[
+        str | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="FILE",
+            help="JSON Lines to publish; - is standard input.",
+            show_default="-",
         ),
     ] = None,
     payload: Annotated[str | None, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD)] = None,
@@ -44,8 +57,8 @@ def pub(
 ) -> None:
     """Publish a message, and wait until the router has received it.
 
-    A value is a number, true, false, or text: price=300 dest=MXP. Quote text that looks like a number: code='"7"'.
-    Each line of standard input is a message, or an object printed by `cbnet sub --json`.
+    A value is JSON, or text: price=300 sizes=[1,2] dest=MXP. Quote text that looks like a number: code='"7"'.
+    Each line of a file or of standard input is a message, or an object printed by `cbnet sub --json`.
 
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """
@@ -53,7 +66,9 @@ def pub(
 
     data = None if payload is None else text_or_file("--payload", payload)
     messages: Iterable[MessageLine]
-    messages = [(parse_message(words), b"")] * count if words else _lines()
+    if words and input is not None:
+        raise InputError("give either attributes and tags, or --input")
+    messages = [(parse_message(words), b"")] * count if words else _lines(input or "-")
     published = errors = 0
     with connection.connect() as client:
         for line in _paced(messages, rate):
@@ -78,17 +93,22 @@ def pub(
         raise typer.Exit(2)
 
 
-def _lines() -> Iterator[MessageLine]:
-    """Yield the messages of standard input, and the errors of other lines."""
+def _lines(name: str) -> Iterator[MessageLine]:
+    """Yield the messages of a file, or of standard input, and the errors of other lines."""
     from cbnet.network.client.item_file import message_and_payload
 
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        text = line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b"")
-        if text.strip():
-            try:
-                yield message_and_payload(text)
-            except InputError as error:
-                yield error.at(line=number)
+    source = None if name == "-" else name
+    try:
+        with nullcontext(sys.stdin.buffer) if source is None else Path(source).open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.rstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf" if number == 1 else b"")
+                if text.strip():
+                    try:
+                        yield message_and_payload(text)
+                    except InputError as error:
+                        yield error.at(file=source, line=number)
+    except OSError as error:
+        raise unreadable(source or "standard input", error) from None
 
 
 def _paced(messages: Iterable[MessageLine], rate: float | None) -> Iterator[MessageLine]:

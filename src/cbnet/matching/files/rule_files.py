@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
-from cbnet.matching.files.text_rules import NATIVE, read_rules
+from cbnet.language.dialects import CBNET
+from cbnet.matching.files.text_rules import read_rules
 from cbnet.matching.rule import Interface, Rule
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class RuleFile:
         return _read_back(self.compiled.columns) if self.written is None else self.written
 
 
-def open_rule_file(path: Path, *, verify: bool = False, dialect: str = NATIVE) -> RuleFile:
+def open_rule_file(path: Path, *, verify: bool = False, dialect: str = CBNET) -> RuleFile:
     """Open a compiled table, or compile rules.
 
     verify: check every byte of a compiled table.
@@ -56,7 +57,7 @@ def open_rule_file(path: Path, *, verify: bool = False, dialect: str = NATIVE) -
     return RuleFile(CompiledTable.build(_columns_of_parquet(path)))
 
 
-def read_columns(path: Path, *, dialect: str = NATIVE) -> tuple[Columns, Sequence[Rule]]:
+def read_columns(path: Path, *, dialect: str = CBNET) -> tuple[Columns, Sequence[Rule]]:
     """Return the filters of a rule file or compiled table, and its rules that have a priority or metadata."""
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import columns_of

@@ -16,7 +16,7 @@ joined with `or`. All mistakes of a file are reported together, each with its li
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -25,14 +25,13 @@ from typing import Any
 
 from cbnet.errors import FileError, InputError, PredicateSyntaxError
 from cbnet.files import parse_toml, read_text
+from cbnet.language.dialects import CBNET, check_dialect, parse
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.parser import parse
 from cbnet.matching.files.text_positions import Path as Keys
 from cbnet.matching.files.text_positions import TextPositions
 from cbnet.matching.rule import Interface, Rule, checked_interface
 
-NATIVE = "cbnet"  # the dialect of the language itself
 _MEMBERS = ("when", "priority", "metadata", "dialect")
 _RENAMED = {"interfaces": "rules", "interface": "name", "predicate": "when"}  # names of version 0.1
 
@@ -45,9 +44,10 @@ class RuleSet:
     rules: list[Rule]
 
 
-def read_rules(path: Path, dialect: str = NATIVE) -> RuleSet:
+def read_rules(path: Path, dialect: str = CBNET) -> RuleSet:
     """Return the rules of a TOML or JSON Lines file; `dialect` is that of a file that names none."""
-    reader = _RuleReader(checked_dialect(dialect))
+    check_dialect(dialect)
+    reader = _RuleReader(dialect)
     read = reader.read_toml if path.suffix == ".toml" else reader.read_json_lines
     read(read_text(path))
     return reader.finish(str(path))
@@ -63,14 +63,17 @@ class _Place:
     def below(self, *keys: str | int) -> _Place:
         return _Place(self.positions, (*self.keys, *keys))
 
-    def locate(self, error: InputError) -> InputError:
-        """Return the error with its line and column in the file."""
+    def locate(self, error: InputError, offset: int = 0) -> InputError:
+        """Return the error with the line and column of the value at this place, plus some characters."""
         positions = self.positions()
-        if isinstance(error, PredicateSyntaxError):
-            position = positions.within(self.keys, error.position)
-        else:
-            position = positions.of(self.keys)
-        line, column = positions.place(position)
+        line, column = positions.place(positions.of(self.keys) + offset)
+        return error.at(line=line, column=column)
+
+    def locate_in_text(self, error: InputError) -> InputError:
+        """Return the error of a string at this place with its line and column in the file."""
+        positions = self.positions()
+        offset = error.position if isinstance(error, PredicateSyntaxError) else 0
+        line, column = positions.place(positions.within(self.keys, offset))
         return error.at(line=line, column=column)
 
     def locate_key(self, error: InputError) -> InputError:
@@ -154,12 +157,20 @@ class _RuleReader:
         for key in ("priority", "metadata"):
             if key in members:
                 self._set_detail(name, details, key, members[key], place.below(key))
-        dialect = self._dialect(members, place)
-        for source, at in _sources(members.get("when", []) if dialect else [], when):
-            try:
-                filters.extend(parse_dialect(source, dialect).filters)
-            except InputError as error:
-                self.errors.append(at.locate(error))
+        if dialect := self._dialect(members, place):
+            for source, at in _sources(members.get("when", []), when):
+                filters.extend(self._parse(source, dialect, at))
+
+    def _parse(self, source: Any, dialect: str, place: _Place) -> Sequence[Filter]:
+        """Return the filters of a text or a pattern; none after noting its mistake."""
+        try:
+            return parse(source, dialect=dialect).filters
+        except InputError as error:
+            if isinstance(source, str):
+                self.errors.append(place.locate_in_text(error))
+            else:
+                self.errors.append(_pattern_error(error, dialect, place))
+            return ()
 
     def _set_detail(self, name: Interface, details: dict[str, Any], key: str, value: object, place: _Place) -> None:
         """Set the priority or the metadata of a rule; rules of the same name must agree."""
@@ -172,8 +183,11 @@ class _RuleReader:
 
     def _dialect(self, members: dict[str, Any], place: _Place) -> str:
         """Return the dialect that the members name, or that of the file; empty if it is unknown."""
+        if "dialect" not in members:
+            return self.dialect
         try:
-            return checked_dialect(members["dialect"]) if "dialect" in members else self.dialect
+            check_dialect(members["dialect"])
+            return str(members["dialect"])
         except InputError as error:
             self.errors.append(place.below("dialect").locate(error))
             return ""
@@ -195,6 +209,19 @@ def _sources(when: object, place: _Place) -> Iterator[tuple[object, _Place]]:
             yield text, place.below(index)
     else:
         yield when, place
+
+
+def _pattern_error(error: InputError, dialect: str, place: _Place) -> InputError:
+    """Return the error of a JSON pattern with its position: its text has one, if the file is JSON."""
+    text = place.positions().text(place.keys)
+    try:
+        json.loads(text)
+        parse(text, dialect=dialect)
+    except PredicateSyntaxError as precise:
+        return place.locate(precise, precise.position) if dialect != CBNET else place.locate(error)
+    except (InputError, ValueError, RecursionError):
+        pass
+    return place.locate(error)
 
 
 def _json_positions(line: str, number: int) -> TextPositions:
@@ -227,18 +254,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise InputError(f"{name} is not JSON", hint="use a finite number")
-
-
-def checked_dialect(dialect: object) -> str:
-    """Return the name of a dialect; raise an error if there is none of this name."""
-    if dialect != NATIVE:
-        raise InputError(f"unknown dialect {dialect!r}", hint=f"use {NATIVE}")
-    return NATIVE
-
-
-def parse_dialect(source: object, dialect: str) -> Predicate:
-    """Return the predicate of a rule in a dialect."""
-    checked_dialect(dialect)
-    if not isinstance(source, str):
-        raise InputError("a predicate must be a string", hint="write it in quotes")
-    return parse(source)

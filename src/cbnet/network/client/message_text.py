@@ -1,7 +1,7 @@
 """Messages and payloads as text: `price=3 '#sale'` on a command line, JSON in files, one line for people.
 
-An attribute is written as in a predicate, with or without blanks around `=`. A payload is bytes; in JSON it is a
-string, in base64 if it is not UTF-8.
+An attribute is written as in a predicate, with or without blanks around `=`, and its value as in JSON. A payload is
+bytes; in JSON it is a string, in base64 if it is not UTF-8.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import msgspec
 
 from cbnet.errors import InputError
 from cbnet.language import Message
-from cbnet.language.values import Value
 from cbnet.matching.files.message_files import message_from_line
 
 _HINT = "write name=value or '#tag'"
@@ -28,7 +27,7 @@ def parse_message(words: Sequence[str]) -> Message:
     """Return the message of words such as `price=3`, `dest = "MXP"` and `#tag`, or of one word that is JSON."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return message_from_json(words[0].encode("utf-8", "surrogateescape"))
-    attributes: dict[str, Value] = {}
+    attributes: dict[str, Any] = {}
     tags: list[str] = []
     for word in map(str.strip, words):
         if word.startswith("#") and len(word) > 1:
@@ -36,7 +35,7 @@ def parse_message(words: Sequence[str]) -> Message:
             continue
         name, value = _attribute(word)
         if name in attributes:
-            raise InputError(f"the attribute {name!r} is given twice", hint="give it once")
+            raise InputError(f"the attribute {name!r} is given twice", hint=f"write {name}=[1, 2] for several values")
         attributes[name] = value
     return Message(attributes, tags)
 
@@ -51,7 +50,7 @@ def message_from_json(text: bytes) -> Message:
     return found
 
 
-def _attribute(word: str) -> tuple[str, Value]:
+def _attribute(word: str) -> tuple[str, Any]:
     quoted = _QUOTED_NAME.fullmatch(word)
     name, equals, text = (json.loads(quoted[1]), "=", quoted[2]) if quoted else word.partition("=")
     name = name if quoted else name.rstrip()
@@ -68,13 +67,12 @@ def _tag(text: str) -> str:
     return value if isinstance(value, str) else text
 
 
-def _value(text: str) -> Value:
-    """Return a number, true, false or a quoted string as in JSON; any other text is a string."""
+def _value(text: str) -> Any:
+    """Return the value of a JSON text; any other text is a string."""
     try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return text
-    return value if isinstance(value, bool | int | float | str) else text
 
 
 def payload_members(payload: bytes) -> dict[str, str]:

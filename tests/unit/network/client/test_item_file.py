@@ -42,7 +42,7 @@ def test_the_first_item_that_a_request_asks_for_is_the_reply(tmp_path):
         (b"[1]", "not a JSON object"),
         (b"\xff", "not a JSON object"),
         (b'{"payload": "x"}', "the item has no message"),
-        (b'{"message": {"a": null}}', "null"),
+        (b'{"message": {"a": 1e999}}', "a: infinity is not a value"),
         (b'{"message": {}, "payload": 1}', "the payload is not a string"),
         (b'{"message": {}, "encoding": "rot13"}', "the payload is not a string"),
         (b'{"message": {}, "payload": "?", "encoding": "base64"}', "the payload cannot be decoded"),
