@@ -1,0 +1,169 @@
+"""Webhooks of a shop, of a code host and of a cluster, and rules over them as EventBridge patterns.
+
+The events are nested and repeat: orders have items, pull requests have labels, machines have tags. The rules use
+every operator of the dialect; most name a type and one or two rare values, as alerting rules do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, TypeAlias
+
+Event: TypeAlias = dict[str, Any]
+Pattern: TypeAlias = dict[str, Any]
+
+_CUSTOMERS, _SKUS, _REPOSITORIES, _MACHINES = 20_000, 5_000, 3_000, 10_000
+_COUNTRIES = ("AT", "BR", "CA", "CH", "DE", "ES", "FR", "GB", "IN", "IT", "JP", "NL", "PL", "SE", "US", "ZA")
+_CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY")
+_ORDER_TYPES = ("order.created", "order.paid", "order.shipped", "order.refunded", "order.cancelled")
+_CATEGORIES = ("book", "garden", "kitchen", "music", "office", "outdoor", "toy")
+_STATES = ("pending", "running", "stopping", "stopped", "terminated")
+_REGIONS = ("eu-north", "eu-south", "us-east", "us-west", "ap-south")
+_LABELS = ("bug", "Security", "docs", "performance", "good first issue", "breaking")
+
+
+def event(random: Random) -> Event:
+    """Return one event."""
+    return random.choice((_order, _order, _pull_request, _machine))(random)
+
+
+def pattern(random: Random) -> Pattern:
+    """Return one rule, as an EventBridge pattern."""
+    return random.choice((_order_rule, _order_rule, _pull_request_rule, _machine_rule))(random)
+
+
+def _order(random: Random) -> Event:
+    items: list[Event] = [
+        {
+            "sku": f"sku-{random.randrange(_SKUS)}",
+            "category": random.choice(_CATEGORIES),
+            "quantity": random.randint(1, 9),
+            "price": random.randint(100, 50_000) / 100,
+        }
+        for _ in range(random.randint(1, 4))
+    ]
+    customer = random.randrange(_CUSTOMERS)
+    order: Event = {
+        "number": random.randrange(10**8),
+        "total": round(sum(item["price"] * item["quantity"] for item in items), 2),
+        "currency": random.choice(_CURRENCIES),
+        "coupon": random.choice((None, None, "SPRING", "welcome-10")),
+        "customer": {
+            "id": f"c-{customer}",
+            "email": f"user{customer}@{random.choice(('mail.example', 'corp.example', 'post.example'))}",
+            "country": random.choice(_COUNTRIES),
+            "groups": random.sample(("new", "vip", "staff", "wholesale"), random.randint(0, 2)),
+        },
+        "items": items,
+    }
+    if random.random() < 0.1:
+        order["refund"] = {"reason": random.choice(("damaged", "late", "other")), "amount": order["total"]}
+    time = f"2026-11-{random.randint(1, 28):02}T{random.randrange(24):02}:{random.randrange(60):02}:00Z"
+    return {"id": f"evt-{random.randrange(10**9)}", "type": random.choice(_ORDER_TYPES), "time": time, "order": order}
+
+
+def _order_rule(random: Random) -> Pattern:
+    order: dict[str, Any] = {}
+    kind = random.randrange(8)
+    if kind == 0:
+        order["customer"] = {"id": [f"c-{random.randrange(_CUSTOMERS)}" for _ in range(random.randint(1, 20))]}
+    elif kind <= 2:
+        order["items"] = {
+            "sku": [f"sku-{random.randrange(_SKUS)}"],
+            "quantity": [{"numeric": [">=", random.randint(2, 9)]}],
+        }
+    elif kind == 3:
+        low = random.randint(500, 4_000)
+        order["total"] = [{"numeric": [">", low, "<=", low + random.randint(1, 50)]}]
+        order["customer"] = {"country": [random.choice(_COUNTRIES)]}
+    elif kind == 4:
+        order["customer"] = {"email": [{"wildcard": f"user{random.randrange(_CUSTOMERS)}*@corp.*"}]}
+    elif kind == 5:
+        order["refund"] = {"reason": [{"anything-but": ["other", "late"]}]}
+        order["customer"] = {"email": [{"prefix": f"user{random.randrange(_CUSTOMERS)}@"}]}
+    elif kind == 6:
+        order["refund"] = {"reason": [{"exists": False}]}
+        order["items"] = {"sku": [f"sku-{random.randrange(_SKUS)}"], "category": [{"anything-but": {"prefix": "o"}}]}
+    else:
+        order["customer"] = {"groups": ["vip"], "country": [random.choice(_COUNTRIES)]}
+        order["coupon"] = [None, {"equals-ignore-case": "Welcome-10"}]
+        order["items"] = {"sku": [{"suffix": f"-{random.randrange(_SKUS)}"}]}
+    return {"type": random.sample(_ORDER_TYPES, random.randint(1, 3)), "order": order}
+
+
+def _pull_request(random: Random) -> Event:
+    owner = f"team-{random.randrange(_REPOSITORIES) % 97}"
+    return {
+        "action": random.choice(("opened", "closed", "labeled", "synchronize")),
+        "repository": {
+            "full_name": f"{owner}/service-{random.randrange(_REPOSITORIES)}",
+            "private": random.random() < 0.5,
+        },
+        "sender": {"login": f"dev{random.randrange(_CUSTOMERS)}", "type": random.choice(("User", "Bot"))},
+        "pull_request": {
+            "number": random.randrange(5_000),
+            "merged": random.random() < 0.4,
+            "additions": random.randrange(3_000),
+            "base": {"ref": random.choice(("main", "main", "release/1.2", "develop"))},
+            "labels": [{"name": name, "default": random.random() < 0.5} for name in random.sample(_LABELS, 2)],
+            "milestone": None,
+        },
+    }
+
+
+def _pull_request_rule(random: Random) -> Pattern:
+    request: dict[str, Any] = {"base": {"ref": ["main", {"prefix": "release/"}]}}
+    if random.random() < 0.5:
+        request["labels"] = {"name": [{"equals-ignore-case": random.choice(_LABELS).upper()}]}
+    if random.random() < 0.3:
+        request["additions"] = [{"numeric": [">", random.randrange(3_000)]}]
+    repository = f"service-{random.randrange(_REPOSITORIES)}"
+    rule: Pattern = {"repository": {"full_name": [{"suffix": f"/{repository}"}]}, "pull_request": request}
+    if random.random() < 0.3:
+        rule["sender"] = {"type": [{"anything-but": "Bot"}]}
+    return rule
+
+
+def _machine(random: Random) -> Event:
+    number = random.randrange(_MACHINES)
+    return {
+        "source": "cluster.compute",
+        "region": random.choice(_REGIONS),
+        "detail": {
+            "machine": f"m-{number:05}",
+            "state": random.choice(_STATES),
+            "address": f"10.{number >> 8 & 255}.{number & 255}.{random.randrange(256)}",
+            "load": round(random.random() * 8, 2),
+            "tags": [
+                {"key": "team", "value": f"team-{number % 97}"},
+                {"key": "stage", "value": random.choice(("prod", "test"))},
+            ],
+        },
+    }  # fmt: skip
+
+
+def _machine_rule(random: Random) -> Pattern:
+    detail: dict[str, Any] = {"state": random.sample(_STATES, random.randint(1, 2))}
+    kind = random.randrange(4)
+    if kind == 0:
+        detail["machine"] = [f"m-{random.randrange(_MACHINES):05}"]
+    elif kind == 1:
+        detail["address"] = [{"cidr": f"10.{random.randrange(40)}.{random.randrange(256)}.0/24"}]
+    elif kind == 2:
+        detail["tags"] = {"key": ["team"], "value": [f"team-{random.randrange(97)}"]}
+        detail["load"] = [{"numeric": [">", 7 + random.random()]}]
+    else:
+        number = random.randrange(_MACHINES)
+        return {"$or": [{"detail": {"machine": [f"m-{number:05}"]}}, {"detail": {"load": [{"numeric": [">", 7.99]}]}}],
+                "source": ["cluster.compute"], "region": [random.choice(_REGIONS)]}  # fmt: skip
+    return {"source": [{"prefix": "cluster."}], "detail": detail}
+
+
+_Make: TypeAlias = Callable[[Random], dict[str, Any]]
+
+
+def many(make: _Make, count: int, seed: int) -> list[dict[str, Any]]:
+    """Return `count` events or patterns."""
+    random = Random(seed)
+    return [make(random) for _ in range(count)]
