@@ -12,11 +12,12 @@ from cbnet.cli.lab.reproduce import reproduce
 from cbnet.cli.lab.simulate import simulate
 from cbnet.cli.lab.topology import topology
 from cbnet.cli.lab.trees import trees
+from cbnet.cli.lab.webhooks import webhooks
 
 lab = typer.Typer(
     help="Simulate routing, survey graphs, and reproduce the experiments of the papers.",
     cls=GroupHelp,
     no_args_is_help=True,
 )
-for command in (topology, trees, fib, alpha, simulate, reproduce, report):
+for command in (topology, trees, fib, alpha, simulate, reproduce, report, webhooks):
     lab.command(cls=CommandHelp)(command)
