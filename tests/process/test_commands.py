@@ -87,26 +87,27 @@ def test_match_prints_a_line_per_message_and_goes_on_after_a_bad_line(cbnet, fil
     assert outcome.code == 2
     assert outcome.out.splitlines() == ["1: milan, sale", "4: (none)"]
     assert f"error: {messages}:3:1: expected a JSON object" in outcome.err
-    assert outcome.err.endswith("2 messages, 2 deliveries, 1 bad line\n")
+    assert outcome.err.endswith("2 messages, 2 matches, 1 bad line\n")
 
 
 def test_match_as_json_from_standard_input(cbnet, files):
     table, messages = files
     outcome = cbnet("match", "--rules", table, "--json", stdin=messages.read_bytes())
     assert (outcome.code, outcome.err) == (2, "")
-    first, bad, last = rows(outcome.out)
+    first, bad, last, summary = rows(outcome.out)
     assert first == {"message": 1, "interfaces": ["milan", "sale"]}
     assert bad.keys() == {"error", "line", "column", "hint"}
     assert (bad["line"], bad["column"]) == (3, 1)
     assert last == {"message": 4, "interfaces": []}
+    assert summary == {"messages": 2, "matches": 2, "errors": 1, "rules": 2, "never_matched": []}
 
 
 def test_match_explains_every_interface(cbnet, files):
     table, messages = files
-    outcome = cbnet("match", "--rules", table, messages, "--explain")
+    outcome = cbnet("match", "--rules", table, messages, "--explain", "all")
     assert '    milan: matched by dest = "MXP" and price < 500' in outcome.out
     assert "price < 500 fails: price is 600" in outcome.out
-    (row, _) = [row for row in rows(cbnet("match", "--rules", table, messages, "--explain", "--json").out)
+    (row, _) = [row for row in rows(cbnet("match", "--rules", table, messages, "--explain", "all", "--json").out)
                 if "message" in row]  # fmt: skip
     assert [reason["interface"] for reason in row["explain"]] == ["milan", "sale"]
     assert row["explain"][1] == {"interface": "sale", "filter": "#sale", "closest": []}
@@ -214,7 +215,7 @@ def test_results_go_to_the_file_also_when_a_terminal_shows_the_progress(files, t
     os.close(other_end)
     os.close(terminal)
     assert done.returncode == 2
-    assert [row.get("message") for row in rows(out.read_text())] == [1, None, 4]
+    assert [row.get("message") for row in rows(out.read_text())] == [1, None, 4, None]
 
 
 def test_json_is_utf8_in_every_locale():

@@ -175,11 +175,12 @@ class CompiledTable:
             rows.append(np.repeat(np.arange(first, first + len(encoded)), np.diff(offsets)))
             targets.append(batch_targets)
             first += len(encoded)
-        interfaces = self._interface_array().take(pa.array(np.concatenate(targets)))
+        interfaces = self.interface_array.take(pa.array(np.concatenate(targets)))
         return pa.RecordBatch.from_arrays([pa.array(np.concatenate(rows)), interfaces], ["row", "interface"])
 
-    def _interface_array(self) -> pa.Array:
-        """Return the interfaces by target: int64, or strings; ints beside strings become strings."""
+    @cached_property
+    def interface_array(self) -> pa.Array:
+        """The interfaces by target: int64, or strings; ints beside strings become strings."""
         ints = self.arrays["label_ints"]
         if len(ints) == self.metadata["interfaces"]:
             return pa.array(ints)

@@ -120,6 +120,25 @@ class Table(Generic[Key]):
         interfaces = [labels[target] for target in targets.tolist()]
         return cast("list[list[Key]]", [interfaces[first:end] for first, end in pairwise(offsets)])
 
+    def match_frame(self, frame: Any, *, threads: int = 1) -> pa.ChunkedArray:
+        """Return the interfaces of each row of a data frame: a column of lists, aligned with the rows.
+
+        frame: anything that exports Arrow: a frame of pandas or Polars, a relation of DuckDB, a table, record
+        batch or reader of pyarrow. A stream is read batch by batch. A column per attribute, null where it is absent;
+        a list-of-strings column "#" for the tags; structs, maps and lists are nested objects and arrays.
+        threads: number of threads that match at the same time.
+        """
+        import pyarrow as pa
+
+        from cbnet.matching.row_matching import interface_lists, match_rows
+        from cbnet.matching.storage.arrow_messages import record_batches
+
+        compiled = self._compiled
+        chunks = [
+            interface_lists(compiled, rows) for rows in match_rows(compiled, record_batches(frame), threads=threads)
+        ]
+        return pa.chunked_array(chunks, pa.list_(compiled.interface_array.type))
+
     def match_arrow(self, batch: pa.RecordBatch | pa.Table | Any, *, threads: int = 1) -> pa.RecordBatch:
         """Return the columns `row` and `interface`: one row per message and interface that it goes to.
 

@@ -1,157 +1,207 @@
-"""`cbnet match`: print the interfaces that each message matches."""
+"""`cbnet match`: match a file or stream of messages against rules."""
 
 from __future__ import annotations
 
-import json as json_text
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from itertools import groupby
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
 
-from cbnet.cli.console import plural, print_error, print_note, quote_interface
-from cbnet.cli.options import Json, Rules
+from cbnet.cli.console import print_note
+from cbnet.cli.options import Json, Rules, output_option
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from cbnet.language import Message
-    from cbnet.matching import Explanation
-    from cbnet.matching.files.message_files import EncodedLines
+    from cbnet.matching.files.columnar_files import ColumnarFile
+    from cbnet.matching.files.file_matching import FileMatcher
+    from cbnet.matching.files.match_sinks import MatchSink
+    from cbnet.matching.files.matched_messages import MatchedMessages
+    from cbnet.matching.files.output_files import Rows
     from cbnet.matching.files.rule_files import RuleFile
 
 Read: TypeAlias = Callable[[int], bytes]
+
+_MAX_THREADS = 8
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """The destination and the form of the results."""
+
+    output: Path | None
+    column: str | None
+    rows: bool
+    events: bool
+    split: Path | None
+    explain: list[str]
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        forms = [name for name in ("rows", "events", "split") if getattr(self, name)]
+        if len(forms) > 1:
+            raise InputError(f"--{forms[0]} and --{forms[1]} exclude each other")
+        if self.output is None and (self.rows or self.column):
+            raise InputError(f"{'--rows' if self.rows else '--column'} needs a file", hint="add --output FILE")
+        if self.column and (self.events or self.split):
+            raise InputError(f"--column has no meaning with --{forms[0]}", hint="remove it")
+        if self.split and self.output:
+            raise InputError("--split and --output exclude each other", hint="write --split FOLDER alone")
+        if self.explain and (self.output or forms):
+            raise InputError("--explain prints its results", hint="remove the options that write files or events")
 
 
 def match(
     rules: Rules,
     messages: Annotated[
-        str, typer.Argument(metavar="[MESSAGES]", help="Message file (JSON Lines); - is standard input.")
+        str,
+        typer.Argument(
+            metavar="[MESSAGES]", help="Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input."
+        ),
     ] = "-",
-    explain: Annotated[bool, typer.Option("--explain", "-e", help="Explain the result for every interface.")] = False,
+    output: Annotated[
+        Path | None,
+        output_option("File for the messages with the names of their rules: .parquet, .csv, .arrow, .jsonl.", "FILE"),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option("--column", metavar="NAME", help="Column of rule names in the file.", show_default="rules"),
+    ] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="Write one row per match, in place of a list of rules.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Write only the messages that match, unchanged.")] = False,
+    split: Annotated[
+        Path | None,
+        typer.Option("--split", metavar="FOLDER", help="Write the messages of each rule to a file of its own."),
+    ] = None,
+    explain: Annotated[
+        list[str] | None,
+        typer.Option("--explain", "-e", metavar="RULE", help="Explain the result for a rule, or all; repeatable."),
+    ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the interfaces that each message matches, one line per message.
+    """Print the rules that each message matches, or write them to a file.
 
-    Invalid lines are reported and skipped; the exit code is then 2.
+    Invalid messages are reported and skipped; the exit code is then 2.
 
-    Example: cbnet match --rules rules.toml messages.jsonl
+    Example: cbnet match --rules rules.toml trades.parquet -o tagged.parquet
     """
-    from cbnet.matching.files.message_files import read_encoded
     from cbnet.matching.files.rule_files import open_rule_file
 
-    answers = _Answers(open_rule_file(rules, verify=verify or explain), explain=explain, as_json=json)
-    source = "standard input" if messages == "-" else messages
-    with _opened(messages) as read:
-        for lines in read_encoded(_checked(read, source), answers.symbols):
-            _print(answers.rows(lines), None if json else source)
-    if not json:
-        counts = ((answers.matched, "message"), (answers.delivered, "delivery"), (answers.bad, "bad line"))
-        print_note(", ".join(plural(*count) for count in counts))
-    raise typer.Exit(2 if answers.bad else 0)
+    options = MatchOptions(output, column, rows, events, split, explain or [])
+    options.check()
+    table = open_rule_file(rules, verify=verify or bool(explain))
+    _match(table, messages, options, json)
 
 
-class _Answers:
-    """Matches lines, formats the results and counts them."""
+def _match(table: RuleFile, messages: str, options: MatchOptions, as_json: bool) -> None:
+    from cbnet.cli.predicates.match_output import MatchReport, printer
+    from cbnet.matching.files.columnar_files import open_columnar
+    from cbnet.matching.files.file_matching import FileMatcher
+    from cbnet.matching.files.matched_messages import RuleNames
 
-    def __init__(self, table: RuleFile, *, explain: bool, as_json: bool) -> None:
-        self._table = table
-        self._explain = explain
-        self._row = _json_row if as_json else _text_row
-        self._written = cache(_as_json if as_json else quote_interface)  # the same interface is printed many times
-        self.symbols = table.compiled.symbols
-        self.matched = self.delivered = self.bad = 0
-
-    def rows(self, lines: EncodedLines) -> Iterator[str | InputError]:
-        """Yield the row, or the error, of each line in order."""
-        offsets, targets, _ = self._table.compiled.match_batch(lines.batch)
-        labels, ends = self._table.compiled.labels, offsets.tolist()
-        names = [self._written(labels[target]) for target in targets.tolist()]
-        for number, line, outcome in zip(lines.numbers, lines.lines, lines.outcomes, strict=True):
-            if isinstance(outcome, InputError):
-                self.bad += 1
-                yield outcome
-            else:
-                interfaces = names[ends[outcome] : ends[outcome + 1]]
-                self.matched += 1
-                self.delivered += len(interfaces)
-                yield self._row(number, interfaces, self._reasons(line) if self._explain else None)
-
-    def _reasons(self, line: bytes) -> list[Explanation]:
-        from cbnet.matching.explain import explain
-        from cbnet.matching.files.message_files import message_from_line
-
-        message = cast("Message", message_from_line(line))  # valid: it has been read before
-        return [explain(message, interface, predicate) for interface, predicate in self._table.predicates.items()]
+    names = RuleNames(table.compiled)
+    matcher = FileMatcher(table.compiled, names, threads=1 if messages == "-" else _threads())
+    file = None if messages == "-" else open_columnar(Path(messages))
+    report = MatchReport(names, "row" if file else "line", as_json)
+    sink = _sink(matcher, options, messages, file)
+    print_rows = None if sink else printer(table, names, options, as_json)
+    try:
+        for matched in _groups(matcher, messages, file, options):
+            report.add(matched, print_rows(matched) if print_rows else ())
+            if sink:
+                sink.write(matched)
+        if sink:
+            sink.finish()
+    except BaseException:
+        if sink:
+            sink.abandon()
+        raise
+    report.finish(file.skipped if file else ())
+    raise typer.Exit(2 if report.errors else 0)
 
 
-def _text_row(number: int, interfaces: list[str], reasons: list[Explanation] | None) -> str:
-    row = f"{number}: {', '.join(interfaces) or '(none)'}"
-    if reasons is None:
-        return row
-    return "\n".join([row, *(f"    {line}" for reason in reasons for line in str(reason).split("\n"))])
+def _threads() -> int:
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, _MAX_THREADS)
 
 
-def _json_row(number: int, interfaces: list[str], reasons: list[Explanation] | None) -> str:
-    more = "" if reasons is None else f', "explain": {_as_json([_reason_members(reason) for reason in reasons])}'
-    return f'{{"message": {number}, "interfaces": [{", ".join(interfaces)}]{more}}}'
+def _sink(matcher: FileMatcher, options: MatchOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
+    """Return the destination of the results; None if they are printed."""
+    from cbnet.matching.files.match_sinks import FileSink, FolderSink
+    from cbnet.matching.files.matched_messages import (
+        RULE_COLUMN,
+        RULES_COLUMN,
+        matched_only,
+        no_messages,
+        one_per_match,
+        with_rules,
+    )
+    from cbnet.matching.files.output_files import open_output
+
+    if options.split is not None:
+        return FolderSink(options.split, Path(messages).suffix if file else ".jsonl", matcher.names)
+    if options.output is None:
+        return None
+    form: Callable[[MatchedMessages], Rows] = matched_only
+    if not options.events:
+        write, column = (one_per_match, RULE_COLUMN) if options.rows else (with_rules, RULES_COLUMN)
+        form = partial(write, names=matcher.names, column=options.column or column)
+    sink = FileSink(open_output(options.output, is_columnar=file is not None), form)
+    if file:  # a file without rows has columns too, and a wrong --column is found at once
+        sink.write(no_messages(file.schema))
+    return sink
 
 
-def _as_json(value: Any) -> str:
-    return json_text.dumps(value, ensure_ascii=False)
-
-
-def _reason_members(explanation: Explanation) -> dict[str, Any]:
-    closest = [
-        {"filter": str(near_miss.filter), "failures": list(map(str, near_miss.failures))}
-        for near_miss in explanation.near_misses
-    ]
-    matched_by = None if explanation.filter is None else str(explanation.filter)
-    return {"interface": explanation.interface, "filter": matched_by, "closest": closest}
-
-
-def _print(rows: Iterable[str | InputError], source: str | None) -> None:
-    """Print rows and errors in order; errors are printed as JSON if `source` is None."""
-    for is_error, group in groupby(rows, lambda row: isinstance(row, InputError)):
-        if is_error:
-            for error in cast("Iterator[InputError]", group):
-                print_error(error.at(file=source), as_json=source is None)
-        else:
-            sys.stdout.write("\n".join([*cast("Iterator[str]", group), ""]))
-    sys.stdout.flush()  # for a reader at the other end of a pipe
+def _groups(
+    matcher: FileMatcher, messages: str, file: ColumnarFile | None, options: MatchOptions
+) -> Iterator[MatchedMessages]:
+    """Yield the messages of a file, with a progress bar on a terminal, or of standard input."""
+    if messages == "-":
+        yield from matcher.match_lines(_checked(_standard_input(), "standard input"), "standard input")
+        return
+    is_printed = options.output is None and options.split is None
+    with _progress(is_shown=not (is_printed and sys.stdout.isatty())) as show:
+        if file is not None:
+            for matched in matcher.match_columns(file, only_used=is_printed and not options.events):
+                yield matched
+                show(file.position, file.size)
+            return
+        with _file(messages) as lines:
+            size = Path(messages).stat().st_size
+            for matched in matcher.match_lines(_checked(lines.read, messages), messages):
+                yield matched
+                show(lines.tell(), size)
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[Read]:
-    """Open a file, with a progress bar on a terminal, or standard input.
-
-    The function reads up to a number of bytes, and does not block while some are available.
-    """
-    if name == "-":
-        if sys.stdin is None:
-            raise InputError("there is no standard input", hint="give a message file")
-        if sys.stdin.isatty():
-            print_note("reading messages from the terminal, one JSON object per line; end with Ctrl-D")
-        yield cast("BufferedReader", sys.stdin.buffer).read1
+def _progress(*, is_shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows how much of the total has been done."""
+    if not is_shown:
+        yield lambda _done, _total: None
         return
-    with _file(name) as file:
-        if sys.stderr.isatty() and not sys.stdout.isatty():
-            from cbnet.cli.console import progress_bar
+    from cbnet.cli.console import progress_bar
 
-            with (
-                progress_bar() as bar,
-                bar.wrap_file(file, Path(name).stat().st_size, description="Matching") as watched,
-            ):
-                yield watched.read
-        else:
-            yield file.read1
+    with progress_bar() as bar:
+        task = bar.add_task("Matching", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _standard_input() -> Read:
+    """Return a function that reads up to a number of bytes, and does not block while some are available."""
+    if sys.stdin is None:
+        raise InputError("there is no standard input", hint="give a message file")
+    if sys.stdin.isatty():
+        print_note("reading messages from the terminal, one JSON object per line; end with Ctrl-D")
+    return cast("BufferedReader", sys.stdin.buffer).read1
 
 
 def _checked(read: Read, source: str) -> Read:

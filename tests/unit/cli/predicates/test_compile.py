@@ -66,7 +66,7 @@ def test_every_form_of_predicates_compiles_and_matches_as_before(cbnet, tmp_path
     assert cbnet("compile", "--rules", source, "-o", table).code == 0
     for file in (source, table):
         outcome = cbnet("match", "--rules", file, messages, "--json")
-        assert (outcome.code, [row["interfaces"] for row in rows(outcome.out)]) == (0, ROUTES)
+        assert (outcome.code, [row["interfaces"] for row in rows(outcome.out)[:-1]]) == (0, ROUTES)
 
 
 def test_compile_prints_a_summary_of_the_table(cbnet, source, tmp_path):
@@ -97,7 +97,7 @@ def test_a_compiled_table_compiles_again_with_its_rules(cbnet, tmp_path, message
     source.write_text("\n".join(map(json.dumps, rules)))
     assert cbnet("compile", "--rules", source, "-o", table).code == 0
     assert cbnet("compile", "--rules", table, "-o", again, "--engine", "counting").code == 0
-    assert cbnet("match", "--rules", again, messages).out.startswith("1: 7\n2: 7, a\n")
+    assert cbnet("match", "--rules", again, messages).out.startswith("1: 7\n2: a, 7\n")  # by priority
     for file in (source, table, again):
         (facts,) = rows(cbnet("inspect", file, "--json").out)
         assert facts["rules"] == [{"name": "a", "priority": 3, "metadata": {"to": ["é"]}}]
@@ -113,8 +113,8 @@ def test_match_explains_with_a_compiled_table(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
     cbnet("compile", "--rules", source, "-o", table)
     line = b'{"path": "/shop/cart", "status": 404}\n'  # one filter of each interface comes closest
-    from_source = cbnet("match", "--rules", source, "--explain", "--json", stdin=line)
-    assert rows(cbnet("match", "--rules", table, "--explain", "--json", stdin=line).out) == rows(from_source.out)
+    from_source = cbnet("match", "--rules", source, "--explain", "all", "--json", stdin=line)
+    assert rows(cbnet("match", "--rules", table, "--explain", "all", "--json", stdin=line).out) == rows(from_source.out)
 
 
 def test_a_damaged_table_is_found_out_by_verify(cbnet, source, tmp_path):
@@ -189,7 +189,7 @@ def test_bad_lines_are_reported_in_their_place_among_thousands(cbnet, source):
     good = b'{"dest": "MXP", "price": 300}\n'
     outcome = cbnet("match", "--rules", source, "--json", stdin=good * 9000 + b"nonsense\n" + good * 9000)
     told = rows(outcome.out)
-    assert (outcome.code, len(told)) == (2, 18_001)
+    assert (outcome.code, len(told)) == (2, 18_002)  # with the summary
     assert told[9000]["line"] == 9001
     assert [row["message"] for row in told if "message" in row] == [*range(1, 9001), *range(9002, 18_002)]
     assert all(row["interfaces"] == ["milan", "all"] for row in told if "message" in row)

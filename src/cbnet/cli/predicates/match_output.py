@@ -1,0 +1,184 @@
+"""Output of `cbnet match`: a row per message, errors, and what the run found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from heapq import merge
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.cli.console import plural, print_error, print_json, print_note, quote_interface
+from cbnet.errors import InputError
+from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames, matched_only
+
+if TYPE_CHECKING:
+    from cbnet.cli.predicates.match import MatchOptions
+    from cbnet.language import Message
+    from cbnet.matching import Explanation, Interface
+    from cbnet.matching.files.rule_files import RuleFile
+
+_MAX_ERRORS = 10  # printed
+_MAX_NAMES = 10  # of rules that never matched, printed
+EVERY_RULE = "all"
+
+Row: TypeAlias = tuple[int, str]  # number of a message, and the text to print
+Printer: TypeAlias = Callable[[MatchedMessages], Iterable[Row]]
+
+
+class MatchReport:
+    """Prints rows and errors, and counts messages, matches and errors."""
+
+    def __init__(self, names: RuleNames, noun: str, as_json: bool) -> None:
+        self._names = names
+        self._noun = noun  # of an invalid message: line or row
+        self._as_json = as_json
+        self._matches = np.zeros(len(names.labels), np.int64)  # of each rule
+        self.messages = self.errors = 0
+
+    def add(self, matched: MatchedMessages, rows: Iterable[Row] = ()) -> None:
+        """Count messages, and print their rows and errors in order."""
+        self.messages += matched.count
+        self._matches += np.bincount(matched.targets, minlength=len(self._matches))
+        waiting: list[str] = []
+        for number, row in merge(rows, ((number, "") for number in sorted(matched.errors))):
+            if number in matched.errors:
+                _write(waiting)
+                self._add_error(matched.errors[number])
+            else:
+                waiting.append(row)
+        _write(waiting)
+        sys.stdout.flush()  # for a reader at the other end of a pipe
+
+    def finish(self, skipped: Iterable[InputError]) -> None:
+        """Print the errors of rows that could not be read, and the counts."""
+        for error in skipped:
+            self._add_error(error)
+        never = [self._names.labels[target] for target in np.flatnonzero(self._matches == 0)]
+        counts = {"messages": self.messages, "matches": int(self._matches.sum()), "errors": self.errors}
+        if self._as_json:
+            print_json({**counts, "rules": len(self._matches), "never_matched": never})
+            return
+        if self.errors > _MAX_ERRORS:
+            print_note(f"error: {self.errors - _MAX_ERRORS:,} more bad {self._noun}s")
+        if never:
+            shown = ", ".join(map(quote_interface, never[:_MAX_NAMES])) + (", …" if len(never) > _MAX_NAMES else "")
+            print_note(f"{len(never):,} of {plural(len(self._matches), 'rule')} never matched: {shown}")
+        counted = ((self.messages, "message"), (counts["matches"], "match"), (self.errors, f"bad {self._noun}"))
+        print_note(", ".join(plural(*count) for count in counted))
+
+    def _add_error(self, error: InputError) -> None:
+        self.errors += 1
+        if self.errors <= _MAX_ERRORS:
+            print_error(error, self._as_json)
+
+
+def _write(rows: list[str]) -> None:
+    if rows:
+        sys.stdout.write("\n".join([*rows, ""]))
+        rows.clear()
+
+
+def printer(table: RuleFile, names: RuleNames, options: MatchOptions, as_json: bool) -> Printer:
+    """Return the function that prints messages."""
+    if options.events:
+        return _events
+    explained = _explained(table, options.explain)
+    row = _json_row if as_json else _text_row
+    metadata = {label: rule.metadata for label, rule in names.rules.items() if rule.metadata}
+    written = cache(_as_json if as_json else quote_interface)  # the same name is printed many times
+    labels = names.labels
+
+    def rows(matched: MatchedMessages) -> Iterator[Row]:
+        found = [labels[target] for target in matched.targets.tolist()]
+        for index, (number, (first, end)) in enumerate(
+            zip(matched.numbers, pairwise(matched.offsets.tolist()), strict=True)
+        ):
+            if number not in matched.errors:
+                reasons = _reasons(matched, index, table, explained) if explained else None
+                more = {name: metadata[name] for name in found[first:end] if name in metadata} if metadata else None
+                yield number, row(number, [written(name) for name in found[first:end]], more, reasons)
+
+    return rows
+
+
+def _events(matched: MatchedMessages) -> Iterator[Row]:
+    """Yield the messages that match, as JSON."""
+    from cbnet.matching.files.output_files import json_lines
+
+    rows = matched_only(matched)
+    lines = json_lines(rows) if isinstance(rows, pa.RecordBatch) else rows
+    numbers = np.asarray(matched.numbers)[np.flatnonzero(np.diff(matched.offsets))]
+    return zip(numbers.tolist(), (line.decode().strip() for line in lines), strict=True)
+
+
+def _explained(table: RuleFile, names: list[str]) -> list[Interface]:
+    """Return the rules to be explained."""
+    labels = table.compiled.labels
+    by_text = {str(label): label for label in labels}
+    if EVERY_RULE in names and EVERY_RULE not in by_text:
+        return labels
+    for name in names:
+        if name not in by_text:
+            raise InputError(f"no rule {name!r}", hint=f"name one of the rules, or write --explain {EVERY_RULE}")
+    return [by_text[name] for name in names]
+
+
+def _reasons(matched: MatchedMessages, index: int, table: RuleFile, names: list[Interface]) -> list[Explanation]:
+    from cbnet.matching.explain import explain
+
+    message = _message(matched.rows[index] if isinstance(matched.rows, list) else matched.rows.slice(index, 1))
+    return [explain(message, name, table.predicates[name]) for name in names]
+
+
+def _message(row: bytes | pa.RecordBatch) -> Message:
+    from cbnet.language import Message
+    from cbnet.matching.files.message_files import message_from_line
+
+    if isinstance(row, pa.RecordBatch):
+        return Message.of(_without_nulls(row.to_pylist(maps_as_pydicts="lossy")[0]))
+    message = message_from_line(row)
+    if isinstance(message, Message):
+        return message
+    raise message or InputError("a blank line is not a message")
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return members without nulls: a null cell is an absent attribute."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
+
+
+def _text_row(number: int, names: list[str], _: Any, reasons: list[Explanation] | None) -> str:
+    row = f"{number}: {', '.join(names) or '(none)'}"
+    if reasons is None:
+        return row
+    return "\n".join([row, *(f"    {line}" for reason in reasons for line in str(reason).split("\n"))])
+
+
+def _json_row(number: int, names: list[str], metadata: Any, reasons: list[Explanation] | None) -> str:
+    members = [f'"message": {number}', f'"interfaces": [{", ".join(names)}]']
+    if metadata:
+        members.append(f'"metadata": {_as_json(metadata)}')
+    if reasons is not None:
+        members.append(f'"explain": {_as_json([_reason_members(reason) for reason in reasons])}')
+    return f"{{{', '.join(members)}}}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _reason_members(explanation: Explanation) -> dict[str, Any]:
+    closest = [
+        {"filter": str(near_miss.filter), "failures": list(map(str, near_miss.failures))}
+        for near_miss in explanation.near_misses
+    ]
+    matched_by = None if explanation.filter is None else str(explanation.filter)
+    return {"interface": explanation.interface, "filter": matched_by, "closest": closest}

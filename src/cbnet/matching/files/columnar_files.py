@@ -1,0 +1,174 @@
+"""Files of messages in columns: Parquet, CSV and Arrow, read in batches of bounded size.
+
+The content decides for Parquet and Arrow files, the suffix for CSV (.csv) and Arrow streams (.arrow, .arrows). In
+CSV, a column is of ints, floats or bools if all its cells are, else of strings; an empty cell is an absent attribute.
+So a CSV file is read twice, the first time for the types.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from cbnet.errors import InputError
+from cbnet.files import unreadable
+
+_ROWS = 65_536  # of a batch
+_CSV_BYTES = 4 << 20  # of a batch
+_READ_BYTES = 1 << 20  # of a column of a Parquet file
+_PARQUET, _ARROW = b"PAR1", b"ARROW1"
+_CSV_TYPES = (pa.int64(), pa.float64(), pa.bool_(), pa.string())  # the first one that all cells of a column have
+
+Uses = Callable[[pa.Field], bool]
+
+
+def open_columnar(path: Path) -> ColumnarFile | None:
+    """Open a Parquet, CSV or Arrow file; return None if the file is none of these."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_ARROW))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if beginning.startswith(_PARQUET):
+        return _ParquetFile(path)
+    if beginning == _ARROW:
+        return _ArrowFile(path)
+    if path.suffix in (".arrow", ".arrows"):
+        return _ArrowStream(path)
+    return _CsvFile(path) if path.suffix == ".csv" else None
+
+
+class ColumnarFile(ABC):
+    """An open file of rows. Errors name the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.skipped: list[InputError] = []  # rows that cannot be read, so far
+        with self._naming_errors():
+            self._file = pa.OSFile(str(path))
+            self.schema = self._open()
+
+    @abstractmethod
+    def _open(self) -> pa.Schema:
+        """Return the schema."""
+
+    @abstractmethod
+    def _batches(self, uses: Uses) -> Iterator[pa.RecordBatch]: ...
+
+    def batches(self, uses: Uses = lambda _: True) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order; columns that are not used may be left out."""
+        with self._naming_errors():
+            yield from self._batches(uses)
+
+    @property
+    def size(self) -> int:
+        """The value of `position` at the end."""
+        return self.path.stat().st_size
+
+    @property
+    def position(self) -> int:
+        """How much has been read."""
+        return int(self._file.tell())
+
+    @contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except pa.ArrowException as error:
+            raise InputError(f"cannot read: {error}", file=str(self.path)) from None
+        except InputError as error:
+            raise error.at(file=str(self.path)) from None
+        except UnicodeDecodeError:
+            raise InputError("cannot read: not UTF-8", hint="save the file as UTF-8", file=str(self.path)) from None
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+
+
+class _ParquetFile(ColumnarFile):
+    def _open(self) -> pa.Schema:
+        # Without `pre_buffer`, a row group is read piece by piece.
+        self._reader = pyarrow.parquet.ParquetFile(self._file, buffer_size=_READ_BYTES, pre_buffer=False)
+        self._rows = 0
+        return self._reader.schema_arrow
+
+    def _batches(self, uses: Uses) -> Iterator[pa.RecordBatch]:
+        chosen = [field.name for field in self.schema if uses(field)]
+        for batch in self._reader.iter_batches(_ROWS, columns=chosen if len(chosen) < len(self.schema) else None):
+            self._rows += batch.num_rows
+            yield batch
+
+    @property
+    def size(self) -> int:
+        return int(self._reader.metadata.num_rows)
+
+    @property
+    def position(self) -> int:
+        return self._rows
+
+
+class _ArrowFile(ColumnarFile):
+    def _open(self) -> pa.Schema:
+        self._reader = pa.ipc.open_file(self._file)
+        return self._reader.schema
+
+    def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
+        for index in range(self._reader.num_record_batches):
+            yield self._reader.get_batch(index)
+
+
+class _ArrowStream(ColumnarFile):
+    def _open(self) -> pa.Schema:
+        self._reader = pa.ipc.open_stream(self._file)
+        return self._reader.schema
+
+    def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
+        yield from self._reader
+
+
+class _CsvFile(ColumnarFile):
+    def _open(self) -> pa.Schema:
+        names = self._texts(None).schema.names
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"two columns have the name {repeated!r}", hint="rename one", line=1)
+        types = dict.fromkeys(names, 0)
+        for batch in self._texts(names):
+            for name, column in zip(names, batch.columns, strict=True):
+                while _cast(column, _CSV_TYPES[types[name]]) is None:
+                    types[name] += 1
+        self.skipped.clear()
+        return pa.schema([(name, _CSV_TYPES[type]) for name, type in types.items()])
+
+    def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
+        for batch in self._texts(self.schema.names):
+            columns = [_cast(column, type) for column, type in zip(batch.columns, self.schema.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _texts(self, names: list[str] | None) -> pa.csv.CSVStreamingReader:
+        """Return a new reader of all cells as strings; without names, only for its names."""
+        self._file = pa.OSFile(str(self.path))
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names or (), pa.string()),
+            null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+        )  # fmt: skip
+        parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=self._skip)
+        read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
+        return pa.csv.open_csv(self._file, read_options=read, parse_options=parse, convert_options=convert)
+
+    def _skip(self, row: Any) -> str:
+        problem = f"a row has {row.actual_columns} cells and not {row.expected_columns}: {row.text[:40]}"
+        self.skipped.append(InputError(problem, file=str(self.path), line=row.number))
+        return "skip"
+
+
+def _cast(column: pa.Array, type: pa.DataType) -> pa.Array | None:
+    try:
+        return column.cast(type)
+    except pa.ArrowInvalid:
+        return None

@@ -1,0 +1,189 @@
+"""Files of results: Parquet, CSV, Arrow or JSON Lines, written in parts.
+
+A file has a temporary name until it is complete. Rows wait in memory until they are worth a part of the file, such
+as a row group of Parquet.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from cbnet.errors import InputError
+from cbnet.files import unwritable
+from cbnet.matching.storage.arrow_values import plain_values
+
+Rows: TypeAlias = pa.RecordBatch | list[bytes]  # lines of JSON Lines without their ends
+
+_PART_ROWS, _PART_BYTES = 131_072, 64 << 20
+_as_json = msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode
+
+
+def open_output(path: Path, *, is_columnar: bool) -> OutputFile:
+    """Begin a file whose format follows from its suffix; is_columnar: its rows will be record batches."""
+    if path.suffix not in _FORMATS:
+        *others, last = _FORMATS
+        hint = f"use {', '.join(others)} or {last}"
+        raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
+    if not is_columnar and path.suffix != ".jsonl":
+        raise InputError("results of JSON Lines are JSON Lines", hint="use the suffix .jsonl", file=str(path))
+    return _FORMATS[path.suffix](path)
+
+
+class OutputFile(ABC):
+    """A file that is being written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bytes_waiting = 0
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        self._waiting: list[Rows] = []
+        self._rows_waiting = 0
+
+    def write(self, rows: Rows) -> None:
+        """Add rows; they are written when there are enough for a part."""
+        self._waiting.append(rows)
+        self._rows_waiting += len(rows)
+        self.bytes_waiting += rows.nbytes if isinstance(rows, pa.RecordBatch) else sum(map(len, rows))
+        if self._rows_waiting >= _PART_ROWS or self.bytes_waiting >= _PART_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that wait."""
+        if self._waiting:
+            try:
+                self._write(self._waiting)
+            except OSError as error:
+                raise unwritable(self.path, error) from None
+        self._waiting, self._rows_waiting, self.bytes_waiting = [], 0, 0
+
+    def finish(self) -> None:
+        """Write all rows, and give the file its name."""
+        self.flush()
+        try:
+            self._close()
+            self._temporary.replace(self.path)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+
+    def abandon(self) -> None:
+        """Remove the file."""
+        self._waiting = []
+        self._close()
+        self._temporary.unlink(missing_ok=True)
+
+    @abstractmethod
+    def _write(self, parts: list[Any]) -> None: ...
+
+    def _close(self) -> None:
+        return
+
+
+class _WriterOutput(OutputFile):
+    """A file whose writer stays open."""
+
+    _writer: Any = None
+
+    def _write(self, parts: list[pa.RecordBatch]) -> None:
+        if self._writer is None:
+            self._writer = self._open(parts[0].schema)
+        self._writer.write_table(pa.Table.from_batches(parts))
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    @abstractmethod
+    def _open(self, schema: pa.Schema) -> Any: ...
+
+
+class ParquetOutput(_WriterOutput):
+    """A Parquet file; a part is a row group."""
+
+    def _open(self, schema: pa.Schema) -> Any:
+        return pyarrow.parquet.ParquetWriter(str(self._temporary), schema)
+
+
+class ArrowOutput(_WriterOutput):
+    """An Arrow file."""
+
+    def _open(self, schema: pa.Schema) -> Any:
+        return pa.ipc.new_file(str(self._temporary), schema)
+
+
+class ArrowStreamOutput(_WriterOutput):
+    """An Arrow stream."""
+
+    def _open(self, schema: pa.Schema) -> Any:
+        return pa.ipc.new_stream(str(self._temporary), schema)
+
+
+class _TextOutput(OutputFile):
+    """A file that is open only while a part is written, so that there may be thousands."""
+
+    _is_begun = False
+
+    def _write(self, parts: list[Any]) -> None:
+        with pa.OSFile(str(self._temporary), "ab" if self._is_begun else "wb") as file:
+            for part in parts:
+                self._append(file, part)
+                self._is_begun = True
+
+    @abstractmethod
+    def _append(self, file: pa.OSFile, part: Any) -> None: ...
+
+
+class CsvOutput(_TextOutput):
+    """A CSV file; lists and structs are JSON texts."""
+
+    def _append(self, file: pa.OSFile, part: pa.RecordBatch) -> None:
+        columns = [_json_texts(column) if pa.types.is_nested(column.type) else column for column in part.columns]
+        rows = pa.RecordBatch.from_arrays(columns, part.schema.names)
+        with pa.csv.CSVWriter(
+            file, rows.schema, write_options=pa.csv.WriteOptions(include_header=not self._is_begun)
+        ) as writer:
+            writer.write(rows)
+
+
+class JsonLinesOutput(_TextOutput):
+    """A file of JSON Lines; null cells of a record batch are left out."""
+
+    def _append(self, file: pa.OSFile, part: Rows) -> None:
+        lines = json_lines(part) if isinstance(part, pa.RecordBatch) else part
+        file.write(b"\n".join([*lines, b""]))
+
+
+def json_lines(rows: pa.RecordBatch) -> list[bytes]:
+    """Return rows as JSON objects without their nulls."""
+    columns = [
+        plain_values(column).arrays[0]
+        if pa.types.is_timestamp(column.type) and column.null_count < len(column)
+        else column
+        for column in rows.columns
+    ]
+    names, cells = rows.schema.names, [column.to_pylist(maps_as_pydicts="lossy") for column in columns]
+    return [
+        _as_json({name: cell for name, cell in zip(names, row, strict=True) if cell is not None})
+        for row in (zip(*cells, strict=True) if cells else [()] * len(rows))
+    ]
+
+
+def _json_texts(column: pa.Array) -> pa.Array:
+    cells = column.to_pylist(maps_as_pydicts="lossy")
+    return pa.array([None if cell is None else _as_json(cell).decode() for cell in cells], pa.string())
+
+
+_FORMATS: dict[str, type[OutputFile]] = {
+    ".parquet": ParquetOutput,
+    ".csv": CsvOutput,
+    ".arrow": ArrowOutput,
+    ".arrows": ArrowStreamOutput,
+    ".jsonl": JsonLinesOutput,
+}

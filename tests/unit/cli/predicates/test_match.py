@@ -1,0 +1,266 @@
+"""`cbnet match` on files: formats, forms of results, errors. Expected matches come from the reference."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from cbnet import Message, parse
+from cbnet.matching import reference
+from cbnet.matching.files import output_files
+
+RULES = {
+    "cheap": "price < 50",
+    "milan": 'dest = "MXP" and price < 500',
+    "never": 'dest = "JFK"',
+    "odd/name": "id >= 95",
+}
+TRADES = [{"id": number, "dest": ("MXP", "LIN", "ZRH")[number % 3], "price": number * 7.5} for number in range(100)]
+
+
+def matches(message):
+    predicates = {name: parse(text) for name, text in RULES.items()}
+    return reference.match(predicates, Message(message))
+
+
+TAGGED = [{**trade, "rules": matches(trade)} for trade in TRADES]
+SUMMARY = {
+    "messages": 100,
+    "matches": sum(len(row["rules"]) for row in TAGGED),
+    "errors": 0,
+    "rules": 4,
+    "never_matched": ["never"],
+}
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def rules(tmp_path):
+    path = tmp_path / "rules.jsonl"
+    path.write_text("".join(json.dumps({"name": name, "when": text}) + "\n" for name, text in RULES.items()))
+    return path
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes trades to a file by its suffix."""
+
+    def write(suffix, trades=TRADES, **columns):
+        path, table = tmp_path / f"trades{suffix}", pa.Table.from_pylist(trades)
+        for name, column in columns.items():
+            table = table.append_column(name, column)
+        if suffix == ".parquet":
+            pq.write_table(table, path, row_group_size=30)
+        elif suffix == ".csv":
+            pa.csv.write_csv(table, path)
+        elif suffix == ".jsonl":
+            path.write_text("".join(json.dumps(trade) + "\n" for trade in trades))
+        else:
+            new = pa.ipc.new_file if suffix == ".arrow" else pa.ipc.new_stream
+            with new(path, table.schema) as writer:
+                writer.write_table(table, max_chunksize=40)
+        return path
+
+    return write
+
+
+def read(path):
+    """Return the rows of a file of results."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".csv":
+        found = pa.csv.read_csv(path).to_pylist()
+        return [{**row, "rules": json.loads(row["rules"])} if "rules" in row else row for row in found]
+    if path.suffix == ".jsonl":
+        return rows(path.read_text())
+    with pa.ipc.open_file(path) if path.suffix == ".arrow" else pa.ipc.open_stream(path) as reader:
+        return reader.read_all().to_pylist()
+
+
+COLUMNAR = (".parquet", ".csv", ".arrow", ".arrows")
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [(one, other) for one in COLUMNAR for other in (*COLUMNAR, ".jsonl")] + [(".jsonl", ".jsonl")]
+)
+def test_a_file_gets_a_column_of_rules_in_every_format(cbnet, rules, write, tmp_path, source, target):
+    outcome = cbnet("match", "--rules", rules, write(source), "-o", tmp_path / f"tagged{target}", "--json")
+    assert (outcome.code, rows(outcome.out), outcome.err) == (0, [SUMMARY], "")
+    assert read(tmp_path / f"tagged{target}") == TAGGED
+
+
+@pytest.mark.parametrize("suffix", [*COLUMNAR, ".jsonl"])
+def test_without_a_file_the_rules_of_each_row_are_printed(cbnet, rules, write, suffix):
+    outcome = cbnet("match", "--rules", rules, write(suffix))
+    expected = [f"{number}: {', '.join(matches(trade)) or '(none)'}" for number, trade in enumerate(TRADES, 1)]
+    assert outcome.out.splitlines() == expected
+    noun = "line" if suffix == ".jsonl" else "row"
+    counts = f"100 messages, {SUMMARY['matches']} matches, 0 bad {noun}s"
+    assert outcome.err.splitlines() == ["1 of 4 rules never matched: never", counts]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_one_row_per_match(cbnet, rules, write, tmp_path, suffix):
+    path = tmp_path / f"matches{suffix}"
+    assert cbnet("match", "--rules", rules, write(suffix), "-o", path, "--rows").code == 0
+    assert read(path) == [{**trade, "rule": name} for trade in TRADES for name in matches(trade)]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_events_that_match_are_written_unchanged(cbnet, rules, write, tmp_path, suffix):
+    path, matching = tmp_path / f"matching{suffix}", [trade for trade in TRADES if matches(trade)]
+    assert cbnet("match", "--rules", rules, write(suffix), "-o", path, "--events").code == 0
+    assert read(path) == matching
+    assert rows(cbnet("match", "--rules", rules, write(suffix), "--events").out) == matching
+
+
+@pytest.mark.parametrize("suffix", [*COLUMNAR, ".jsonl"])
+def test_one_file_per_rule(cbnet, rules, write, tmp_path, suffix):
+    folder = tmp_path / "split"
+    assert cbnet("match", "--rules", rules, write(suffix), "--split", folder).code == 0
+    assert {path.name for path in folder.iterdir()} == {f"{name}{suffix}" for name in ("cheap", "milan", "odd%2Fname")}
+    for name in ("cheap", "milan"):
+        assert read(folder / f"{name}{suffix}") == [trade for trade in TRADES if name in matches(trade)]
+    again = cbnet("match", "--rules", rules, write(suffix), "--split", folder)
+    assert (again.code, "the folder is not empty" in again.err) == (2, True)
+
+
+def test_a_folder_writes_what_waits_when_it_is_too_much(cbnet, rules, write, tmp_path, monkeypatch):
+    monkeypatch.setattr("cbnet.matching.files.match_sinks._MAX_WAITING", 100)
+    monkeypatch.setattr("cbnet.matching.row_matching._FIRST_ROWS", 8)
+    monkeypatch.setattr("cbnet.matching.row_matching._MAX_ROWS", 8)
+    assert cbnet("match", "--rules", rules, write(".parquet"), "--split", tmp_path / "split").code == 0
+    file = pq.ParquetFile(tmp_path / "split" / "milan.parquet")
+    assert file.num_row_groups > 3
+    assert file.read().to_pylist() == [trade for trade in TRADES if "milan" in matches(trade)]
+
+
+def test_names_are_ordered_by_priority_and_metadata_come_back(cbnet, tmp_path):
+    path = tmp_path / "rules.toml"
+    path.write_text(
+        "[rules]\nlow = 'x = 1'\n[rules.high]\nwhen = 'x = 1'\npriority = 5\nmetadata = { owner = 'é' }\n"
+        "[rules.mid]\nwhen = 'exists x'\npriority = 1\n"
+    )
+    (row, _) = rows(cbnet("match", "--rules", path, "--json", stdin=b'{"x": 1}\n').out)
+    assert row == {"message": 1, "interfaces": ["high", "mid", "low"], "metadata": {"high": {"owner": "é"}}}
+    events = tmp_path / "x.jsonl"
+    events.write_text('{"x": 1}\n{}\n{"x": 2}\n')
+    assert cbnet("match", "--rules", path, events, "-o", tmp_path / "rows.jsonl", "--rows").code == 0
+    assert read(tmp_path / "rows.jsonl") == [
+        {"x": 1, "rule": "high", "priority": 5, "metadata": '{"owner": "\\u00e9"}'},
+        {"x": 1, "rule": "mid", "priority": 1, "metadata": None},
+        {"x": 1, "rule": "low", "priority": 0, "metadata": None},
+        {"x": 2, "rule": "mid", "priority": 1, "metadata": None},
+    ]
+
+
+def test_errors_are_capped_and_counted(cbnet, rules):
+    lines = [b"nonsense"] * 30 + [b'{"price": 1}']
+    outcome = cbnet("match", "--rules", rules, stdin=b"\n".join(lines))
+    assert (outcome.code, outcome.out) == (2, "31: cheap\n")
+    assert sum("expected a JSON object" in line for line in outcome.err.splitlines()) == 10
+    assert "error: 20 more bad lines\n" in outcome.err
+    as_json = rows(cbnet("match", "--rules", rules, "--json", stdin=b"\n".join(lines)).out)
+    assert (len(as_json), as_json[-1]["errors"]) == (12, 30)
+
+
+def test_an_invalid_row_is_reported_and_has_no_list_of_rules(cbnet, rules, write, tmp_path):
+    trades = [{"price": 1.0}, {"price": float("nan")}, {"price": 600.0}]
+    outcome = cbnet("match", "--rules", rules, write(".parquet", trades), "-o", tmp_path / "tagged.parquet")
+    assert outcome.code == 2
+    assert "trades.parquet: row 2, column 'price': NaN and infinity are not values" in outcome.err
+    assert outcome.err.endswith("2 messages, 1 match, 1 bad row\n")
+    assert [row["rules"] for row in read(tmp_path / "tagged.parquet")] == [["cheap"], None, []]
+
+
+def test_columns_that_no_rule_uses_are_copied_and_never_refused(cbnet, rules, write, tmp_path):
+    file = write(".parquet", blob=pa.array([b"\xff"] * 100), nan=pa.array([float("nan")] * 100))
+    outcome = cbnet("match", "--rules", rules, file, "-o", tmp_path / "tagged.parquet")
+    assert (outcome.code, pq.read_schema(tmp_path / "tagged.parquet").names[-3:]) == (0, ["blob", "nan", "rules"])
+
+
+def test_csv_columns_have_the_type_of_all_their_cells(cbnet, tmp_path, monkeypatch):
+    monkeypatch.setattr("cbnet.matching.files.columnar_files._CSV_BYTES", 64)
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        "[rules]\ntext = 'code = \"7\"'\nint = 'n = 7'\nfloat = 'f = 0.5'\nbool = 'b = true'\nempty = 'code = \"\"'"
+    )
+    table = tmp_path / "t.csv"
+    lines = ["7,7,1,true", *["8,8,2,"] * 50, '"",7,0.5,false', "x,,,", "9,9"]
+    table.write_text("\n".join(["code,n,f,b", *lines]))
+    outcome = cbnet("match", "--rules", rules, table)
+    assert [line for line in outcome.out.splitlines() if "none" not in line] == [
+        "1: text, int, bool",
+        "52: int, float, empty",
+    ]
+    assert (outcome.code, "a row has 2 cells and not 4: 9,9" in outcome.err) == (2, True)
+
+
+def test_one_rule_is_explained_for_rows_too(cbnet, rules, write):
+    outcome = cbnet("match", "--rules", rules, write(".parquet", TRADES[8:9]), "--explain", "milan")
+    assert outcome.out == (
+        '1: (none)\n    milan: no match; closest:\n      dest = "MXP" and price < 500: dest = "MXP" fails: dest is "ZRH"\n'
+    )
+    unknown = cbnet("match", "--rules", rules, write(".parquet"), "--explain", "rome")
+    assert (unknown.code, "no rule 'rome'" in unknown.err) == (2, True)
+
+
+def test_an_empty_file_keeps_its_columns(cbnet, rules, write, tmp_path):
+    empty = write(".parquet", TRADES[:1])
+    pq.write_table(pq.read_table(empty).slice(0, 0), empty)
+    assert cbnet("match", "--rules", rules, empty, "-o", tmp_path / "tagged.parquet").code == 0
+    assert pq.read_schema(tmp_path / "tagged.parquet").names == ["id", "dest", "price", "rules"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--rows"], "--rows needs a file"),
+        (["--column", "x"], "--column needs a file"),
+        (["-o", "x.csv", "--rows", "--events"], "--rows and --events exclude each other"),
+        (["-o", "x.csv", "--split", "x"], "--split and --output exclude each other"),
+        (["-o", "x.csv", "--explain", "milan"], "--explain prints its results"),
+        (["-o", "x.xml"], "x.xml: unknown file type '.xml'; use .parquet, .csv, .arrow, .arrows or .jsonl"),
+        (["-o", "none/x.csv"], "none/x.csv: cannot write: No such file or directory"),
+        (["-o", "x.csv", "--column", "price"], "the messages have a column 'price' already"),
+    ],
+)
+def test_options_that_cannot_be_met_are_refused(cbnet, rules, write, tmp_path, monkeypatch, options, problem):
+    monkeypatch.chdir(tmp_path)
+    outcome = cbnet("match", "--rules", rules, write(".parquet"), *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+    assert {path.name for path in tmp_path.iterdir()} == {"rules.jsonl", "trades.parquet"}
+
+
+def test_results_of_json_lines_are_json_lines(cbnet, rules, write, tmp_path):
+    outcome = cbnet("match", "--rules", rules, write(".jsonl"), "-o", tmp_path / "x.parquet")
+    assert (outcome.code, "results of JSON Lines are JSON Lines" in outcome.err) == (2, True)
+    already = cbnet("match", "--rules", rules, write(".jsonl", TAGGED), "-o", tmp_path / "x.jsonl")
+    assert (already.code, "have a column 'rules' already" in already.err) == (2, True)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".arrows", ".csv"])
+def test_a_damaged_file_is_an_error_that_names_it(cbnet, rules, write, tmp_path, suffix):
+    file = write(suffix)
+    file.write_bytes(file.read_bytes()[:40] if suffix != ".csv" else b"\xff\xfe,\n")
+    outcome = cbnet("match", "--rules", rules, file, "-o", tmp_path / "x.parquet")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {file}: cannot read: ")
+    assert not (tmp_path / "x.parquet").exists()
+
+
+def test_results_are_written_in_parts(cbnet, rules, write, tmp_path, monkeypatch):
+    monkeypatch.setattr(output_files, "_PART_ROWS", 20)
+    monkeypatch.setattr("cbnet.matching.row_matching._FIRST_ROWS", 10)
+    monkeypatch.setattr("cbnet.matching.row_matching._MAX_ROWS", 10)
+    for suffix in (".parquet", ".csv", ".arrow", ".jsonl"):
+        path = tmp_path / f"tagged{suffix}"
+        assert cbnet("match", "--rules", rules, write(".parquet"), "-o", path).code == 0
+        assert read(path) == TAGGED
+    assert pq.ParquetFile(tmp_path / "tagged.parquet").num_row_groups == 5
