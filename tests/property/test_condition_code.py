@@ -4,7 +4,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cbnet._kernels.condition_eval import evaluate
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.address_block import block_of
+from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.like_pattern import pattern_text, pieces
@@ -20,6 +21,20 @@ ints = ints.map(lambda number: max(INT_MIN, min(INT_MAX, number)))
 floats = st.sampled_from([-0.0, 0.5, 1.5, -2.5, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 5e-324, 1e308, -1e308])
 # The case of these changes their length: Ⱥ ⱥ (two bytes, three), K (three, one); or it is several characters: ß İ ﬁ.
 texts = st.text("aAbß%_\\Ⱥⱥ\u212akİıſﬁΣςé\U00010400\U00010428\0", max_size=6)
+# Texts of addresses, right and almost right, from pieces of them.
+addresses = (
+    st.ip_addresses().map(str)
+    | st.ip_addresses(v=6).map(lambda address: address.exploded.upper())
+    | st.lists(
+        st.sampled_from(["0", "00", "1", "10", "255", "256", "ffff", "FFFFF", "", "1.2.3.4"]), max_size=10
+    ).flatmap(lambda parts: st.sampled_from([":", ".", "::"]).map(lambda joint: joint.join(parts)))
+    | st.text("01f:.% \0", max_size=12)
+)
+blocks = st.builds(
+    lambda address, length: str(block_of(f"{address}/{length % (33 if address.version == 4 else 129)}")),
+    st.ip_addresses(),
+    st.integers(0, 128),
+)
 values = st.none() | st.booleans() | ints | floats | st.floats(allow_nan=False, allow_infinity=False) | texts
 messages = st.dictionaries(st.sampled_from("xyz"), values, max_size=3)
 patterns = st.text("aA%_ßé", max_size=8).map(lambda text: pattern_text(pieces(text)))
@@ -39,6 +54,7 @@ tests = (
     st.builds(Comparison, st.sampled_from(comparable), expressions, expressions)
     | st.builds(Like, expressions, patterns)
     | st.builds(Membership, expressions, sets.map(lambda members: tuple(sorted(members, key=sort_key))))
+    | st.builds(AddressTest, expressions, blocks)
     | st.builds(Presence, st.sampled_from("xyz"))
     | st.builds(TagTest, st.sampled_from("xyz"))
 )
@@ -77,6 +93,30 @@ def test_results_compare_as_in_the_language(operator, left, right, other):
 @given(st.text("aé%_", max_size=7), st.text("aé\U0010ffff", max_size=9))
 def test_patterns_match_as_in_the_language(pattern, text):
     assert agrees(Condition(Like(Attribute("x"), pattern)), {"x": text})
+
+
+@given(blocks, addresses)
+@example("0.0.0.0/0", "1.2.3.4")
+@example("::/0", "1:2:3:4:5:6:7::")
+@example("::/0", "1::2:3:4:5:6:7:8")
+@example("::/0", "::ffff:1.2.3.04")
+@example("::/0", "fe80::1%eth0")
+@example("0.0.0.0/0", "1.2.3.4\0")
+@example("0.0.0.0/0", "١.2.3.4")
+def test_addresses_are_read_as_in_the_language(block, text):
+    for outcome in Outcome:
+        assert agrees(Condition(AddressTest(Attribute("x"), block), outcome), {"x": text})
+
+
+@given(st.ip_addresses(), st.integers(0, 128), st.integers(0, 127))
+def test_a_block_contains_the_addresses_with_its_prefix(address, length, flipped):
+    bits = address.max_prefixlen
+    length, flipped = min(length, bits), flipped % bits
+    other = str(type(address)(int(address) ^ 1 << (bits - 1 - flipped)))  # differs in one bit
+    condition = Condition(AddressTest(Attribute("x"), str(block_of(f"{address}/{length}"))))
+    code = encode_condition(condition)
+    assert evaluate(code, {"x": str(address)})
+    assert evaluate(code, {"x": other}) == condition.holds({"x": other}) == (flipped >= length)
 
 
 @given(st.binary(max_size=60), messages)

@@ -44,6 +44,7 @@ cdef enum Operation:
     MEMBER = 31         # u32 count, then `count` constants
     PRESENCE = 32       # name
     HAS_TAG = 33        # tag
+    IN_BLOCK = 34       # u8 version (4 or 6), u8 length of the prefix, uint8[16] address; IPv4: its first 4 bytes
 
 cdef struct Scope:
     # What a condition can read of a message. `bound` returns the value bound to an attribute, or NULL;

@@ -10,6 +10,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.condition_address cimport has_prefix, read_address
 from cbnet._kernels.condition_text cimport change_case, changed_room, is_like
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, Attribute, read_value
 
@@ -310,6 +311,20 @@ cdef int _find_member(Reader *reader, const Operand *operand) noexcept nogil:
     return outcome
 
 
+cdef int _find_address(Reader *reader, const Operand *operand) noexcept nogil:
+    """Return whether a string is an address of the block; unknown if it is not an address."""
+    cdef uint8_t address[16]
+    cdef int version
+    if reader.end - reader.at < 18 or reader.at[1] > (32 if reader.at[0] == 4 else 128):
+        return DAMAGED
+    if operand.kind != STRING:
+        return IS_UNKNOWN
+    version = read_address(operand.text, operand.length, address)
+    if version == 0:
+        return IS_UNKNOWN
+    return _outcome(version == reader.at[0] and has_prefix(address, reader.at + 2, reader.at[1]))
+
+
 cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
     """Return the outcome of the test at the end of the code."""
     cdef const Operand *first = &machine.operands[0]
@@ -319,6 +334,8 @@ cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept
         return _compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
     if operation == MEMBER:
         return _find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
+    if operation == IN_BLOCK:
+        return _find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if not LIKE <= operation <= HAS_TAG or not _read_text(&machine.reader, &text, &length):
         return DAMAGED
     if operation != LIKE:

@@ -19,6 +19,7 @@ from enum import IntFlag
 from typing import Any, TypeAlias
 
 from cbnet.errors import LimitError
+from cbnet.language.address_block import block_contains, block_of, common_prefix
 from cbnet.language.constraint import ORDERING, PATTERNS, TESTS, Constraint, Op, Values, format_set
 from cbnet.language.expression import UNKNOWN, Attribute, Expression, Missing, check_expression_depth, evaluate, names
 from cbnet.language.like_pattern import implied, like
@@ -72,6 +73,17 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressTest:
+    """A test whether a string is an IP address of a block. It is unknown if the string is not an address."""
+
+    operand: Expression
+    block: str  # canonical
+
+    def __str__(self) -> str:
+        return f"{self.operand} in cidr({format_value(self.block)})"
+
+
+@dataclass(frozen=True, slots=True)
 class Presence:
     """A test whether the message has a value of an attribute. It is never unknown."""
 
@@ -91,7 +103,7 @@ class TagTest:
         return format_tag(self.tag)
 
 
-Test: TypeAlias = Comparison | Like | Membership | Presence | TagTest
+Test: TypeAlias = Comparison | Like | Membership | AddressTest | Presence | TagTest
 
 
 class Condition(ValueObject):
@@ -121,9 +133,14 @@ class Condition(ValueObject):
         """Constraints that hold wherever the condition holds."""
         if Outcome.UNKNOWN in self.accepted or isinstance(self.test, Presence | TagTest):
             return
-        if isinstance(self.test, Like) and isinstance(self.test.operand, Attribute) and self.accepted == Outcome.TRUE:
-            for op, text in implied(self.test.pattern):
-                yield Constraint(self.test.operand.name, op, text)
+        test = self.test
+        if (
+            isinstance(test, Like | AddressTest)
+            and isinstance(test.operand, Attribute)
+            and self.accepted == Outcome.TRUE
+        ):
+            for op, text in _implied_tests(test):
+                yield Constraint(test.operand.name, op, text)
         for name in sorted(self.names):
             yield Constraint(name, Op.EXISTS)
 
@@ -147,6 +164,8 @@ class Condition(ValueObject):
         elif isinstance(test, Like):
             text = evaluate(test.operand, values)
             result = like(text, test.pattern) if isinstance(text, str) else UNKNOWN
+        elif isinstance(test, AddressTest):
+            result = _is_in_block(evaluate(test.operand, values), test.block)
         else:
             result = _is_member(evaluate(test.operand, values), test.values)
         return Outcome.UNKNOWN if isinstance(result, Missing) else Outcome.TRUE if result else Outcome.FALSE
@@ -191,10 +210,22 @@ def _is_member(value: Value | Missing, members: Values) -> bool | Missing:
     return False if has_kind else UNKNOWN
 
 
+def _is_in_block(value: Value | Missing, block: str) -> bool | Missing:
+    found = block_contains(block_of(block), value) if isinstance(value, str) else None
+    return UNKNOWN if found is None else found
+
+
+def _implied_tests(test: Like | AddressTest) -> list[tuple[Op, str]]:
+    if isinstance(test, Like):
+        return implied(test.pattern)
+    prefix = common_prefix(block_of(test.block))
+    return [(Op.PREFIX, prefix)] if prefix else []
+
+
 def _operands(test: Test) -> tuple[Expression, ...]:
     if isinstance(test, Comparison):
         return test.left, test.right
-    return (test.operand,) if isinstance(test, Like | Membership) else ()
+    return (test.operand,) if isinstance(test, Like | Membership | AddressTest) else ()
 
 
 def _format(test: Test, accepted: Outcome) -> str:
@@ -204,6 +235,6 @@ def _format(test: Test, accepted: Outcome) -> str:
         return str(test)
     if accepted != Outcome.FALSE:
         return f"({test}) is not {'true' if accepted & Outcome.FALSE else 'false'}"
-    if isinstance(test, Like | Membership):
+    if isinstance(test, Like | Membership | AddressTest):
         return f"{test.operand} not{str(test)[len(str(test.operand)) :]}"
     return f"not {test}" if isinstance(test, TagTest) else f"not ({test})"

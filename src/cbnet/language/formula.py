@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from cbnet.errors import InputError, LimitError
 from cbnet.language.condition import (
+    AddressTest,
     Comparison,
     Condition,
     Like,
@@ -101,6 +102,8 @@ def literal(test: Test, accepted: Outcome) -> Constraint | Condition | str | boo
         return _like(test, accepted)
     if isinstance(test, Membership):
         return _membership(test, accepted)
+    if isinstance(test, AddressTest):
+        return Condition(test, accepted)
     return _comparison(test, accepted)
 
 

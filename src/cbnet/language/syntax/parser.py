@@ -4,7 +4,8 @@
     conjunction = factor { "and" factor }
     factor      = { "not" } ( "(" predicate ")" [ "is" [ "not" ] ( "true" | "false" ) ] | term )
     term        = "exists" name | "absent" name | tag | "true" | "false" | comparison
-    comparison  = expression ( operator expression | [ "not" ] "in" set | [ "not" ] "like" string )
+    comparison  = expression ( operator expression | [ "not" ] ( "in" set | "in" block | "like" string ) )
+    block       = "cidr" "(" string ")"
 
 `syntax.expressions` reads expressions and sets. The text becomes a formula, and that its disjunctive normal form
 (`formula`). Limits are checked before the work is done: no input makes the parser slow or exhausts the stack.
@@ -16,7 +17,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.address_block import block_of
+from cbnet.language.condition import (
+    AddressTest,
+    Comparison,
+    Condition,
+    Like,
+    Membership,
+    Outcome,
+    Presence,
+    TagTest,
+    Test,
+)
 from cbnet.language.constraint import Op, refusal, takes
 from cbnet.language.expression import Constant, Expression
 from cbnet.language.filter import Filter
@@ -200,8 +212,7 @@ class _Parser(ExpressionReader):
         if is_negated:
             self._take()
         if self._peek().text in ("in", "like"):
-            word = self._take().text
-            test = Membership(left, self._set()) if word == "in" else Like(left, self._pattern())
+            test = self._member_test(left) if self._take().text == "in" else Like(left, self._pattern())
             return Not(test) if is_negated else test
         op = self._operator(first)
         token = self._peek()
@@ -211,6 +222,21 @@ class _Parser(ExpressionReader):
         if isinstance(left, Constant) and isinstance(right, Constant):
             raise self._error("expected a name", self._tokens[first], hint=name_hint(self._tokens[first:][:3]))
         return Comparison(op, left, right)
+
+    def _member_test(self, operand: Expression) -> Test:
+        """Read what follows `in`."""
+        if self._peek().text != "cidr" or self._tokens[self._next + 1].type is not TokenType.OPEN:
+            return Membership(operand, self._set())
+        self._next += 2
+        token = self._peek()
+        if not isinstance(token.value, str) or token.type is not TokenType.VALUE:
+            raise self._error("expected a block of addresses", hint='write cidr("10.0.0.0/8")')
+        block = self._checked(token, block_of, token.value)
+        self._take()
+        if self._peek().type is not TokenType.CLOSE:
+            raise self._error("expected `)`", hint="write one block; join several tests with `or`")
+        self._take()
+        return AddressTest(operand, str(block))
 
     def _check_type(self, op: Op, operand: Expression, token: Token) -> None:
         if isinstance(operand, Constant) and not takes(op, value_type(operand.value)):

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Any, Literal
 
 from cbnet.errors import TableFileError
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest, Test
+from cbnet.language.address_block import block_of
+from cbnet.language.condition import (
+    AddressTest,
+    Comparison,
+    Condition,
+    Like,
+    Membership,
+    Outcome,
+    Presence,
+    TagTest,
+    Test,
+)
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression
 from cbnet.language.like_pattern import pattern_text, pieces
@@ -22,7 +34,7 @@ _ARITHMETIC = {op: 10 + number for number, op in enumerate(("+", "-", "*", "/", 
 _CALLS: dict[Literal["lower", "upper"], int] = {"lower": 16, "upper": 17}
 _ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING)
 _COMPARISONS = {op: 20 + number for number, op in enumerate(_ORDER)}
-_LIKE, _MEMBER, _PRESENCE, _TAG = range(30, 34)
+_LIKE, _MEMBER, _PRESENCE, _TAG, _ADDRESS = range(30, 35)
 _ANY_RUN, _ANY_CHARACTER = b"\xff", b"\xfe"  # `%` and `_`: bytes that UTF-8 does not use
 
 _SIMPLE: dict[int, Value] = {_NULL: None, _FALSE: False, _TRUE: True}
@@ -52,6 +64,8 @@ def _encode_test(test: Test) -> Iterator[bytes]:
         yield from _encode(test.operand)
         if isinstance(test, Like):
             yield _with_text(_LIKE, _encode_pattern(test.pattern))
+        elif isinstance(test, AddressTest):
+            yield _encode_block(test.block)
         else:
             yield struct.pack("<BI", _MEMBER, len(test.values))
             yield from map(_encode_constant, test.values)
@@ -88,6 +102,11 @@ def _encode_pattern(pattern: str) -> bytes:
         b"".join(_ANY_CHARACTER if char is None else char.encode() for char in piece) for piece in pieces(pattern)
     )
     return _ANY_RUN.join(encoded)
+
+
+def _encode_block(text: str) -> bytes:
+    block = block_of(text)
+    return struct.pack("<BBB16s", _ADDRESS, block.version, block.prefixlen, block.network_address.packed)
 
 
 def _with_text(operation: int, text: bytes) -> bytes:
@@ -143,6 +162,8 @@ class _Decoder:
         if operation == _MEMBER:
             count = self._unpack("<I")[0]
             return Membership(self.operands.pop(), tuple(self._constant(self._byte()) for _ in range(count)))
+        if operation == _ADDRESS:
+            return AddressTest(self.operands.pop(), self._block())
         right, left = self.operands.pop(), self.operands.pop()
         return Comparison(_COMPARISON_OF[operation], left, right)
 
@@ -152,6 +173,12 @@ class _Decoder:
             validate_value(high, "constant")
             return validate_value(int(high) + low if low else canonical(high), "constant")
         return self._text().decode() if operation == _STRING else _SIMPLE[operation]
+
+    def _block(self) -> str:
+        version, length, packed = self._unpack("<BB16s")
+        if version not in (4, 6):
+            raise ValueError
+        return str(block_of(f"{ip_address(packed[: 4 if version == 4 else 16])}/{length}"))
 
     def _text(self) -> bytes:
         length = self._unpack("<I")[0]

@@ -7,7 +7,7 @@ import pytest
 from cbnet._kernels.condition_eval import evaluate
 from cbnet.errors import LimitError, TableFileError
 from cbnet.language import parse
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import Op
 from cbnet.language.expression import MAX_EXPRESSION_DEPTH, Arithmetic, Attribute, Call, Constant
 from cbnet.matching.storage.condition_code import decode_condition, encode_condition
@@ -23,6 +23,8 @@ CONDITIONS = [
     Condition(Like(X, "a%b_é%")),
     Condition(Like(X, r"\%\_\\%"), Outcome.FALSE),
     Condition(Membership(X, (False, 1, 2**53 + 1, INT_MAX, 1e300, "", "é", None))),
+    Condition(AddressTest(X, "10.0.0.0/9")),
+    Condition(AddressTest(X, "2001:db8::/32"), Outcome.FALSE),
     Condition(Presence("a.b"), Outcome.FALSE),
     Condition(TagTest("vip"), Outcome.FALSE),
 ]
