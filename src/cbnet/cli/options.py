@@ -20,6 +20,15 @@ Rules = Annotated[
         show_default=False,
     ),
 ]
+Dialect = Annotated[
+    str,
+    typer.Option(
+        "--dialect",
+        "-d",
+        metavar="NAME",
+        help="Language of the rules: cbnet, eventbridge, cloudevents, cesql or selector.",
+    ),
+]
 Largest = Annotated[bool, typer.Option("--largest", help="Use the largest component of a disconnected graph.")]
 Scheme = Annotated[
     str | None,

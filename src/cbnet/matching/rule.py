@@ -56,7 +56,7 @@ def _json_copy(value: object, where: str, depth: int) -> Any:
         return {_key(key, where): _json_copy(member, f"{where}.{key}", depth + 1) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [_json_copy(member, f"{where}[{index}]", depth + 1) for index, member in enumerate(value)]
-    return None if value is None else validate_value(value, where)
+    return validate_value(value, where)
 
 
 def _key(key: object, where: str) -> str:

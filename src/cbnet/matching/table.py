@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from cbnet.errors import InputError, UnknownInterfaceError
+from cbnet.language.dialects import CBNET, RuleSource, parse
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
@@ -47,8 +48,9 @@ class Table(Generic[Key]):
     @classmethod
     def build(
         cls,
-        predicates: Mapping[Key, PredicateLike],
+        predicates: Mapping[Key, PredicateLike | RuleSource],
         *,
+        dialect: str = CBNET,
         engine: str = "pivot",
         reduce: bool = True,
         sample: Sequence[Message | Mapping[str, Any]] = (),
@@ -57,6 +59,7 @@ class Table(Generic[Key]):
     ) -> Table[Key]:
         """Build a table from a predicate, or its text, per interface.
 
+        dialect: of the texts; some dialects also take patterns that are dicts or lists.
         engine: "pivot" or "counting"; for filters of tags only also "tags" or "bloom".
         reduce: leave out filters that another filter of their interface covers.
         sample: typical messages; they may make matching faster and never change its result.
@@ -68,7 +71,7 @@ class Table(Generic[Key]):
 
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
-        parsed = {key: _parse(checked_interface(key), predicate) for key, predicate in predicates.items()}
+        parsed = {key: _parse(checked_interface(key), predicate, dialect) for key, predicate in predicates.items()}
         compiled = CompiledTable.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample, rules=rules)
         return cls(compiled, parsed)
 
@@ -90,7 +93,7 @@ class Table(Generic[Key]):
         return Table(CompiledTable.build(columns_from_arrow(filters), engine, report, reduce=reduce, sample=sample))
 
     @classmethod
-    def open(cls, path: str | Path, *, verify: bool = False, dialect: str = "cbnet") -> Table[Any]:
+    def open(cls, path: str | Path, *, verify: bool = False, dialect: str = CBNET) -> Table[Any]:
         """Open a compiled table, which is mapped into memory, or compile a rule file.
 
         verify: read and check every byte of a compiled table.
@@ -198,8 +201,10 @@ class Table(Generic[Key]):
         return f"<Table: interfaces {len(self)}, filters {self._compiled.metadata['filters']}>"
 
 
-def _parse(interface: Interface, predicate: PredicateLike) -> Predicate:
+def _parse(interface: Interface, predicate: PredicateLike | RuleSource, dialect: str) -> Predicate:
     try:
+        if isinstance(predicate, str | Mapping | list):
+            return parse(predicate, dialect=dialect)
         return as_predicate(predicate)
     except InputError as error:
         raise error.at(file=f"interface {interface!r}") from None

@@ -9,7 +9,7 @@ import typer
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json
+from cbnet.cli.options import Dialect, Json
 
 if TYPE_CHECKING:
     from cbnet.network import Client, Delivery, Subscription
@@ -44,6 +44,7 @@ def sub(
             "--when-full", metavar="POLICY", help="Policy when the queue is full: block, drop oldest or disconnect."
         ),
     ] = "block",
+    dialect: Dialect = "cbnet",
     json: Json = False,
     *,
     connection: ConnectionOptions,
@@ -53,12 +54,13 @@ def sub(
     Example: cbnet sub 'price < 500 and #upgradeable' --wait
     """
     from cbnet.errors import CbnetError, InputError
-    from cbnet.language import parse
+    from cbnet.language.dialects import CBNET, parse
 
     if (predicate is None) != loaded:
         raise InputError("give either a predicate, in quotes, or --loaded")
     if predicate is not None:
-        parse(predicate)  # report errors before connecting
+        translated = parse(predicate, dialect=dialect)  # reports errors before connecting
+        predicate = predicate if dialect == CBNET else str(translated)
     policy: Any = when_full
     with connection.connect() as client:
         subscription = _subscribe(client, predicate, wait, timeout, queue, policy)

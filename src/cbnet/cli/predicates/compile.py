@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbnet.cli.console import plural, print_json
-from cbnet.cli.options import Json, Rules, output_option
+from cbnet.cli.options import Dialect, Json, Rules, output_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def compile(
         bool,
         typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same interface covers."),
     ] = True,
+    dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:
     """Compile rules to a table file, which many processes can map into memory at once.
@@ -42,7 +43,7 @@ def compile(
     start = perf_counter()
     with step_progress() as report:
         report("reading rules")
-        columns, details = read_columns(rules)
+        columns, details = read_columns(rules, dialect=dialect)
         compiled = CompiledTable.build(columns, engine, report, reduce=reduce, rules=details)
         report("writing the table")
         size = compiled.save(output)

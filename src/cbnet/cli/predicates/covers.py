@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import print_json
-from cbnet.cli.options import Json
+from cbnet.cli.options import Dialect, Json
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def covers(
     wide: Annotated[str, typer.Argument(metavar="A", help="Wide predicate, in quotes.", show_default=False)],
     narrow: Annotated[str, typer.Argument(metavar="B", help="Narrow predicate, in quotes.", show_default=False)],
+    dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:
     """Test whether every message that matches B also matches A; if not, show a counter-example.
@@ -28,7 +29,7 @@ def covers(
     from cbnet.language.syntax.json_form import message_to_json
     from cbnet.matching.reference import match
 
-    a, b = _parsed("A", wide), _parsed("B", narrow)
+    a, b = _parsed("A", wide, dialect), _parsed("B", narrow, dialect)
     answer = relation(a, b)
     search = search_counterexample(a, b)
     message = None if answer else search.message
@@ -46,10 +47,10 @@ def covers(
         print("no single filter of A covers B; no counter-example was found before the search limit")
 
 
-def _parsed(which: str, text: str) -> Predicate:
+def _parsed(which: str, text: str, dialect: str) -> Predicate:
     from cbnet.language import parse
 
     try:
-        return parse(text)
+        return parse(text, dialect=dialect)
     except InputError as error:
         raise error.at(file=which) from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_interface
-from cbnet.cli.options import Json
+from cbnet.cli.options import Dialect, Json
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -28,13 +28,14 @@ def inspect(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="Compiled table (.cbt), or a rule file.", show_default=False)
     ],
+    dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:
     """Verify a compiled table, and show its contents and the size of its parts.
 
     Example: cbnet inspect table.cbt
     """
-    facts = _facts(table)
+    facts = _facts(table, dialect)
     if json:
         print_json(facts)
         return
@@ -47,12 +48,12 @@ def inspect(
     console.print(Columns([grid for grid in _grids(facts) if grid.row_count], padding=(0, 3)))
 
 
-def _facts(table: Path) -> dict[str, Any]:
+def _facts(table: Path, dialect: str) -> dict[str, Any]:
     """Return the statistics of a file; the size of a rule file is that of its compiled table."""
     from cbnet.matching.files.rule_files import is_compiled, open_rule_file
     from cbnet.matching.statistics import table_statistics
 
-    compiled = open_rule_file(table, verify=True).compiled
+    compiled = open_rule_file(table, verify=True, dialect=dialect).compiled
     if is_compiled(table):
         return table_statistics(compiled, table.stat().st_size)
     with TemporaryDirectory() as folder:
