@@ -74,8 +74,8 @@ class TextPositions:
         return 0
 
     def text(self, path: Path) -> str:
-        """Return the text of the value at `path`."""
-        return self._text[self.values[path] : self._ends[path]]
+        """Return the text of the value at `path`; empty for a TOML table, which is not in one place."""
+        return self._text[self.values[path] : self._ends[path]] if path in self.values else ""
 
     def within(self, path: Path, position: int) -> int:
         """Return the position of a character of the string at `path`."""
