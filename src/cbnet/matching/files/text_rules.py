@@ -69,11 +69,10 @@ class _Place:
         line, column = positions.place(positions.of(self.keys) + offset)
         return error.at(line=line, column=column)
 
-    def locate_in_text(self, error: InputError) -> InputError:
+    def locate_in_text(self, error: InputError, text: str) -> InputError:
         """Return the error of a string at this place with its line and column in the file."""
         positions = self.positions()
-        offset = error.position if isinstance(error, PredicateSyntaxError) else 0
-        line, column = positions.place(positions.within(self.keys, offset))
+        line, column = positions.place(positions.within(self.keys, _offset(error, text)))
         return error.at(line=line, column=column)
 
     def locate_key(self, error: InputError) -> InputError:
@@ -167,7 +166,7 @@ class _RuleReader:
             return parse(source, dialect=dialect).filters
         except InputError as error:
             if isinstance(source, str):
-                self.errors.append(place.locate_in_text(error))
+                self.errors.append(place.locate_in_text(error, source))
             else:
                 self.errors.append(_pattern_error(error, dialect, place))
             return ()
@@ -217,11 +216,20 @@ def _pattern_error(error: InputError, dialect: str, place: _Place) -> InputError
     try:
         json.loads(text)
         parse(text, dialect=dialect)
-    except PredicateSyntaxError as precise:
-        return place.locate(precise, precise.position) if dialect != CBNET else place.locate(error)
-    except (InputError, ValueError, RecursionError):
+    except InputError as precise:
+        return place.locate(error if dialect == CBNET else precise, _offset(precise, text))
+    except (ValueError, RecursionError):
         pass
     return place.locate(error)
+
+
+def _offset(error: InputError, text: str) -> int:
+    """Return the position of an error in its text; 0 if it has none."""
+    if isinstance(error, PredicateSyntaxError):
+        return error.position
+    if error.line is None or error.column is None:
+        return 0
+    return sum(len(line) + 1 for line in text.split("\n")[: error.line - 1]) + error.column - 1
 
 
 def _json_positions(line: str, number: int) -> TextPositions:

@@ -95,9 +95,18 @@ def test_mistakes_in_patterns_have_their_positions(tmp_path):
     found = places(written(tmp_path, "r.jsonl", "\n".join(rows)))
     assert found == [(1, 39, "é is not a list"), (2, 44, "y is not a list")]
     toml = "[rules]\na = '{\"x\": 57}'\n[rules.b.when]\nx = 57\n[rules.c]\nwhen = { x = 57 }\n"
-    # the text of a names the position; a table does not: then it is that of `when`
+    # the position in the text of a; of b and c, which are tables, the position of `when`
     found = places(written(tmp_path, "r.toml", toml))
     assert found == [(2, 12, "x is not a list"), (3, 10, "x is not a list"), (6, 8, "x is not a list")]
+
+
+def test_errors_with_line_and_column_are_located_in_the_file(tmp_path, monkeypatch):
+    def fail(_source):
+        raise InputError("not JSON", line=2, column=3)
+
+    monkeypatch.setattr(sys.modules["pattern_dialect"], "formula", fail)
+    assert places(written(tmp_path, "r.toml", "[rules]\na = 'text'\nb = '''\na\n  b'''\n"))[1] == (5, 3, "not JSON")
+    assert places(written(tmp_path, "r.jsonl", '{"name": "a", "when": "é\\n  b"}')) == [(1, 29, "not JSON")]
 
 
 def test_a_pattern_is_no_predicate_of_cbnet(tmp_path):

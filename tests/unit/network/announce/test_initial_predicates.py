@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cbnet import InputError, parse
+from cbnet import InputError, Table, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.initial_predicates import initial_predicates, read_initial_predicates
 from cbnet.network.protocol.frames import RefusedFrame, Subscribe, TracedFrame, Unsubscribe
@@ -208,3 +208,12 @@ def test_predicates_that_cannot_be_loaded(tmp_path, write, problem):
         read_initial_predicates(path, ["a"], {}, {})
     assert problem in str(raised.value)
     assert "p.parquet" in str(raised.value)
+
+
+def test_initial_predicates_are_read_from_rules_and_compiled_tables(tmp_path):
+    (tmp_path / "rules.toml").write_text("[rules]\na = '#jazz'\n[rules.7]\nwhen = '#news or #jazz'\npriority = 3\n")
+    Table.open(tmp_path / "rules.toml").save(tmp_path / "rules.cbt")
+    for name in ("rules.toml", "rules.cbt"):
+        found = read_initial_predicates(tmp_path / name, ["7", "a", "b"], {}, {})
+        assert {name: len(each) for name, each in found.filters.items()} == {"7": 2, "a": 1, "b": 0}
+        assert sorted(found.table.match({"#": ["jazz"]})) == [0, 1]
