@@ -22,7 +22,7 @@ cdef struct Numbers:
     uint32_t count
 
 cdef int open_numbers(Numbers *numbers, dict arrays) except -1
-cdef int open_texts(Texts *texts, dict arrays) except -1
+cdef int open_texts(Texts *texts, dict arrays, str name) except -1
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil
 cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef uint32_t last_not_above(const Pool *pool, const char *text, uint32_t length) noexcept nogil

@@ -29,12 +29,12 @@ cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
     return 0
 
 
-cdef int open_texts(Texts *texts, dict arrays) except -1:
-    """Set a pointer to the strings of a table."""
-    texts.data = <const uint8_t *> pointer(arrays, "string_data", 1, 0)
-    texts.bytes = <uint32_t> len(arrays["string_data"])
-    texts.offsets = <const uint32_t *> pointer(arrays, "string_offsets", 4, 1)
-    texts.count = <uint32_t> (len(arrays["string_offsets"]) - 1)
+cdef int open_texts(Texts *texts, dict arrays, str name) except -1:
+    """Set a pointer to the texts `name` of a table."""
+    texts.data = <const uint8_t *> pointer(arrays, f"{name}_data", 1, 0)
+    texts.bytes = <uint32_t> len(arrays[f"{name}_data"])
+    texts.offsets = <const uint32_t *> pointer(arrays, f"{name}_offsets", 4, 1)
+    texts.count = <uint32_t> (len(arrays[f"{name}_offsets"]) - 1)
     return 0
 
 

@@ -36,7 +36,7 @@ cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) e
 
 
 cdef int _open_tries(Tries *tries, dict arrays) except -1:
-    open_texts(&tries.strings, arrays)
+    open_texts(&tries.strings, arrays, "string")
     tries.entries = <const Entry *> pointer(arrays, "entries", sizeof(Entry), 0)
     tries.entry_count = <uint32_t> len(arrays["entries"])
     tries.nodes = <const Node *> pointer(arrays, "nodes", sizeof(Node), 0)

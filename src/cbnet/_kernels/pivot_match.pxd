@@ -4,13 +4,18 @@ Lookups are queued first and read a little later, when the cache has fetched the
 
     attributes ──► word    buckets to look up     ──► visit   postings queued      ──► targets
                    their slots are fetched            their postings are fetched
+
+In a message with several values of an attribute, or with arrays of objects, every value is looked up, and an
+entry is checked as a whole by `binding_search`: one value must pass the pivot and all other words of its symbol.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from cbnet._kernels.message_encoding cimport Attribute
+from cbnet._kernels.binding_search cimport BindingSearch
+from cbnet._kernels.message_encoding cimport Batch, Symbols
 from cbnet._kernels.pivot_view cimport Postings, View
 from cbnet._kernels.target_set cimport TargetSet
+from cbnet._kernels.word_test cimport Leaves
 
 cdef enum:
     WORD_ROOM = 128
@@ -21,6 +26,7 @@ cdef struct Visit:
     uint32_t single, single_end, entry, entry_end
     uint64_t first_single       # offset of these postings among the bits of `removed`
     uint64_t first_entry
+    uint64_t pivot              # its word; of listed postings the number of the list
 
 cdef struct State:
     TargetSet targets
@@ -28,14 +34,14 @@ cdef struct State:
     uint32_t words
     Visit visit[VISIT_ROOM]     # postings queued
     uint32_t visits
-    uint32_t *slots             # per symbol: index + 1 in the message; 0: absent
-    uint32_t *places            # per attribute of the message: the doubled rank of its value
-    uint32_t place_room
+    Leaves leaves
+    uint32_t leaf_room
+    bint has_several            # values of one attribute, or elements
+    BindingSearch search
     uint64_t mask
-    const Attribute *attributes
     int64_t touched
 
-cdef int open_state(State *state, const View *view, uint32_t targets) except -1
+cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1
 cdef void close_state(State *state) noexcept
 cdef int reserve(State *state, Py_ssize_t count) except -1
-cdef void match_attributes(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil
+cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil

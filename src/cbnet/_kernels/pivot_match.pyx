@@ -2,67 +2,42 @@
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcmp
 
-from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute
+from cbnet._kernels.binding_search cimport binding_exists, close_search, condition_passes, open_search
+from cbnet._kernels.constant_pool cimport Pool, begins, filter_bit, last_not_above, number_place, text_place
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch, Symbols
 from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.constant_pool cimport Pool, begins, filter_bit, last_not_above, number_place, text_at, text_place
 from cbnet._kernels.target_set cimport add_target, close_targets, has_target, is_full, open_targets
 from cbnet._kernels.test_codes cimport *
+from cbnet._kernels.word_test cimport Leaves, member_of, passes
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *address)
 
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
-
 cdef enum:
     SEEN_ROOM = 64
     FEW_TARGETS = 64
+    # Tests as bits: those that compare ranks, and those without a list or pool of their own.
+    NUMBER_TESTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ) | 1 << IN
+    STRING_TESTS = (1 << (STRING_GE + 1)) - (1 << STRING_EQ) | 1 << IN
+    OTHER_TESTS = 1 << NULL_EQ | 1 << NOT_NULL | 1 << IN
 
 
-cdef bint _holds(const View *view, const State *state, uint64_t word) noexcept nogil:
-    """Return whether the message passes the test of a word."""
+cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
+    """Return whether a message of single values passes the test of a word."""
     cdef uint32_t symbol = <uint32_t> (word >> 38)
     cdef uint32_t test = (word >> 32) & 63
-    cdef uint32_t operand = <uint32_t> word
-    cdef uint32_t slot, length, place, bound
-    cdef const Attribute *attribute
-    cdef const char *text
+    cdef uint32_t slot
     if symbol >= view.symbols:
         return False
-    slot = state.slots[symbol]
+    slot = state.leaves.slots[symbol]
     if slot == 0:
         return False
-    attribute = state.attributes + slot - 1
-    if test <= IS_TAG:
+    if test == IS_TAG:
         return True
-    if test == BOOL_EQ:
-        return attribute.kind == BOOL and attribute.high == operand
-    if test <= STRING_GE:
-        if attribute.kind != (NUMBER if test <= NUMBER_GE else STRING):
-            return False
-        if test >= STRING_EQ:
-            test -= STRING_EQ - NUMBER_EQ
-        place = state.places[slot - 1]
-        bound = 2 * operand + 1
-        if test == NUMBER_EQ:
-            return place == bound
-        if test == NUMBER_NE:
-            return place != bound
-        if test <= NUMBER_LE:
-            return place < bound + (test == NUMBER_LE)
-        return place > bound - (test == NUMBER_GE)
-    if attribute.kind != STRING:
-        return False
-    text = text_at(&view.strings.texts, operand, &length)
-    if length > attribute.length:
-        return False
-    if test == PREFIX:
-        return memcmp(text, attribute.text, length) == 0
-    if test == SUFFIX:
-        return memcmp(text, attribute.text + attribute.length - length, length) == 0
-    return test == SUBSTRING and (length == 0 or memmem(attribute.text, attribute.length, text, length) != NULL)
+    if test == CONDITION:
+        return condition_passes(&view.constants, &state.leaves, <uint32_t> word)
+    return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
 
 
 cdef inline void _deliver(const View *view, State *state, uint32_t target) noexcept nogil:
@@ -117,8 +92,31 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
             _deliver(view, state, target)
 
 
-cdef void _queue(const View *view, State *state, const Postings *postings, uint32_t single, uint32_t single_end,
-                 uint32_t entry, uint32_t entry_end) noexcept nogil:
+cdef void _visit_whole_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
+    """Deliver to the targets of entries that some binding of the message satisfies."""
+    cdef bint is_listed = visit.postings == &view.listed
+    cdef uint64_t pivot = visit.pivot
+    cdef uint32_t entry, test_end
+    cdef const Entry *candidate
+    state.touched += visit.entry_end - visit.entry
+    for entry in range(visit.entry, visit.entry_end):
+        candidate = visit.postings.entries + entry
+        if candidate.mask & ~state.mask:
+            continue
+        if candidate.target < state.targets.total and has_target(&state.targets, candidate.target):
+            continue
+        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
+            continue
+        test_end = min((candidate + 1).tests, view.word_count)
+        if is_listed:
+            pivot = listed_word(visit.pivot, view.entry_bounds[entry])
+        if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, pivot,
+                                                          view.words + candidate.tests, test_end - candidate.tests):
+            _deliver(view, state, candidate.target)
+
+
+cdef void _queue(const View *view, State *state, const Postings *postings, uint64_t pivot, uint32_t single,
+                 uint32_t single_end, uint32_t entry, uint32_t entry_end) noexcept nogil:
     """Queue postings to visit, and prefetch them: most are not in the cache."""
     cdef Visit *visit
     cdef uint64_t first = 0
@@ -126,6 +124,7 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint3
         _visit_queued(view, state)
     visit = &state.visit[state.visits]
     visit.postings = postings
+    visit.pivot = pivot
     visit.single_end = min(single_end, postings.target_count)
     visit.single = min(single, visit.single_end)
     visit.entry_end = min(entry_end, postings.entry_count)
@@ -149,7 +148,10 @@ cdef void _visit_queued(const View *view, State *state) noexcept nogil:
             _visit_singles(view, state, &state.visit[i])
     for i in range(state.visits):
         if state.visit[i].entry < state.visit[i].entry_end and not is_full(&state.targets):
-            _visit_entries(view, state, &state.visit[i])
+            if state.has_several:
+                _visit_whole_entries(view, state, &state.visit[i])
+            else:
+                _visit_entries(view, state, &state.visit[i])
     state.visits = 0
 
 
@@ -172,7 +174,7 @@ cdef void _find_asked(const View *view, State *state) noexcept nogil:
         slot = ((word * MIX) >> 32) & (view.slot_count - 1)
         for probes in range(view.slot_count):
             if view.slots[slot].key == word:
-                _queue(view, state, &view.bucket, view.slots[slot].singles, view.slots[slot + 1].singles,
+                _queue(view, state, &view.bucket, word, view.slots[slot].singles, view.slots[slot + 1].singles,
                        view.slots[slot].entries, view.slots[slot + 1].entries)
                 break
             if view.slots[slot].key == FREE:
@@ -196,13 +198,13 @@ cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t 
         # All but those whose bound is the value: the postings before them, and those after.
         single_half = boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
         entry_half = boundary(view.entry_bounds, entry, entry_end, place - 1, False) if place else entry
-        _queue(view, state, &view.listed, single, single_half, entry, entry_half)
+        _queue(view, state, &view.listed, number, single, single_half, entry, entry_half)
         single = boundary(view.single_bounds, single_half, single_end, place, False)
         entry = boundary(view.entry_bounds, entry_half, entry_end, place, False)
     elif kind != ANY:
         single_end = boundary(view.single_bounds, single, single_end, place, is_up)
         entry_end = boundary(view.entry_bounds, entry, entry_end, place, is_up)
-    _queue(view, state, &view.listed, single, single_end, entry, entry_end)
+    _queue(view, state, &view.listed, number, single, single_end, entry, entry_end)
 
 
 cdef void _visit_prefixes(const View *view, State *state, const Pool *pool, const Attribute *attribute, uint32_t test) noexcept nogil:
@@ -246,6 +248,26 @@ cdef void _visit_substrings(const View *view, State *state, const Attribute *att
             place = parent if parent < place else 0
 
 
+cdef void _match_other(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
+    """Look up the tests for null and not null, and the sets that the value is a member of."""
+    cdef uint64_t symbol = attribute.symbol
+    cdef uint64_t key = symbol << 38 | member_of(attribute, place)
+    cdef uint32_t first = 0
+    cdef uint32_t count = view.member_count
+    cdef uint32_t half, at
+    _look_up(view, state, attribute.symbol, NULL_EQ if attribute.kind == NULL_VALUE else NOT_NULL, 0)
+    while count > 0:
+        half = count >> 1
+        if view.member_keys[first + half] < key:
+            first += half + 1
+            count -= half + 1
+        else:
+            count = half
+    if first < view.member_count and view.member_keys[first] == key:
+        for at in range(view.member_offsets[first], min(view.member_offsets[first + 1], view.member_total)):
+            _look_up(view, state, attribute.symbol, IN, view.member_sets[at])
+
+
 cdef void _match_attribute(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
     cdef uint32_t symbol = attribute.symbol
     cdef uint32_t pivoted = view.pivoted[symbol]
@@ -254,6 +276,8 @@ cdef void _match_attribute(const View *view, State *state, const Attribute *attr
         return
     if pivoted & (1 << EXISTS):
         _visit_list(view, state, symbol, ANY, 0)
+    if pivoted & OTHER_TESTS:
+        _match_other(view, state, attribute, place)
     if attribute.kind == BOOL:
         if pivoted & (1 << BOOL_EQ):
             _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
@@ -266,7 +290,7 @@ cdef void _match_attribute(const View *view, State *state, const Attribute *attr
             _visit_list(view, state, symbol, NUMBER_DOWN, place)
         if pivoted & (1 << NUMBER_NE):
             _visit_list(view, state, symbol, NUMBER_UNEQUAL, place)
-    else:
+    elif attribute.kind == STRING:
         if pivoted & (1 << STRING_EQ) and place & 1:
             _look_up(view, state, symbol, STRING_EQ, place >> 1)
         if pivoted & (1 << STRING_LT | 1 << STRING_LE):
@@ -290,72 +314,131 @@ cdef void _match_patterns(const View *view, State *state, const Attribute *attri
         _visit_substrings(view, state, attribute)
 
 
-cdef void match_attributes(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
-    """Find the targets of one message; `state.places` has room for `count`."""
-    cdef uint32_t i, symbol, tested
-    cdef uint32_t numbers = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ)
-    cdef uint32_t texts = (1 << (STRING_GE + 1)) - (1 << STRING_EQ)
-    state.attributes = attributes
+cdef inline void _enter(const View *view, State *state, uint32_t count, bint has_several) noexcept nogil:
+    """Set slots, places and mask from the attributes of the message."""
+    cdef Leaves *leaves = &state.leaves
+    cdef const Attribute *attribute
+    cdef uint32_t i, at, tested
     state.mask = 0
+    if view.message_symbol < view.symbols:
+        leaves.slots[view.message_symbol] = 1
+        state.mask |= mask_bit(view.message_symbol)
+    for i in range(count):
+        at = count - 1 - i if has_several else i
+        attribute = leaves.attributes + at
+        if attribute.symbol >= view.symbols:
+            continue
+        if has_several:  # from the last to the first, so that they follow each other in order
+            leaves.following[at] = leaves.slots[attribute.symbol]
+        elif leaves.slots[attribute.symbol]:
+            continue  # a repeated tag
+        leaves.slots[attribute.symbol] = at + 1
+        state.mask |= mask_bit(attribute.symbol)
+        tested = view.tested[attribute.symbol]
+        if attribute.kind == NUMBER and tested & NUMBER_TESTS:
+            leaves.places[at] = number_place(&view.constants.numbers, attribute.high, attribute.low)
+        elif attribute.kind == STRING and tested & STRING_TESTS:
+            leaves.places[at] = text_place(&view.constants.strings, attribute.text, attribute.length)
+        else:
+            leaves.places[at] = 0
+
+
+cdef inline bint _is_looked_up(const View *view, const State *state, uint32_t at, bint has_several) noexcept nogil:
+    """Return whether an attribute is known, and not a repeated tag."""
+    cdef const Attribute *attribute = state.leaves.attributes + at
+    if attribute.symbol >= view.symbols:
+        return False
+    return state.leaves.slots[attribute.symbol] == at + 1 or (has_several and attribute.kind != TAG)
+
+
+cdef inline void _match(const View *view, State *state, uint32_t count, bint has_several) noexcept nogil:
+    """Find the targets of one message."""
+    cdef const Attribute *attributes = state.leaves.attributes
     cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
+    cdef uint32_t i
     before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
         if view.removed == NULL or not is_removed(view, before + i):
             _deliver(view, state, view.always[i])
+    state.has_several = has_several
+    _enter(view, state, count, has_several)
+    if view.message_symbol < view.names:
+        _visit_list(view, state, view.message_symbol, ANY, 0)
     for i in range(count):
-        symbol = attributes[i].symbol
-        if symbol >= view.symbols or state.slots[symbol]:
-            continue  # a repeated tag
-        state.slots[symbol] = i + 1
-        state.mask |= mask_bit(symbol)
-        tested = view.tested[symbol]
-        if attributes[i].kind == NUMBER and tested & numbers:
-            state.places[i] = number_place(&view.numbers, attributes[i].high, attributes[i].low)
-        elif attributes[i].kind == STRING and tested & texts:
-            state.places[i] = text_place(&view.strings, attributes[i].text, attributes[i].length)
-        else:
-            state.places[i] = 0
-    for i in range(count):
-        symbol = attributes[i].symbol
-        if symbol < view.symbols and state.slots[symbol] == i + 1:
-            _match_attribute(view, state, attributes + i, state.places[i])
+        if _is_looked_up(view, state, i, has_several):
+            _match_attribute(view, state, attributes + i, state.leaves.places[i])
     if state.targets.total <= FEW_TARGETS:  # all of them may be matched already
         _find_asked(view, state)
         _visit_queued(view, state)
     if not is_full(&state.targets):
         for i in range(count):
-            symbol = attributes[i].symbol
-            if symbol < view.symbols and state.slots[symbol] == i + 1:
+            if _is_looked_up(view, state, i, has_several):
                 _match_patterns(view, state, attributes + i)
         _find_asked(view, state)
         _visit_queued(view, state)
+    if view.message_symbol < view.symbols:
+        state.leaves.slots[view.message_symbol] = 0
     for i in range(count):
         if attributes[i].symbol < view.symbols:
-            state.slots[attributes[i].symbol] = 0
+            state.leaves.slots[attributes[i].symbol] = 0
 
 
-cdef int open_state(State *state, const View *view, uint32_t targets) except -1:
+cdef bint _has_several(const View *view, State *state, uint32_t count) noexcept nogil:
+    """Return whether a nested message has several values of an attribute, or elements."""
+    cdef const Attribute *attribute
+    cdef bint has_several = False
+    cdef uint32_t i
+    for i in range(count):
+        attribute = state.leaves.attributes + i
+        if attribute.symbol < view.symbols and attribute.kind != TAG:
+            has_several |= attribute.element != 0 or state.leaves.slots[attribute.symbol] != 0
+            state.leaves.slots[attribute.symbol] = 1
+    for i in range(count):
+        if state.leaves.attributes[i].symbol < view.symbols:
+            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
+    return has_several
+
+
+cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil:
+    """Find the targets of a message of a batch; there is room for its attributes."""
+    cdef uint32_t count = <uint32_t> (batch.offsets[number + 1] - batch.offsets[number])
+    state.leaves.attributes = batch.attributes + batch.offsets[number]
+    state.leaves.elements = batch.elements
+    if batch.is_nested[number] and _has_several(view, state, count):
+        _match(view, state, count, True)
+    else:
+        _match(view, state, count, False)
+
+
+cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1:
     state.touched = 0
     state.words = state.visits = 0
-    state.place_room = 0
-    state.places = NULL
-    state.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
-    if state.slots == NULL:
+    state.leaf_room = 0
+    state.leaves.places = NULL
+    state.leaves.symbols = &symbols.table
+    state.leaves.message_symbol = view.message_symbol
+    open_search(&state.search)
+    state.leaves.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
+    if state.leaves.slots == NULL:
         raise MemoryError
     return open_targets(&state.targets, targets)
 
 
 cdef void close_state(State *state) noexcept:
     close_targets(&state.targets)
-    PyMem_RawFree(state.slots)
-    PyMem_RawFree(state.places)
+    close_search(&state.search)
+    PyMem_RawFree(state.leaves.slots)
+    PyMem_RawFree(state.leaves.places)
 
 
 cdef int reserve(State *state, Py_ssize_t count) except -1:
-    if <Py_ssize_t> state.place_room < count:
-        PyMem_RawFree(state.places)
-        state.places = <uint32_t *> PyMem_RawCalloc(count + 16, sizeof(uint32_t))
-        if state.places == NULL:
+    """Make room for the attributes of a message."""
+    if <Py_ssize_t> state.leaf_room < count:
+        PyMem_RawFree(state.leaves.places)
+        state.leaf_room = 0
+        state.leaves.places = <uint32_t *> PyMem_RawCalloc(2 * (count + 16), sizeof(uint32_t))
+        if state.leaves.places == NULL:
             raise MemoryError
-        state.place_room = <uint32_t> count + 16
+        state.leaves.following = state.leaves.places + count + 16
+        state.leaf_room = <uint32_t> count + 16
     return 0

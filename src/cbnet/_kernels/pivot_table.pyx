@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.message_encoding cimport Batch, Symbols
-from cbnet._kernels.pivot_match cimport State, close_state, match_attributes, open_state, reserve
+from cbnet._kernels.pivot_match cimport State, close_state, match_message, open_state, reserve
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex
 from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, open_targets, take_targets
@@ -34,7 +34,7 @@ cdef class PivotIndex:
         self.kept = arrays
         self.batch = Batch()
         open_view(&self.view, symbols, arrays)
-        open_state(&self.own, &self.view, targets)
+        open_state(&self.own, &self.view, symbols, targets)
 
     def __cinit__(self):
         self.found.targets = NULL
@@ -44,25 +44,28 @@ cdef class PivotIndex:
         close_state(&self.own)
         PyMem_RawFree(self.found.targets)
 
-    def match_members(self, dict members, list labels):
-        """Match one message in its JSON form; return the labels of its targets, in order.
+    def match_members(self, message, list labels):
+        """Match one message, in its JSON form or as its leaves and tags; return the labels of its targets, in order.
 
         None if the message is not plain and valid. The GIL is held throughout, so threads may call this at
         once.
         """
-        return self._labelled(labels) if self._add_targets(members, &self.own.targets, NULL) else None
+        return self._labelled(labels) if self._add_targets(message, &self.own.targets, NULL) else None
 
-    cdef bint _add_targets(self, dict members, TargetSet *targets, const uint8_t *removed) except -1:
+    cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1:
         """Add the targets of a message to a set; return False if it is not plain and valid."""
         cdef TargetSet own = self.own.targets
         self.batch.clear()
-        if not self.batch.push_members(self.symbols, members):
+        if not self.batch.push_message(self.symbols, message):
             return False
         reserve(&self.own, self.batch.used)
         self.view.removed = removed
         self.own.targets = targets[0]
-        match_attributes(&self.view, &self.own, self.batch.attributes, <uint32_t> self.batch.used)
+        match_message(&self.view, &self.own, self.batch, 0)
         self.own.targets = own
+        if self.own.search.is_out_of_memory:
+            self.own.search.is_out_of_memory = False
+            raise MemoryError
         return True
 
     cdef list _labelled(self, list labels):
@@ -118,16 +121,15 @@ cdef class PivotIndex:
         view.removed = NULL
         for row in range(first, end):
             widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
-        open_state(&state, &view, self.targets)
+        open_state(&state, &view, self.symbols, self.targets)
         reserve(&state, widest)
         found.targets = NULL
         found.used = found.room = 0
         with nogil:
             ends[0] = 0
             for row in range(first, end):
-                match_attributes(&view, &state, batch.attributes + batch.offsets[row],
-                                 <uint32_t> (batch.offsets[row + 1] - batch.offsets[row]))
-                ok = take_targets(&state.targets, &found)
+                match_message(&view, &state, batch, row)
+                ok = take_targets(&state.targets, &found) and not state.search.is_out_of_memory
                 if not ok:
                     break
                 ends[row - first + 1] = found.used

@@ -2,7 +2,7 @@
 
 A filter is stored according to the test of its pivot.
 
-Buckets, for tests that are looked up (=, ^=, $=, *=, tags, bools): an open hash table over the
+Buckets, for tests that are looked up (=, ^=, $=, *=, in, null, tags, bools): an open hash table over the
 words of pivots (see `matching.storage.codes`), with postings in the order of the slots.
 
     slots   key      │ word │ FREE │ word │ …    the postings end where those of the next slot begin
@@ -17,9 +17,16 @@ by the doubled rank of its bound, so that the tests that hold are a prefix of th
     NE    x != c          bounds rise, hold unless rank == bound
     ANY   exists x        always
 
+The sets of `in` that a value is a member of are found first, then their buckets:
+
+    member_keys     │ x, 5 │ x, 7 │ y, "a" │ …   uint64, ascending: symbol << 38 | type << 32 | rank
+    member_offsets  0      1      3        4 …   uint32
+    member_sets     │ 0    │ 0 4  │ 2      │ …   uint32: sets with this member that are pivots of the symbol
+
 A *single* is a filter of its pivot only: one target, no further test. An *entry* has more:
 
-    mask     uint64   names that it needs, hashed to bits: rejects most candidates
+    mask     uint64   names that it needs, hashed to bits: rejects most candidates; conditions need "#",
+                      an attribute that every message has
     tests    uint32   offset of its other words; they end at that of the next entry
     target   uint32   the interface; with the highest bit set, a group of interfaces that share it
 
@@ -30,8 +37,9 @@ answers but no read outside it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from cbnet._kernels.constant_pool cimport Pool
 from cbnet._kernels.message_encoding cimport Symbols
-from cbnet._kernels.constant_pool cimport Numbers, Pool
+from cbnet._kernels.word_test cimport Constants
 
 cdef enum List:
     ANY, NUMBER_UP, NUMBER_DOWN, NUMBER_UNEQUAL, STRING_UP, STRING_DOWN, STRING_UNEQUAL, LISTS
@@ -63,8 +71,7 @@ cdef struct Postings:
     uint32_t entry_count
 
 cdef struct View:
-    Numbers numbers
-    Pool strings
+    Constants constants
     Pool prefixes
     Pool suffixes
     Pool substrings
@@ -73,6 +80,12 @@ cdef struct View:
     const uint32_t *pivoted     # per symbol: the same for pivots
     uint32_t symbols
     uint32_t names
+    uint32_t message_symbol     # of "#"; or the number of symbols
+    const uint64_t *member_keys
+    const uint32_t *member_offsets
+    const uint32_t *member_sets
+    uint32_t member_count
+    uint32_t member_total
     const Slot *slots           # and one more, which ends the postings of the last
     uint64_t slot_count         # a power of two
     Postings bucket
@@ -114,3 +127,5 @@ cdef inline uint32_t boundary(const uint32_t *bounds, uint32_t first, uint32_t e
         else:
             count = half
     return first
+
+cdef uint64_t listed_word(uint64_t number, uint32_t bound) noexcept nogil

@@ -3,10 +3,11 @@
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.message_encoding cimport Attribute, read_value
-from cbnet._kernels.constant_pool cimport Texts, number_place, open_numbers, open_texts, text_place
+from cbnet._kernels.arrays cimport empty, pointer
+from cbnet._kernels.message_encoding cimport NUMBER, STRING, Attribute, read_value
+from cbnet._kernels.constant_pool cimport Texts, number_place, text_at, text_place
 from cbnet._kernels.test_codes cimport *
+from cbnet._kernels.word_test cimport member_of, open_constants
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
@@ -23,13 +24,12 @@ cdef int _open_pool(Pool *pool, const Texts *texts, dict arrays, str name, bint 
     return 0
 
 
-cdef int _open_strings(Pool *pool, const Texts *texts, dict arrays) except -1:
-    """Open the pool of all strings, in order."""
-    pool.texts = texts[0]
-    pool.count = texts.count
-    pool.is_reversed = False
-    pool.ids = pool.parents = NULL
-    pool.keys = <const uint64_t *> pointer(arrays, "string_keys", 8, texts.count)
+cdef int _open_members(View *view, dict arrays) except -1:
+    view.member_count = <uint32_t> len(arrays["member_keys"])
+    view.member_keys = <const uint64_t *> pointer(arrays, "member_keys", 8, 0)
+    view.member_offsets = <const uint32_t *> pointer(arrays, "member_offsets", 4, <Py_ssize_t> view.member_count + 1)
+    view.member_sets = <const uint32_t *> pointer(arrays, "member_sets", 4, 0)
+    view.member_total = <uint32_t> len(arrays["member_sets"])
     return 0
 
 
@@ -45,16 +45,17 @@ cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
 
 cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     """Set a view to the arrays of a table; raise ValueError if they do not fit together."""
-    cdef Texts texts
-    open_texts(&texts, arrays)
-    open_numbers(&view.numbers, arrays)
-    _open_strings(&view.strings, &texts, arrays)
-    _open_pool(&view.prefixes, &texts, arrays, "prefix", False)
-    _open_pool(&view.suffixes, &texts, arrays, "suffix", True)
-    _open_pool(&view.substrings, &texts, arrays, "substring", False)
+    cdef const Texts *texts = &view.constants.strings.texts
+    cdef int64_t message_symbol = symbols.find("#", 1, False)
+    open_constants(&view.constants, arrays)
+    _open_pool(&view.prefixes, texts, arrays, "prefix", False)
+    _open_pool(&view.suffixes, texts, arrays, "suffix", True)
+    _open_pool(&view.substrings, texts, arrays, "substring", False)
+    _open_members(view, arrays)
     view.substring_filter = <const uint8_t *> pointer(arrays, "substring_filter", 1, 8193)
     view.symbols = symbols.count
     view.names = symbols.names
+    view.message_symbol = symbols.count if message_symbol < 0 else <uint32_t> message_symbol
     view.tested = <const uint32_t *> pointer(arrays, "tested", 4, symbols.count)
     view.pivoted = <const uint32_t *> pointer(arrays, "pivoted", 4, symbols.count)
     view.slots = <const Slot *> pointer(arrays, "slots", sizeof(Slot), 2)
@@ -79,10 +80,121 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     return 0
 
 
+cdef uint64_t listed_word(uint64_t number, uint32_t bound) noexcept nogil:
+    """Return the word of a pivot in a list, from the number of the list and its bound."""
+    cdef uint32_t kind = <uint32_t> (number % LISTS)
+    cdef uint32_t test = 0
+    cdef uint32_t operand = 0
+    if kind != ANY:
+        if kind == NUMBER_UP or kind == STRING_UP:
+            test = NUMBER_LT + (bound & 1)
+            operand = bound >> 1
+        elif kind == NUMBER_DOWN or kind == STRING_DOWN:
+            test = NUMBER_GT + (bound & 1)
+            operand = (bound - 1) >> 1
+        else:
+            test = NUMBER_NE
+            operand = bound >> 1
+        if kind >= STRING_UP:
+            test += STRING_EQ - NUMBER_EQ
+    return (number // LISTS) << 38 | <uint64_t> test << 32 | operand
+
+
 # --- Finding a filter
 
 cdef int _compare(const void *a, const void *b) noexcept nogil:
     return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
+
+
+cdef uint32_t _constant_place(const View *view, uint32_t test, object constant) except? 0xFFFFFFFF:
+    """Return twice the operand of a constant, plus 1 if the table has it."""
+    cdef Attribute value
+    if test == BOOL_EQ:
+        return 2 * (constant is True) + 1
+    if test == IN:
+        return _set_place(view, constant)
+    if test == CONDITION:
+        return _code_place(view, constant)
+    if test < BOOL_EQ or test == NULL_EQ or test == NOT_NULL:
+        return 1
+    read_value(constant, &value)
+    if test <= NUMBER_GE:
+        return number_place(&view.constants.numbers, value.high, value.low)
+    return text_place(&view.constants.strings, value.text, value.length)
+
+
+cdef uint32_t _set_place(const View *view, tuple values) except? 0xFFFFFFFF:
+    """Return the doubled rank of a set of values, given in order, among the sets; 0 if the table has not all of them."""
+    cdef Attribute value
+    cdef uint32_t place, half
+    cdef uint32_t first = 0
+    cdef uint32_t count = view.constants.set_count
+    cdef Py_ssize_t total = len(values)
+    cdef Py_ssize_t i
+    cdef int difference
+    wanted = empty("Q", total + 1)
+    cdef uint64_t[::1] members = wanted
+    for i in range(total):
+        read_value(values[i], &value)
+        place = 1
+        if value.kind == NUMBER:
+            place = number_place(&view.constants.numbers, value.high, value.low)
+        elif value.kind == STRING:
+            place = text_place(&view.constants.strings, value.text, value.length)
+        if not place & 1:
+            return 0
+        members[i] = member_of(&value, place)
+    while count > 0:
+        half = count >> 1
+        difference = _compare_set(view, first + half, &members[0], total)
+        if difference == 0:
+            return 2 * (first + half) + 1
+        if difference < 0:
+            first += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return 0
+
+
+cdef int _compare_set(const View *view, uint32_t number, const uint64_t *members, Py_ssize_t count) noexcept nogil:
+    """Compare a set of the table with members: by their number, then by the first that differs."""
+    cdef uint32_t first = view.constants.set_offsets[number]
+    cdef uint32_t end = min(view.constants.set_offsets[number + 1], view.constants.set_total)
+    cdef Py_ssize_t i
+    if first > end or end - first < count:
+        return -1
+    if end - first > count:
+        return 1
+    for i in range(count):
+        if view.constants.set_members[first + i] != members[i]:
+            return -1 if view.constants.set_members[first + i] < members[i] else 1
+    return 0
+
+
+cdef uint32_t _code_place(const View *view, bytes code) except? 0xFFFFFFFF:
+    """Return the doubled rank of the code of a condition among those of the table; 0 if it has not this one."""
+    cdef const char *wanted = code
+    cdef Py_ssize_t total = len(code)
+    cdef uint32_t first = 0
+    cdef uint32_t count = view.constants.conditions.count
+    cdef uint32_t half, length
+    cdef const char *own
+    cdef int difference
+    while count > 0:
+        half = count >> 1
+        own = text_at(&view.constants.conditions, first + half, &length)
+        difference = memcmp(own, wanted, min(<Py_ssize_t> length, total))
+        if difference == 0:
+            difference = (length > total) - (length < total)
+        if difference == 0:
+            return 2 * (first + half) + 1
+        if difference < 0:
+            first += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return 0
 
 
 cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests, uint64_t *words) except -2:
@@ -95,22 +207,13 @@ cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests,
     cdef const char *text
     cdef int64_t symbol
     cdef uint32_t test, place
-    cdef Attribute value
     for name, code, constant in tests:
         test = code
         text = PyUnicode_AsUTF8AndSize(name, &length)
         symbol = symbols.find(text, length, test == IS_TAG)
         if symbol < 0:
             return -1
-        place = 1
-        if test == BOOL_EQ:
-            place = 2 * (constant is True) + 1
-        elif test > BOOL_EQ:
-            read_value(constant, &value)
-            if test <= NUMBER_GE:
-                place = number_place(&view.numbers, value.high, value.low)
-            else:
-                place = text_place(&view.strings, value.text, value.length)
+        place = _constant_place(view, test, constant)
         if not place & 1:
             return -1
         words[count] = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | (place >> 1)

@@ -17,7 +17,7 @@ The bits of a tag depend only on its text and the number of hashes, not on the t
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.message_encoding cimport Symbols, hash_bytes
+from cbnet._kernels.message_encoding cimport Symbols, SymbolTable, hash_bytes
 from cbnet._kernels.tag_matcher cimport Message, TagMatcher
 from cbnet._kernels.tag_owners cimport Owners, append_owner
 
@@ -83,11 +83,11 @@ cdef class BloomIndex(TagMatcher):
     cdef bint find(self, const Message *message, uint32_t least, Owners *owners) noexcept nogil:
         cdef Bits bits
         cdef uint32_t i
-        cdef const uint8_t *data = &self.symbols.data[0] if self.symbols.data.shape[0] else NULL
+        cdef const SymbolTable *table = &self.symbols.table
         for i in range(WORDS + 1):
             bits.words[i] = 0
         for i in range(message.count):
-            _add_symbol(&bits, data, self.symbols.data.shape[0], &self.symbols.offsets[0], message.tags[i], self.hashes)
+            _add_symbol(&bits, table.data, table.bytes, table.offsets, message.tags[i], self.hashes)
         for i in range(BITS):
             if (bits.words[i >> 6] >> (i & 63)) & 1 and not self._scan(i, &bits, owners):
                 return False

@@ -1,0 +1,224 @@
+"""Search for a binding that satisfies a filter; `binding_search.pxd` draws it."""
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from cbnet._kernels.constant_pool cimport text_at
+from cbnet._kernels.message_encoding cimport SymbolTable, compatible, find_symbol, symbol_text
+from cbnet._kernels.test_codes cimport *
+from cbnet._kernels.word_test cimport Constants, Leaves, passes
+
+cdef enum:
+    MAX_EXAMINED = 100000  # candidates per filter and message, as in `language.binding`
+
+
+cdef void open_search(BindingSearch *search) noexcept nogil:
+    search.variables = NULL
+    search.candidates = NULL
+    search.variable_room = search.candidate_room = 0
+    search.is_out_of_memory = False
+
+
+cdef void close_search(BindingSearch *search) noexcept nogil:
+    PyMem_RawFree(search.variables)
+    PyMem_RawFree(search.candidates)
+
+
+cdef bint condition_passes(const Constants *constants, Leaves *leaves, uint32_t number) noexcept nogil:
+    """Return whether a condition holds of the values that `leaves.slots` refer to."""
+    return False
+
+
+cdef bint _mention(const Constants *constants, Leaves *leaves, BindingSearch *search, uint32_t number) noexcept nogil:
+    """Add the variables of a condition that the filter does not constrain; return False if out of memory."""
+    return True
+
+
+cdef Variable *_variable(BindingSearch *search, uint32_t symbol) noexcept nogil:
+    cdef uint32_t i
+    for i in range(search.variable_count):
+        if search.variables[i].symbol == symbol:
+            return &search.variables[i]
+    return NULL
+
+
+cdef bint _has_room(BindingSearch *search) noexcept nogil:
+    """Make room for one more variable and candidate."""
+    cdef void *larger
+    if search.variable_count == search.variable_room:
+        larger = PyMem_RawRealloc(search.variables, (2 * search.variable_room + 16) * sizeof(Variable))
+        if larger != NULL:
+            search.variables = <Variable *> larger
+            search.variable_room = 2 * search.variable_room + 16
+    if search.candidate_count == search.candidate_room:
+        larger = PyMem_RawRealloc(search.candidates, (2 * <size_t> search.candidate_room + 64) * sizeof(uint32_t))
+        if larger != NULL:
+            search.candidates = <uint32_t *> larger
+            search.candidate_room = 2 * search.candidate_room + 64
+    if search.variable_count == search.variable_room or search.candidate_count == search.candidate_room:
+        search.is_out_of_memory = True
+    return not search.is_out_of_memory
+
+
+cdef bint _add(const Constants *constants, Leaves *leaves, BindingSearch *search, uint32_t symbol, uint32_t test,
+               uint32_t operand) noexcept nogil:
+    """Add a variable whose candidates pass a test; return whether there is one."""
+    cdef Variable *variable
+    cdef uint32_t leaf = leaves.slots[symbol]
+    if not _has_room(search):
+        return False
+    variable = &search.variables[search.variable_count]
+    variable.symbol = symbol
+    variable.slot = leaf
+    variable.first = search.candidate_count
+    while leaf:
+        leaf -= 1
+        if passes(constants, leaves.attributes + leaf, leaves.places[leaf], test, operand):
+            if not _has_room(search):
+                return False
+            search.candidates[search.candidate_count] = leaf
+            search.candidate_count += 1
+        leaf = leaves.following[leaf]
+    variable.count = search.candidate_count - variable.first
+    search.variable_count += 1
+    return variable.count > 0
+
+
+cdef bint _constrain(const Constants *constants, Leaves *leaves, BindingSearch *search, uint64_t word) noexcept nogil:
+    """Keep the candidates that pass a word; return whether one is left."""
+    cdef uint32_t symbol = <uint32_t> (word >> 38)
+    cdef uint32_t test = (word >> 32) & 63
+    cdef uint32_t operand = <uint32_t> word
+    cdef Variable *variable
+    cdef uint32_t i, leaf
+    cdef uint32_t kept = 0
+    if symbol >= leaves.symbols.count or leaves.slots[symbol] == 0:
+        return False
+    if test == IS_TAG or test == CONDITION or symbol == leaves.message_symbol:
+        return True
+    variable = _variable(search, symbol)
+    if variable == NULL:
+        return _add(constants, leaves, search, symbol, test, operand)
+    for i in range(variable.first, variable.first + variable.count):
+        leaf = search.candidates[i]
+        if passes(constants, leaves.attributes + leaf, leaves.places[leaf], test, operand):
+            search.candidates[variable.first + kept] = leaf
+            kept += 1
+    variable.count = kept
+    return kept > 0
+
+
+cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSearch *search, uint64_t pivot,
+                         const uint64_t *words, uint32_t count) noexcept nogil:
+    """Return whether a binding satisfies the pivot, the other words and the conditions among them."""
+    cdef uint32_t i
+    cdef bint has_conditions = False
+    cdef bint has_elements = False
+    search.variable_count = search.candidate_count = 0
+    if not _constrain(constants, leaves, search, pivot):
+        return False
+    for i in range(count):
+        if not _constrain(constants, leaves, search, words[i]):
+            return False
+    for i in range(count):
+        if (words[i] >> 32) & 63 == CONDITION:
+            has_conditions = True
+            if not _mention(constants, leaves, search, <uint32_t> words[i]):
+                return False
+    for i in range(search.variable_count):
+        has_elements |= leaves.attributes[search.candidates[search.variables[i].first]].element != 0
+    if not has_conditions and not has_elements:
+        return True
+    if _is_large(search):
+        _sort_by_name(search, leaves.symbols)
+    return _search(constants, leaves, search, words, count)
+
+
+cdef bint _is_large(const BindingSearch *search) noexcept nogil:
+    """Return whether the search may be cut short, so that its order matters: that of the names."""
+    cdef double paths = 1
+    cdef uint32_t i
+    for i in range(search.variable_count):
+        paths *= 1 + search.variables[i].count
+    return paths > MAX_EXAMINED
+
+
+cdef void _sort_by_name(BindingSearch *search, const SymbolTable *symbols) noexcept nogil:
+    """Sort the variables, few, by the texts of their names."""
+    cdef Variable variable
+    cdef uint32_t i, j
+    for i in range(1, search.variable_count):
+        variable = search.variables[i]
+        j = i
+        while j > 0 and _is_before(symbols, variable.symbol, search.variables[j - 1].symbol):
+            search.variables[j] = search.variables[j - 1]
+            j -= 1
+        search.variables[j] = variable
+
+
+cdef bint _is_before(const SymbolTable *symbols, uint32_t one, uint32_t other) noexcept nogil:
+    cdef uint32_t first, second
+    cdef const char *left = symbol_text(symbols, one, &first)
+    cdef const char *right = symbol_text(symbols, other, &second)
+    cdef int difference = memcmp(left, right, min(first, second))
+    return difference < 0 or (difference == 0 and first < second)
+
+
+cdef bint _search(const Constants *constants, Leaves *leaves, BindingSearch *search, const uint64_t *words,
+                  uint32_t count) noexcept nogil:
+    """Bind one variable after the other, each to its first candidate that is compatible; go back on failure."""
+    cdef uint32_t depth = 0
+    cdef uint32_t examined = 0
+    cdef bint is_found = False
+    cdef Variable *variable
+    if search.variable_count:
+        search.variables[0].bound = 0
+    while True:
+        if depth == search.variable_count:
+            if _conditions_pass(constants, leaves, words, count):
+                is_found = True
+                break
+        else:
+            variable = &search.variables[depth]
+            if variable.bound < variable.count:
+                examined += 1
+                if examined > MAX_EXAMINED:
+                    break
+                if _is_compatible(leaves, search, depth):
+                    leaves.slots[variable.symbol] = search.candidates[variable.first + variable.bound] + 1
+                    depth += 1
+                    if depth < search.variable_count:
+                        search.variables[depth].bound = 0
+                else:
+                    variable.bound += 1
+                continue
+        if depth == 0:
+            break
+        depth -= 1
+        search.variables[depth].bound += 1
+    for depth in range(search.variable_count):
+        leaves.slots[search.variables[depth].symbol] = search.variables[depth].slot
+    return is_found
+
+
+cdef bint _is_compatible(const Leaves *leaves, const BindingSearch *search, uint32_t depth) noexcept nogil:
+    """Return whether the candidate of a variable is compatible with the bound values before it."""
+    cdef const Variable *variable = &search.variables[depth]
+    cdef uint32_t element = leaves.attributes[search.candidates[variable.first + variable.bound]].element
+    cdef uint32_t i
+    if element:
+        for i in range(depth):
+            variable = &search.variables[i]
+            if not compatible(leaves.elements, element,
+                              leaves.attributes[search.candidates[variable.first + variable.bound]].element):
+                return False
+    return True
+
+
+cdef bint _conditions_pass(const Constants *constants, Leaves *leaves, const uint64_t *words, uint32_t count) noexcept nogil:
+    cdef uint32_t i
+    for i in range(count):
+        if (words[i] >> 32) & 63 == CONDITION and not condition_passes(constants, leaves, <uint32_t> words[i]):
+            return False
+    return True

@@ -1,0 +1,103 @@
+"""The test of a word on one value: inlined by the kernels that match filters.
+
+Constants are shared by all engines:
+
+    numbers, strings    sorted; the operand of a word is a rank
+    set_offsets         0        3     5 …        uint32[sets + 1]; the operand of `in` is the number of a set
+    set_members         │ m m m  │ m m │ …        uint64: type << 32 | rank, ascending in each set
+    conditions          code of each condition; the operand of CONDITION is its number
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from cbnet._kernels.constant_pool cimport Numbers, Pool, Texts, text_at
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, Element, SymbolTable
+from cbnet._kernels.test_codes cimport *
+
+cdef extern from "string.h" nogil:
+    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
+
+cdef enum:
+    NULL_TYPE = 3          # of a member of a set; the other types are numbered as the kinds of attributes
+
+cdef struct Constants:
+    Numbers numbers
+    Pool strings
+    const uint32_t *set_offsets
+    uint32_t set_count
+    const uint64_t *set_members
+    uint32_t set_total
+    Texts conditions
+
+cdef struct Leaves:             # of one message
+    const Attribute *attributes
+    const Element *elements
+    uint32_t *slots             # per symbol: index + 1 of the first attribute, or of the bound one; 0: absent
+    uint32_t *places            # per attribute: the doubled rank of its value
+    uint32_t *following         # per attribute: index + 1 of the next one of its symbol; 0: none
+    const SymbolTable *symbols
+    uint32_t message_symbol     # of "#", an attribute that every message has; or the number of symbols
+
+cdef int open_constants(Constants *constants, dict arrays) except -1
+
+cdef inline bint set_contains(const Constants *constants, uint32_t number, uint64_t member) noexcept nogil:
+    """Return whether a set has a member."""
+    cdef uint32_t first, end, half
+    if number >= constants.set_count:
+        return False
+    end = min(constants.set_offsets[number + 1], constants.set_total)
+    first = constants.set_offsets[number]
+    while first < end:
+        half = first + ((end - first) >> 1)
+        if constants.set_members[half] == member:
+            return True
+        if constants.set_members[half] < member:
+            first = half + 1
+        else:
+            end = half
+    return False
+
+cdef inline uint64_t member_of(const Attribute *attribute, uint32_t place) noexcept nogil:
+    """Return a value as a member of sets; one that no set has if it is not a constant of the table."""
+    if attribute.kind == BOOL:
+        return attribute.high != 0
+    if attribute.kind == NULL_VALUE:
+        return <uint64_t> NULL_TYPE << 32
+    return (<uint64_t> attribute.kind << 32) | (place >> 1) if place & 1 else ~<uint64_t> 0
+
+cdef inline bint passes(const Constants *constants, const Attribute *attribute, uint32_t place, uint32_t test, uint32_t operand) noexcept nogil:
+    """Return whether a value passes a test; not for tags and conditions."""
+    cdef uint32_t length, bound
+    cdef const char *text
+    if test == EXISTS:
+        return True
+    if test == BOOL_EQ:
+        return attribute.kind == BOOL and attribute.high == operand
+    if test <= STRING_GE:
+        if attribute.kind != (NUMBER if test <= NUMBER_GE else STRING):
+            return False
+        if test >= STRING_EQ:
+            test -= STRING_EQ - NUMBER_EQ
+        bound = 2 * operand + 1
+        if test == NUMBER_EQ:
+            return place == bound
+        if test == NUMBER_NE:
+            return place != bound
+        if test <= NUMBER_LE:
+            return place < bound + (test == NUMBER_LE)
+        return place > bound - (test == NUMBER_GE)
+    if test > SUBSTRING:
+        if test == IN:
+            return set_contains(constants, operand, member_of(attribute, place))
+        return (attribute.kind == NULL_VALUE) == (test == NULL_EQ)
+    if attribute.kind != STRING:
+        return False
+    text = text_at(&constants.strings.texts, operand, &length)
+    if length > attribute.length:
+        return False
+    if test == PREFIX:
+        return memcmp(text, attribute.text, length) == 0
+    if test == SUFFIX:
+        return memcmp(text, attribute.text + attribute.length - length, length) == 0
+    return length == 0 or memmem(attribute.text, attribute.length, text, length) != NULL
