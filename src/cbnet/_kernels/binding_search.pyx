@@ -4,8 +4,9 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from cbnet._kernels.condition_eval cimport ATTRIBUTE, Mention, Scope, condition_holds, next_mention
 from cbnet._kernels.constant_pool cimport text_at
-from cbnet._kernels.message_encoding cimport SymbolTable, compatible, find_symbol, symbol_text
+from cbnet._kernels.message_encoding cimport Attribute, SymbolTable, compatible, find_symbol, symbol_text
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, Leaves, passes
 
@@ -25,13 +26,45 @@ cdef void close_search(BindingSearch *search) noexcept nogil:
     PyMem_RawFree(search.candidates)
 
 
+cdef const Attribute *_bound(void *context, const char *name, Py_ssize_t length) noexcept nogil:
+    cdef const Leaves *leaves = <const Leaves *> context
+    cdef int64_t symbol = find_symbol(leaves.symbols, name, length, False)
+    if symbol < 0 or leaves.slots[symbol] == 0:
+        return NULL
+    return leaves.attributes + leaves.slots[symbol] - 1
+
+
+cdef bint _has(void *context, const char *text, Py_ssize_t length, bint is_tag) noexcept nogil:
+    cdef const Leaves *leaves = <const Leaves *> context
+    cdef int64_t symbol = find_symbol(leaves.symbols, text, length, is_tag)
+    return symbol >= 0 and leaves.slots[symbol] != 0
+
+
 cdef bint condition_passes(const Constants *constants, Leaves *leaves, uint32_t number) noexcept nogil:
     """Return whether a condition holds of the values that `leaves.slots` refer to."""
-    return False
+    cdef Scope scope
+    cdef uint32_t length
+    cdef const char *code = text_at(&constants.conditions, number, &length)
+    scope.context = leaves
+    scope.bound = _bound
+    scope.has = _has
+    return condition_holds(<const uint8_t *> code, length, &scope)
 
 
 cdef bint _mention(const Constants *constants, Leaves *leaves, BindingSearch *search, uint32_t number) noexcept nogil:
-    """Add the variables of a condition that the filter does not constrain; return False if out of memory."""
+    """Add the attributes of a condition that no word constrains; return False if out of memory."""
+    cdef uint32_t length
+    cdef const char *code = text_at(&constants.conditions, number, &length)
+    cdef Mention mention
+    cdef int64_t symbol
+    cdef Py_ssize_t at = next_mention(<const uint8_t *> code, length, 1, &mention)
+    while at:
+        if mention.operation == ATTRIBUTE:
+            symbol = find_symbol(leaves.symbols, mention.text, mention.length, False)
+            if symbol >= 0 and leaves.slots[symbol] and _variable(search, <uint32_t> symbol) == NULL:
+                if not _add(constants, leaves, search, <uint32_t> symbol, EXISTS, 0):
+                    return False
+        at = next_mention(<const uint8_t *> code, length, at, &mention)
     return True
 
 

@@ -409,6 +409,18 @@ cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t 
     return 0
 
 
+def mentions(bytes code):
+    """Return the names and tags in the code, as pairs of text and whether it is a tag."""
+    cdef const uint8_t *first = code
+    cdef Mention mention
+    cdef Py_ssize_t at = next_mention(first, len(code), 1, &mention)
+    found = []
+    while at:
+        found.append((mention.text[:mention.length].decode(), mention.operation == HAS_TAG))
+        at = next_mention(first, len(code), at, &mention)
+    return found
+
+
 # --- plain messages --------------------------------------------------------------------------
 
 cdef struct Member:

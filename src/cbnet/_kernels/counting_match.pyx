@@ -382,8 +382,8 @@ cdef class CountingIndex:
     def __dealloc__(self):
         _close_state(&self.own)
 
-    def match_members(self, dict members, uint32_t[::1] out, uint32_t rounds=10, bint short_circuit=True):
-        """Match one message in its JSON form; write its targets, in order, to `out`: uint32[targets].
+    def match_members(self, message, uint32_t[::1] out, uint32_t rounds=10, bint short_circuit=True):
+        """Match one message, in its JSON form or as its leaves and tags; write its targets, in order, to `out`: uint32[targets].
 
         Return their number, or -1 if the message is not plain and valid.
         """
@@ -391,7 +391,7 @@ cdef class CountingIndex:
         if out.shape[0] < self.targets:
             raise ValueError(f"room for {out.shape[0]} targets; there may be {self.targets}")
         self.batch.clear()
-        if not self.batch.push_members(self.symbols, members):
+        if not self.batch.push_message(self.symbols, message):
             return -1
         self.own.is_short = short_circuit
         _match(&self.own, self.batch.attributes, <uint32_t> self.batch.used, rounds)

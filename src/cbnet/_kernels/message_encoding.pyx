@@ -485,9 +485,17 @@ cdef class Batch:
         return 1
 
     def add(self, Symbols symbols, message):
-        """Add a message from its JSON form, or its leaves and tags; return whether it was plain and valid."""
+        """Add a message from its JSON form, or its leaves and tags, if it is plain and valid; return whether it is."""
+        cdef bint is_added = False
+        cdef Py_ssize_t before = self.count
         self.kept.append(message)
-        return self.push_message(symbols, message) == 1
+        try:
+            is_added = self.push_message(symbols, message) == 1
+        finally:
+            if not is_added:
+                self.count = before
+                self.used = self.offsets[before]
+        return is_added
 
 
 cdef inline bint _is_scalar(object value) noexcept:

@@ -123,19 +123,19 @@ cdef uint32_t _constant_place(const View *view, uint32_t test, object constant) 
     return text_place(&view.constants.strings, value.text, value.length)
 
 
-cdef uint32_t _set_place(const View *view, tuple values) except? 0xFFFFFFFF:
-    """Return the doubled rank of a set of values, given in order, among the sets; 0 if the table has not all of them."""
+cdef uint32_t _set_place(const View *view, tuple typed) except? 0xFFFFFFFF:
+    """Return the doubled rank of a set, given as pairs of type and value, among the sets; 0 if it is not there."""
     cdef Attribute value
     cdef uint32_t place, half
     cdef uint32_t first = 0
     cdef uint32_t count = view.constants.set_count
-    cdef Py_ssize_t total = len(values)
+    cdef Py_ssize_t total = len(typed)
     cdef Py_ssize_t i
     cdef int difference
     wanted = empty("Q", total + 1)
     cdef uint64_t[::1] members = wanted
     for i in range(total):
-        read_value(values[i], &value)
+        read_value(typed[i][1], &value)
         place = 1
         if value.kind == NUMBER:
             place = number_place(&view.constants.numbers, value.high, value.low)

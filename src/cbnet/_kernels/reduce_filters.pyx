@@ -24,8 +24,10 @@ cdef extern from "string.h" nogil:
 cdef extern from *:
     """
     #define MIX 0x9E3779B97F4A7C15ULL
+    #define NULL_MEMBER (3ULL << 32)
     """
     const uint64_t MIX
+    const uint64_t NULL_MEMBER
 
 cdef enum:
     MOST = 12
@@ -73,7 +75,56 @@ cdef bint _in_order(uint32_t narrow, uint32_t a, uint32_t wide, uint32_t b) noex
     return wide == NUMBER_GT and a > b
 
 
-cdef bint implies(const Texts *texts, uint64_t narrow, uint64_t wide) noexcept nogil:
+cdef struct Sets:
+    const uint64_t *members
+    const uint32_t *offsets
+
+
+cdef bint _is_inside(const Sets *sets, uint32_t narrow, uint32_t wide) noexcept nogil:
+    """Return whether all members of a set are members of another; both are sorted."""
+    cdef uint32_t at = sets.offsets[wide]
+    cdef uint32_t i
+    for i in range(sets.offsets[narrow], sets.offsets[narrow + 1]):
+        while at < sets.offsets[wide + 1] and sets.members[at] < sets.members[i]:
+            at += 1
+        if at == sets.offsets[wide + 1] or sets.members[at] != sets.members[i]:
+            return False
+    return True
+
+
+cdef bint _has_member(const Sets *sets, uint32_t number, uint64_t member) noexcept nogil:
+    cdef uint32_t first = sets.offsets[number]
+    cdef uint32_t end = sets.offsets[number + 1]
+    cdef uint32_t half
+    while first < end:
+        half = first + ((end - first) >> 1)
+        if sets.members[half] == member:
+            return True
+        if sets.members[half] < member:
+            first = half + 1
+        else:
+            end = half
+    return False
+
+
+cdef bint _implies_other(const Sets *sets, uint32_t had, uint32_t a, uint32_t asked, uint32_t b) noexcept nogil:
+    """Return whether a test implies another; one of them is for null, a set or a condition."""
+    if asked == NOT_NULL:
+        return had != CONDITION and had != NULL_EQ and (had != IN or not _has_member(sets, a, NULL_MEMBER))
+    if asked != IN:
+        return False
+    if had == IN:
+        return _is_inside(sets, a, b)
+    if had == NULL_EQ:
+        return _has_member(sets, b, NULL_MEMBER)
+    if had == BOOL_EQ:
+        return _has_member(sets, b, a)
+    if had == NUMBER_EQ:
+        return _has_member(sets, b, <uint64_t> 1 << 32 | a)
+    return had == STRING_EQ and _has_member(sets, b, <uint64_t> 2 << 32 | a)
+
+
+cdef bint implies(const Texts *texts, const Sets *sets, uint64_t narrow, uint64_t wide) noexcept nogil:
     """Return whether every value that satisfies the word `narrow` satisfies `wide`; sound, for single words."""
     cdef uint32_t a = <uint32_t> narrow
     cdef uint32_t b = <uint32_t> wide
@@ -85,6 +136,8 @@ cdef bint implies(const Texts *texts, uint64_t narrow, uint64_t wide) noexcept n
         return False
     if asked == EXISTS:
         return True
+    if had > SUBSTRING or asked > SUBSTRING:
+        return _implies_other(sets, had, a, asked, b)
     if had == BOOL_EQ or asked <= BOOL_EQ:
         return False
     if had <= NUMBER_GE:
@@ -112,7 +165,7 @@ cdef bint implies(const Texts *texts, uint64_t narrow, uint64_t wide) noexcept n
     return asked == SUBSTRING and _text_relation(texts, SUBSTRING, a, b)
 
 
-cdef bint _covers(const Texts *texts, const uint64_t *wide, int64_t wide_count, const uint64_t *narrow, int64_t narrow_count) noexcept nogil:
+cdef bint _covers(const Texts *texts, const Sets *sets, const uint64_t *wide, int64_t wide_count, const uint64_t *narrow, int64_t narrow_count) noexcept nogil:
     """Return whether each of the sorted wide words is implied by one of the sorted narrow words."""
     cdef int64_t i, j
     cdef int64_t first = 0
@@ -120,7 +173,7 @@ cdef bint _covers(const Texts *texts, const uint64_t *wide, int64_t wide_count, 
         while first < narrow_count and narrow[first] >> 38 < wide[i] >> 38:
             first += 1
         j = first
-        while j < narrow_count and narrow[j] >> 38 == wide[i] >> 38 and not implies(texts, narrow[j], wide[i]):
+        while j < narrow_count and narrow[j] >> 38 == wide[i] >> 38 and not implies(texts, sets, narrow[j], wide[i]):
             j += 1
         if j == narrow_count or narrow[j] >> 38 != wide[i] >> 38:
             return False
@@ -132,6 +185,7 @@ cdef struct Search:
     const int64_t *offsets
     const uint32_t *targets
     Texts texts
+    Sets sets
     uint32_t *heads        # row + 1 of the first survivor with a hash; 0: none
     uint32_t *links        # per row: the next survivor + 1
     uint64_t slot_mask
@@ -150,7 +204,7 @@ cdef int64_t _coverer(const Search *search, uint64_t key, int64_t row) noexcept 
     while at:
         at -= 1
         if search.targets[at] == search.targets[row] and _covers(
-                   &search.texts, search.words + offsets[at], offsets[at + 1] - offsets[at],
+                   &search.texts, &search.sets, search.words + offsets[at], offsets[at + 1] - offsets[at],
                    search.words + offsets[row], offsets[row + 1] - offsets[row]):
             return at
         at = search.links[at]
@@ -203,7 +257,7 @@ cdef void _join(const Search *search, uint64_t key, int64_t row, int64_t *covere
     while place[0]:
         at = place[0] - 1
         if search.targets[at] == search.targets[row] and _covers(
-                   &search.texts, search.words + offsets[row], offsets[row + 1] - offsets[row],
+                   &search.texts, &search.sets, search.words + offsets[row], offsets[row + 1] - offsets[row],
                    search.words + offsets[at], offsets[at + 1] - offsets[at]):
             covered_by[at] = row
             place[0] = search.links[at]
@@ -213,10 +267,10 @@ cdef void _join(const Search *search, uint64_t key, int64_t row, int64_t *covere
 
 def find_covered(const uint64_t[::1] words, const int64_t[::1] offsets, const uint32_t[::1] targets,
                  const int64_t[::1] order, const uint8_t[::1] text_data, const uint32_t[::1] text_offsets,
-                 int64_t[::1] covered_by):
+                 const uint64_t[::1] set_members, const uint32_t[::1] set_offsets, int64_t[::1] covered_by):
     """Write for each row the row that covers it, or -1: int64[rows].
 
-    words: uint64, sorted in each row. order: the rows by rising number of symbols.
+    words: uint64, sorted in each row. order: the rows by rising number of symbols. A condition covers only itself.
     """
     cdef Search search
     cdef uint64_t symbols[ROOM]
@@ -234,6 +288,8 @@ def find_covered(const uint64_t[::1] words, const int64_t[::1] offsets, const ui
     search.texts.bytes = <uint32_t> text_data.shape[0]
     search.texts.offsets = &text_offsets[0]
     search.texts.count = <uint32_t> (text_offsets.shape[0] - 1)
+    search.sets.members = &set_members[0] if set_members.shape[0] else NULL
+    search.sets.offsets = &set_offsets[0]
     search.slot_mask = slots - 1
     search.heads = <uint32_t *> PyMem_RawCalloc(slots, sizeof(uint32_t))
     search.links = <uint32_t *> PyMem_RawCalloc(targets.shape[0] + 1, sizeof(uint32_t))

@@ -102,8 +102,8 @@ cdef class TagMatcher:
         found.used += merged(union, state.few.targets, <uint32_t> state.few.used, found.targets + found.used)
         return True
 
-    def match_members(self, dict members, list labels):
-        """Match one message in its JSON form; return the labels of its targets, in order.
+    def match_members(self, message, list labels):
+        """Match one message, in its JSON form or as its leaves and tags; return the labels of its targets, in order.
 
         None if the message is not plain and valid. The GIL is held throughout, so threads may call this at
         once.
@@ -113,7 +113,7 @@ cdef class TagMatcher:
         cdef Py_ssize_t i
         cdef uint32_t known = <uint32_t> len(labels)
         self.batch.clear()
-        if not self.batch.push_members(self.symbols, members):
+        if not self.batch.push_message(self.symbols, message):
             return None
         _reserve(&self.own.message, self.batch.used)
         self.owners.used = 0

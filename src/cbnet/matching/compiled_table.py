@@ -28,6 +28,8 @@ from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.storage.reduction import reduce_columns
 from cbnet.matching.storage.rule_section import rules_from_arrays, rules_to_arrays
 from cbnet.matching.storage.table_file import TableFile, open_table_file, write_table_file
+from cbnet.matching.storage.used_leaves import used_leaves
+from cbnet.matching.storage.value_sets import Sets
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
@@ -87,6 +89,8 @@ class CompiledTable:
             **builder.build(kept, report, _checked(sample, "sample message")),
             **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
+            "value_set_offsets": columns.sets.offsets, "value_set_members": columns.sets.members,
+            "condition_data": columns.conditions.data, "condition_offsets": columns.conditions.offsets,
             **labels_to_arrays(columns.interfaces if labelled else ()),
             **rules_to_arrays(rules, columns.interfaces),
         }  # fmt: skip
@@ -135,34 +139,29 @@ class CompiledTable:
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
+        members = _members(message)
         try:
-            interfaces = self.index.match_members(_members(message), self.labels)
+            interfaces = self.index.match_members(members, self.labels)
         except UnicodeEncodeError:  # half of a surrogate pair
             interfaces = None
         if interfaces is None:  # some value is not of a plain type: check the message, and raise if it is wrong
-            interfaces = self.index.match_members(Message.of(message).to_dict(), self.labels)
+            interfaces = self.index.match_members(used_leaves(members, self.symbols), self.labels)
         return cast("list[str | int]", interfaces)
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
-        """Return messages encoded for the kernel."""
+        """Return messages encoded for the kernel; an error names the message by its number, from 1."""
         batch = Batch()
         for number, message in enumerate(messages, 1):
+            members = _members(message)
             try:
-                is_plain = batch.add(self.symbols, _members(message))
+                is_plain = batch.add(self.symbols, members)
             except UnicodeEncodeError:
                 is_plain = False
             if not is_plain:
-                return self._encode_checked(messages, number)
-        return batch
-
-    def _encode_checked(self, messages: Sequence[Any], number: int) -> Batch:
-        """Encode messages one of which, by its number, is not plain; an error names the wrong one."""
-        checked = _checked(messages, "message")
-        if not all(type(value) in (str, int, float, bool, list) for value in checked[number - 1].values()):
-            raise InputError(f"message {number} cannot be encoded")
-        batch = Batch()
-        for members in checked:
-            batch.add(self.symbols, members)
+                try:
+                    batch.add(self.symbols, used_leaves(members, self.symbols))
+                except InputError as error:
+                    raise InputError(f"message {number}: {error.problem}", hint=error.hint) from None
         return batch
 
     def match_arrow(self, messages: object, threads: int = 1) -> pa.RecordBatch:
@@ -233,11 +232,15 @@ class CompiledTable:
             Texts(self.arrays["symbol_data"], self.arrays["symbol_offsets"]),
             Numbers(self.arrays["number_high"], self.arrays["number_low"]),
             Texts(self.arrays["string_data"], self.arrays["string_offsets"]),
+            Sets(self.arrays["value_set_offsets"], self.arrays["value_set_members"]),
+            Texts(self.arrays["condition_data"], self.arrays["condition_offsets"]),
         )  # fmt: skip
 
 
-def _members(message: Message | dict[str, Any]) -> dict[str, Any]:
-    return message if type(message) is dict else Message.of(message).to_dict()
+def _members(message: Message | Mapping[str, Any]) -> dict[str, Any]:
+    if type(message) is dict:
+        return message
+    return dict(message) if isinstance(message, Mapping) else Message.of(message).to_dict()
 
 
 def _checked(messages: Sequence[Message | Mapping[str, Any]], noun: str) -> list[dict[str, Any]]:

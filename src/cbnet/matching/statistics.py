@@ -29,6 +29,8 @@ _PARTS = {
     "priorities and metadata": ("rule_",),
     "numbers": ("number_",),
     "strings": ("string_",),
+    "sets of values": ("value_set_", "member_"),
+    "conditions": ("condition_",),
     "prefixes, suffixes, substrings": ("prefix_", "suffix_", "substring_"),
     "filters under hashed pivots": ("slots", "bucket_"),
     "filters under ordered pivots": ("list_", "listed_", "single_bounds", "entry_bounds"),
@@ -46,7 +48,12 @@ _PARTS = {
     "interfaces of empty filters": ("always",),
     "covered filters, kept aside": ("covered_",),
 }
-_TYPE_AND_OPERATOR = {Test.EXISTS: ("any", "exists"), Test.TAG: ("tag", "#")}
+_TYPE_AND_OPERATOR = {
+    Test.EXISTS: ("any", "exists"),
+    Test.TAG: ("tag", "#"),
+    Test.IN: ("any", "in"),
+    Test.CONDITION: ("any", "condition"),
+}
 _TYPE_AND_OPERATOR |= {test: (str(kind), op.value) for (op, kind), test in reversed(TESTS.items()) if kind is not None}
 
 

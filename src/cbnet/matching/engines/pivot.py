@@ -19,6 +19,7 @@ from cbnet.errors import LimitError
 from cbnet.matching.engines.pivot_cost import likelihoods
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.value_sets import member_index
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns, Texts
@@ -31,8 +32,8 @@ LISTS = 7  # per name, in the order of the kernel
 _MAX_LOAD = 0.7  # of the hash table of slots
 
 # test -> its list, or -1 for a bucket; and its bound, less 2 · operand
-_LIST = np.array([0, -1, -1, -1, 3, 1, 1, 2, 2, -1, 6, 4, 4, 5, 5, -1, -1, -1])
-_BOUND = np.array([0, 0, 0, 0, 1, 0, 1, 2, 1, 0, 1, 0, 1, 2, 1, 0, 0, 0])
+_LIST = np.array([0, -1, -1, -1, 3, 1, 1, 2, 2, -1, 6, 4, 4, 5, 5, -1, -1, -1, -1, -1, -1, -1])
+_BOUND = np.array([0, 0, 0, 0, 1, 0, 1, 2, 1, 0, 1, 0, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0])
 _FALLING = np.array([False, True, False, False, True, False, False])  # lists whose bounds fall
 
 
@@ -112,7 +113,8 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
             used,
         )
         arrays |= {f"{name}_targets": single_targets[singles[single_order]], f"{name}_entries": entries, **offsets_of}
-    return arrays | _used_tests(columns, single_words, entry_words)
+    members = member_index(np.concatenate([single_words, entry_words]), columns.sets)
+    return arrays | members | _used_tests(columns, single_words, entry_words)
 
 
 def _distinct(words: Array, targets: Array) -> tuple[Array, Array]:

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cbnet.language.values import RESERVED_NAME
+from cbnet.language.message import Message
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.value_sets import expand_sets
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
-# test -> type of value: 0 none, 1 bool, 2 number, 3 string
-_KIND = np.array([0, 0, 1, *[2] * 6, *[3] * 9], np.uint64)
+# test -> type of value: 0 none or any, 1 bool, 2 number, 3 string
+_KIND = np.array([0, 0, 1, *[2] * 6, *[3] * 9, *[0] * 4], np.uint64)
+_NEVER = 1e30  # the cost of a condition: it is no pivot, and tested last
+_NULLS = 0.1  # values of an attribute that are null
 
 
 def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> Array:
@@ -44,15 +47,16 @@ def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> A
     likely = _chance(columns, test, words, same / of_kind, below / of_kind) * of_kind / max(1, len(words))
     if sample:
         likely = likely * _correction(columns, symbol.astype(np.int64), sample)
-    return np.asarray(likely, np.float32)
+    return np.where(test == Test.CONDITION, _NEVER, likely).astype(np.float32)
 
 
 def _correction(columns: Columns, symbol: Array, sample: Sequence[Mapping[str, Any]]) -> Array:
     """Return for each constraint the frequency of its name in the sample over that in the table."""
     seen: Counter[tuple[str, bool]] = Counter()
     for members in sample:
-        seen.update((name, False) for name in members if name != RESERVED_NAME)
-        seen.update((tag, True) for tag in set(members.get(RESERVED_NAME, ())))
+        message = Message.of(members)
+        seen.update((name, False) for name in message.leaves)
+        seen.update((tag, True) for tag in message.tags)
     symbols = [(columns.symbols[symbol], symbol >= columns.names) for symbol in range(len(columns.symbols))]
     in_sample = np.array([seen[text] + 0.5 for text in symbols]) / len(sample)
     in_table = np.bincount(symbol, minlength=len(symbols)) / max(1, len(symbol))
@@ -62,13 +66,16 @@ def _correction(columns: Columns, symbol: Array, sample: Sequence[Mapping[str, A
 def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Array) -> Array:
     """Return how often a value of the right type passes, from the shares of values equal and below."""
     lengths = lengths_of(columns.strings.offsets)
-    is_pattern = test >= Test.PREFIX
+    is_pattern = (test >= Test.PREFIX) & (test <= Test.SUBSTRING)
     length = np.zeros(len(words))
     length[is_pattern] = lengths[(words[is_pattern] & np.uint64(0xFFFFFFFF)).astype(np.int64)]
     by_chance = np.minimum(1.0, 4.0 ** -np.minimum(length, 30))  # text has about two bits per byte
     order = np.where(test >= Test.STRING_EQ, test - (Test.STRING_EQ - Test.NUMBER_EQ), test)
     choices = [
         (test <= Test.TAG, np.ones(len(words))),
+        (test == Test.NULL_EQ, np.full(len(words), _NULLS)),
+        (test == Test.NOT_NULL, np.full(len(words), 1 - _NULLS)),
+        (test == Test.IN, _member_share(columns, words, test == Test.IN)),
         (test == Test.BOOL_EQ, equal),
         (test == Test.SUBSTRING, np.minimum(1.0, equal + 8 * by_chance)),
         (is_pattern, np.minimum(1.0, equal + by_chance)),
@@ -78,3 +85,14 @@ def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Ar
     ]
     rest = 1 - below - equal * (order == Test.NUMBER_GT)
     return np.select([condition for condition, _ in choices], [chance for _, chance in choices], rest)
+
+
+def _member_share(columns: Columns, words: Array, is_set: Array) -> Array:
+    """Return the size of each constraint's set over the number of values in all sets of its name."""
+    share = np.ones(len(words))
+    symbol = (words[is_set] >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
+    keys, _ = expand_sets(words, columns.sets)
+    values = np.bincount((np.unique(keys) >> np.uint64(SYMBOL_SHIFT)).astype(np.int64), minlength=len(columns.symbols))
+    sizes = lengths_of(columns.sets.offsets)[(words[is_set] & np.uint64(0xFFFFFFFF)).astype(np.int64)]
+    share[is_set] = sizes / np.maximum(1, values[symbol])
+    return share

@@ -7,7 +7,8 @@
 
 symbol: number of the attribute's name, or of the tag; tags follow the names in one list of symbols.
 test: operator and type together, `Test`.
-operand: rank of the constant in the sorted list of numbers or of strings; 0 or 1 for a bool.
+operand: rank of the constant in the sorted list of numbers or of strings; 0 or 1 for a bool; the number of
+a set of constants (`value_sets`), or of a condition.
 
 Words of one symbol are adjacent when sorted, equal constraints are equal words, and since the
 lists of constants are sorted, operands compare as their constants do.
@@ -17,8 +18,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from cbnet.language.constraint import Constraint, Op
-from cbnet.language.values import Value, ValueType
+from cbnet.language.constraint import Op
+from cbnet.language.values import ValueType
 
 SYMBOL_SHIFT, TEST_SHIFT = 38, 32
 MAX_SYMBOLS, MAX_CONSTANTS = 1 << 26, 1 << 31  # twice a rank still fits in 32 bits
@@ -45,6 +46,10 @@ class Test(IntEnum):
     PREFIX = 15
     SUFFIX = 16
     SUBSTRING = 17
+    NULL_EQ = 18
+    NOT_NULL = 19
+    IN = 20
+    CONDITION = 21  # of the attribute "#", which every message has
 
 
 _ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
@@ -55,10 +60,13 @@ TESTS: dict[tuple[Op, ValueType | None], Test] = {
     (Op.PREFIX, ValueType.STRING): Test.PREFIX,
     (Op.SUFFIX, ValueType.STRING): Test.SUFFIX,
     (Op.SUBSTRING, ValueType.STRING): Test.SUBSTRING,
+    (Op.EQ, ValueType.NULL): Test.NULL_EQ,
+    (Op.NE, ValueType.NULL): Test.NOT_NULL,
     **{(op, ValueType.NUMBER): Test(Test.NUMBER_EQ + number) for number, op in enumerate(_ORDER)},
     **{(op, ValueType.STRING): Test(Test.STRING_EQ + number) for number, op in enumerate(_ORDER)},
 }
-_OPS = {test: op for (op, _), test in TESTS.items() if (op, test) != (Op.NE, Test.BOOL_EQ)}
+OPS = {test: op for (op, _), test in TESTS.items() if (op, test) != (Op.NE, Test.BOOL_EQ)}
+_TYPES = {test: kind for (_, kind), test in TESTS.items()}
 
 
 def pack(symbol: int, test: int, operand: int) -> int:
@@ -71,6 +79,6 @@ def unpack(word: int) -> tuple[int, Test, int]:
     return word >> SYMBOL_SHIFT, Test(word >> TEST_SHIFT & 0x3F), word & 0xFFFFFFFF
 
 
-def constraint_of(name: str, test: Test, constant: Value | None) -> Constraint:
-    """Return the constraint of a decoded word."""
-    return Constraint(name, _OPS[test], constant)
+def type_of(test: Test) -> ValueType | None:
+    """Return the type of a test's constant; None if it has none, several, or a condition."""
+    return _TYPES.get(test)

@@ -13,26 +13,28 @@ Filters read from Arrow need no Python object per constraint.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from cbnet._kernels import word_rows as rows
+from cbnet._kernels import word_rows
+from cbnet._kernels.condition_eval import mentions
 from cbnet.errors import LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import INT_MAX, Value
+from cbnet.language.values import INT_MAX, Value, ValueType
 from cbnet.matching.storage.codes import (
     MAX_CONSTANTS,
     MAX_SYMBOLS,
     SYMBOL_SHIFT,
     TEST_SHIFT,
     Test,
-    constraint_of,
+    type_of,
     unpack,
 )
-from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
+from cbnet.matching.storage.filter_encoding import Constant, EncodedFilter, decode_filter, encode_filter
+from cbnet.matching.storage.value_sets import TYPE_SHIFT, Sets, no_sets, pack_sets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +80,11 @@ class Texts:
         return pa.Array.from_buffers(pa.large_binary(), len(indices), buffers)
 
     def __getitem__(self, index: int) -> str:
-        return bytes(self.data[self.offsets[index] : self.offsets[index + 1]]).decode()
+        return self.utf8(index).decode()
+
+    def utf8(self, index: int) -> bytes:
+        """Return the bytes of a text."""
+        return bytes(self.data[self.offsets[index] : self.offsets[index + 1]])
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,8 @@ class Columns:
     symbols: Texts  # in no order
     numbers: Numbers
     strings: Texts  # sorted, distinct
+    sets: Sets = field(default_factory=no_sets)  # of `in`
+    conditions: Texts = field(default_factory=lambda: texts([]))  # their codes, sorted, distinct
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -103,20 +111,24 @@ class Columns:
 
     def decode(self, words: Iterable[int]) -> Filter:
         """Return the filter that some words encode."""
-        constraints, tags = [], []
-        for symbol, test, operand in map(unpack, words):
-            if test is Test.TAG:
-                tags.append(self.symbols[symbol])
-            else:
-                constraints.append(constraint_of(self.symbols[symbol], test, self._constant(test, operand)))
-        return Filter(constraints, tags)
+        tests = ((self.symbols[symbol], test, self._constant(test, operand)) for symbol, test, operand in map(unpack, words))
+        return decode_filter(tests)
 
-    def _constant(self, test: Test, operand: int) -> Value | None:
-        if test is Test.EXISTS:
-            return None
-        if test is Test.BOOL_EQ:
-            return bool(operand)
-        return self.numbers[operand] if test <= Test.NUMBER_GE else self.strings[operand]
+    def _constant(self, test: Test, operand: int) -> Constant:
+        """Return the constant of a word, as in an encoded filter."""
+        if test is Test.IN:
+            return tuple((kind, self._member(kind, rank)) for kind, rank in self.sets[operand])
+        if test is Test.CONDITION:
+            return self.conditions.utf8(operand)
+        kind = type_of(test)
+        return None if kind is None else self._member(kind, operand)
+
+    def _member(self, kind: ValueType, rank: int) -> Value:
+        if kind is ValueType.NUMBER:
+            return self.numbers[rank]
+        if kind is ValueType.STRING:
+            return self.strings[rank]
+        return bool(rank) if kind is ValueType.BOOL else None
 
 
 def lengths_of(offsets: Array) -> Array:
@@ -134,7 +146,11 @@ def split_ints(values: Array) -> Numbers:
 
 def texts(strings: Sequence[str]) -> Texts:
     """Return strings as UTF-8, in the same order."""
-    encoded = [string.encode() for string in strings]
+    return joined_texts([string.encode() for string in strings])
+
+
+def joined_texts(encoded: Sequence[bytes]) -> Texts:
+    """Return encoded texts in one array, in the same order."""
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     return packed_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets)
@@ -156,11 +172,13 @@ def assemble(
     operands: Array,
     numbers: Numbers,
     strings: Texts,
+    sets: Sets | None = None,
+    conditions: Texts | None = None,
 ) -> Columns:
     """Return columns from the parts of every constraint.
 
     symbols: the symbol of every constraint, the text of each symbol, and the number of names among them.
-    operands: ranks in `numbers` or `strings`, which are sorted and distinct.
+    operands: ranks in `numbers` or `strings`, which are sorted and distinct, or numbers of sets or conditions.
     """
     symbol_numbers, symbol_texts, names = _commonest_first(*symbols)
     for what, count, limit in (
@@ -174,8 +192,12 @@ def assemble(
     words |= tests.astype(np.uint64) << np.uint64(TEST_SHIFT)
     words |= operands.astype(np.uint64)
     offsets = np.ascontiguousarray(offsets, np.int64)
-    kept = rows.sort_rows(words, offsets)
-    return Columns(interfaces, targets.astype(np.uint32), offsets, words[:kept], names, symbol_texts, numbers, strings)
+    kept = word_rows.sort_rows(words, offsets)
+    sets, conditions = sets or no_sets(), conditions or texts([])
+    targets = targets.astype(np.uint32)
+    return Columns(
+        interfaces, targets, offsets, words[:kept], names, symbol_texts, numbers, strings, sets, conditions
+    )  # fmt: skip
 
 
 def _commonest_first(symbol_numbers: Array, symbols: Texts, names: int) -> tuple[Array, Texts, int]:
@@ -224,15 +246,14 @@ def columns_of_filters(interfaces: Sequence[Any], filters: Iterable[tuple[int, F
 def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, EncodedFilter]]) -> Columns:
     """Return encoded filters, each with its target, as columns."""
     tests = [test for _, filter_tests in filters for test in filter_tests]
-    names = _ranks(text for text, code, _ in tests if code != Test.TAG)
-    tags = _ranks(text for text, code, _ in tests if code == Test.TAG)
-    strings = _ranks(value for _, _, value in tests if isinstance(value, str))
-    numeric = [value for _, code, value in tests if Test.NUMBER_EQ <= code <= Test.NUMBER_GE]
-    numbers, number_ranks = sort_numbers(_split(numeric))
-    by_number = dict(zip(numeric, number_ranks.tolist(), strict=True))
+    codes = sorted({constant for _, code, constant in tests if code == Test.CONDITION})
+    mentioned = [mention for code in codes for mention in mentions(code)]
+    names = _ranks([*(text for text, code, _ in tests if code != Test.TAG), *(text for text, tag in mentioned if not tag)])
+    tags = _ranks([*(text for text, code, _ in tests if code == Test.TAG), *(text for text, tag in mentioned if tag)])
+    ranks = _Ranks(tests, codes)
 
     symbols = [len(names) + tags[text] if code == Test.TAG else names[text] for text, code, _ in tests]
-    operands = [_operand(code, value, by_number, strings) for _, code, value in tests]
+    operands = [ranks.operand(code, constant) for _, code, constant in tests]
     offsets = np.zeros(len(filters) + 1, np.int64)
     np.cumsum([len(filter_tests) for _, filter_tests in filters], out=offsets[1:])
     return assemble(
@@ -242,9 +263,46 @@ def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, E
         (np.array(symbols, np.int64), texts([*names, *tags]), len(names)),
         np.array([code for _, code, _ in tests], np.int64),
         np.array(operands, np.int64),
-        numbers,
-        texts(list(strings)),
+        ranks.numbers,
+        texts(list(ranks.strings)),
+        ranks.sets,
+        joined_texts(codes),
     )
+
+
+class _Ranks:
+    """The constants of encoded filters, and the operand of each."""
+
+    def __init__(self, tests: Sequence[tuple[str, int, Any]], codes: Sequence[bytes]) -> None:
+        tuples = {constant for _, code, constant in tests if code == Test.IN}
+        members = [member for constants in tuples for member in constants]
+        numeric = [constant for _, code, constant in tests if Test.NUMBER_EQ <= code <= Test.NUMBER_GE]
+        numeric += [value for kind, value in members if kind is ValueType.NUMBER]
+        self.numbers, ranks = sort_numbers(_split(numeric))
+        self._numbers = dict(zip(numeric, ranks.tolist(), strict=True))
+        strings = [constant for _, _, constant in tests if isinstance(constant, str)]
+        self.strings = _ranks([*strings, *(value for kind, value in members if kind is ValueType.STRING)])
+        rows = [np.array([self._member(*member) for member in constants], np.uint64) for constants in tuples]
+        self.sets, numbers = pack_sets(rows)
+        self._sets = dict(zip(tuples, numbers.tolist(), strict=True))
+        self._codes = {code: number for number, code in enumerate(codes)}
+
+    def operand(self, test: int, constant: Any) -> int:
+        """Return the operand of a test."""
+        if test == Test.IN:
+            return self._sets[constant]
+        if test == Test.CONDITION:
+            return self._codes[constant]
+        kind = type_of(Test(test))
+        return 0 if kind is None else self._rank(kind, constant)
+
+    def _member(self, kind: ValueType, value: Value) -> int:
+        return kind << TYPE_SHIFT | self._rank(kind, value)
+
+    def _rank(self, kind: ValueType, value: Any) -> int:
+        if kind is ValueType.NUMBER:
+            return self._numbers[value]
+        return self.strings[value] if kind is ValueType.STRING else int(value is True)
 
 
 def _ranks(texts: Iterable[str]) -> dict[str, int]:
@@ -257,9 +315,3 @@ def _split(values: Sequence[Any]) -> Numbers:
     ints = split_ints(np.array([value if isinstance(value, int) else 0 for value in values], np.int64))
     floats = np.array([0.0 if isinstance(value, int) else value for value in values], np.float64)
     return Numbers(np.where(is_int, ints.high, floats), np.where(is_int, ints.low, 0).astype(np.int16))
-
-
-def _operand(code: int, value: Any, numbers: Mapping[Any, int], strings: Mapping[str, int]) -> int:
-    if code <= Test.BOOL_EQ:
-        return int(value is True)
-    return numbers[value] if code <= Test.NUMBER_GE else strings[value]

@@ -1,42 +1,61 @@
 """Filters as sets of tests: hashable, and readable by kernels.
 
 A test is (name or tag, code, constant), see `codes.Test`; an encoded filter is a frozenset of them. The code
-contains the type, so `x = true` and `x = 1` are two tests although True == 1 in Python.
+contains the type, so `x = true` and `x = 1` are two tests although True == 1 in Python; the members of `in` are
+pairs of type and value for the same reason. A condition is a test of "#", an attribute that every message has.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from cbnet.language.constraint import Op
+from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.values import ValueType
-from cbnet.matching.storage.codes import TESTS, Test, constraint_of
+from cbnet.language.values import RESERVED_NAME, Value, ValueType, sort_key
+from cbnet.matching.storage.codes import OPS, TESTS, Test
+from cbnet.matching.storage.condition_code import decode_condition, encode_condition
 
-if TYPE_CHECKING:
-    from cbnet.language.constraint import Constraint
+Constant: TypeAlias = Value | tuple[tuple[ValueType, Value], ...] | bytes  # of `in`: members; of a condition: its code
+EncodedFilter: TypeAlias = frozenset[tuple[str, int, Constant]]
 
-EncodedFilter: TypeAlias = frozenset[tuple[str, int, Any]]
-
-_TAG, _BOOL = int(Test.TAG), int(Test.BOOL_EQ)
+_TAG, _BOOL, _EXISTS, _IN, _CONDITION = map(int, (Test.TAG, Test.BOOL_EQ, Test.EXISTS, Test.IN, Test.CONDITION))
 _CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind} for kind in ValueType]
 
 
 def encode_filter(filter: Filter) -> EncodedFilter:
     """Return the tests of a filter; `x != true` is `x = false`."""
     tests = [_test(constraint) for constraint in filter.constraints]
-    return frozenset(tests + [(tag, _TAG, None) for tag in filter.tags]) if filter.tags else frozenset(tests)
+    if filter.tags:
+        tests += [(tag, _TAG, None) for tag in filter.tags]
+    if filter.conditions:
+        if not tests:  # a condition is never looked up: file the filter under an attribute of every message
+            tests.append((RESERVED_NAME, _EXISTS, None))
+        tests += [(RESERVED_NAME, _CONDITION, encode_condition(condition)) for condition in filter.conditions]
+    return frozenset(tests)
 
 
-def _test(constraint: Constraint) -> tuple[str, int, Any]:
-    if constraint.kind is None:
-        return constraint.name, Test.EXISTS, None
-    code = _CODES[constraint.kind][constraint.op._value_]
-    value = constraint.value
+def _test(constraint: Constraint) -> tuple[str, int, Constant]:
+    if constraint.op is Op.EXISTS:
+        return constraint.name, _EXISTS, None
+    if constraint.op is Op.IN:
+        return constraint.name, _IN, tuple(map(sort_key, constraint.members))
+    code = _CODES[cast("ValueType", constraint.kind)][constraint.op._value_]
+    value = cast("Value", constraint.value)
     return constraint.name, code, not value if code == _BOOL and constraint.op is Op.NE else value
 
 
-def decode_filter(tests: EncodedFilter) -> Filter:
+def decode_filter(tests: Iterable[tuple[str, int, Constant]]) -> Filter:
     """Return the filter that makes these tests."""
-    constraints = [constraint_of(name, Test(code), value) for name, code, value in tests if code != _TAG]
-    return Filter(sorted(constraints), [name for name, code, _ in tests if code == _TAG])
+    constraints, tags, conditions = [], [], []
+    for name, code, constant in tests:
+        if code == _TAG:
+            tags.append(name)
+        elif code == _CONDITION:
+            conditions.append(decode_condition(cast("bytes", constant)))
+        elif code == _IN:
+            members = cast("tuple[tuple[ValueType, Value], ...]", constant)
+            constraints.append(Constraint(name, Op.IN, [value for _, value in members]))
+        elif name != RESERVED_NAME:
+            constraints.append(Constraint(name, OPS[Test(code)], cast("Value", constant)))
+    return Filter(sorted(constraints), tags, sorted(conditions))

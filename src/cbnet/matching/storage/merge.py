@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.language.values import ValueType
 from cbnet.matching.storage.columns import Columns, Numbers, assemble, lengths_of, packed_texts, sort_numbers
+from cbnet.matching.storage.value_sets import TYPE_SHIFT, pack_sets
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Texts
@@ -21,9 +23,13 @@ def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Column
     names = _union([(part.symbols, np.arange(part.names)) for part in parts])
     tags = _union([(part.symbols, np.arange(part.names, len(part.symbols))) for part in parts])
     strings = _union([(part.strings, np.arange(len(part.strings))) for part in parts], is_sorted=True)
+    conditions = _union([(part.conditions, np.arange(len(part.conditions))) for part in parts], is_sorted=True)
     high = np.concatenate([part.numbers.high for part in parts])
     numbers, number_ranks = sort_numbers(Numbers(high, np.concatenate([part.numbers.low for part in parts])))
-    number_starts = np.cumsum([0, *(len(part.numbers) for part in parts)])
+    numbers_of = np.split(number_ranks, np.cumsum([len(part.numbers) for part in parts])[:-1])
+    rows = [_ranked(part.sets.rows(), numbers_of[which], strings.indices[which]) for which, part in enumerate(parts)]
+    sets, set_numbers = pack_sets([row for part_rows in rows for row in part_rows])
+    sets_of = np.split(set_numbers, np.cumsum([len(part_rows) for part_rows in rows])[:-1])
 
     symbol_numbers, tests, operands = [], [], []
     for which, part in enumerate(parts):
@@ -31,9 +37,13 @@ def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Column
         test = (part.words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
         operand = (part.words & np.uint64(0xFFFFFFFF)).astype(np.int64)
         renumbered = np.concatenate([names.indices[which], len(names.texts) + tags.indices[which]])
-        is_number, is_string = (test >= Test.NUMBER_EQ) & (test <= Test.NUMBER_GE), test >= Test.STRING_EQ
-        operand[is_number] = number_ranks[number_starts[which] + operand[is_number]]
-        operand[is_string] = strings.indices[which][operand[is_string]]
+        for chosen, renumber in (
+            ((test >= Test.NUMBER_EQ) & (test <= Test.NUMBER_GE), numbers_of[which]),
+            ((test >= Test.STRING_EQ) & (test <= Test.SUBSTRING), strings.indices[which]),
+            (test == Test.IN, sets_of[which]),
+            (test == Test.CONDITION, conditions.indices[which]),
+        ):
+            operand[chosen] = renumber[operand[chosen]]
         symbol_numbers.append(renumbered[symbol])
         tests.append(test)
         operands.append(operand)
@@ -42,8 +52,19 @@ def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Column
     symbols = (np.concatenate(symbol_numbers), _as_texts(pa.concat_arrays([names.texts, tags.texts])), len(names.texts))
     return assemble(
         interfaces, targets, offsets, symbols, np.concatenate(tests), np.concatenate(operands),
-        numbers, _as_texts(strings.texts),
+        numbers, _as_texts(strings.texts), sets, _as_texts(conditions.texts),
     )  # fmt: skip
+
+
+def _ranked(rows: Sequence[Array], numbers: Array, strings: Array) -> list[Array]:
+    """Return the members of sets with their new ranks, which keep their order."""
+    ranked = []
+    for row in rows:
+        kind, rank = row >> np.uint64(TYPE_SHIFT), (row & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        for of, ranks in ((ValueType.NUMBER, numbers), (ValueType.STRING, strings)):
+            rank[kind == of] = ranks[rank[kind == of]]
+        ranked.append(kind << np.uint64(TYPE_SHIFT) | rank.astype(np.uint64))
+    return ranked
 
 
 class _Union:

@@ -80,8 +80,9 @@ def find_coverers(columns: Columns) -> Array:
     candidates = np.flatnonzero(several[columns.targets])
     order = candidates[np.lexsort((lengths_of(columns.offsets)[candidates], _symbol_counts(columns)[candidates]))]
     covered.find_covered(
-        columns.words, columns.offsets, columns.targets, order, columns.strings.data, columns.strings.offsets, coverer
-    )
+        columns.words, columns.offsets, columns.targets, order, columns.strings.data, columns.strings.offsets,
+        columns.sets.members, columns.sets.offsets, coverer,
+    )  # fmt: skip
     return _survivors(coverer)
 
 

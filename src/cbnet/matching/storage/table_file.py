@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
 
 MAGIC = b"CBNETTBL"
-VERSION = 1
+VERSION = 2
 _START = struct.Struct("<8sIII")
 _ALIGNMENT = 64
 _MAX_HEADER = 1 << 24

@@ -1,0 +1,82 @@
+"""The leaves of a message that the filters of a table can use.
+
+A field that no filter uses never rejects a message, whatever it holds; a used one is checked. The kernels read
+plain dicts, lists and values themselves; what they cannot read is read here: dates, decimals, other mappings
+and sequences, and arrays of objects beside dotted keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cbnet.language.leaves import MAX_DEPTH
+from cbnet.language.message import Message
+from cbnet.language.values import RESERVED_NAME
+
+if TYPE_CHECKING:
+    from cbnet.language.leaves import Leaf
+
+_UNUSED: Any = object()
+
+
+class Names(Protocol):
+    """The names that filters use."""
+
+    def symbol(self, text: str, is_tag: bool) -> int:
+        """Return a number that is not negative if a filter uses the name."""
+
+    def is_object(self, path: str) -> bool:
+        """Return whether a filter uses an attribute of an object at a path."""
+
+
+def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ...]], frozenset[str]]:
+    """Return the leaves of the attributes that filters use, and the tags; raise an error if one is not valid."""
+    if isinstance(message, Mapping) and not isinstance(message, Message):
+        message = _used_members(message, names)
+    checked = Message.of(message)
+    return dict(checked.leaves), checked.tags
+
+
+def _used_members(members: Mapping[Any, Any], names: Names) -> dict[Any, Any]:
+    used = {}
+    for key, value in members.items():
+        kept = value if key == RESERVED_NAME else _used(value, key, names, 1)
+        if kept is not _UNUSED:
+            used[key] = kept
+    return used
+
+
+def _used(value: object, path: Any, names: Names, depth: int) -> Any:
+    """Return what filters use of a value, for checking; the value itself where the path is not valid."""
+    if depth > MAX_DEPTH or not isinstance(path, str):
+        return value
+    if isinstance(value, Mapping):
+        return _used_object(value, path, names, depth + 1) if _is_object(names, path) else _UNUSED
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        items = (_used(item, path, names, depth + 1) for item in value)
+        return [item for item in items if item is not _UNUSED]
+    return value if _is_name(names, path) else _UNUSED
+
+
+def _used_object(members: Mapping[Any, Any], path: str, names: Names, depth: int) -> dict[Any, Any]:
+    used = {}
+    for key, value in members.items():
+        kept = _used(value, f"{path}.{key}" if isinstance(key, str) else key, names, depth)
+        if kept is not _UNUSED:
+            used[key] = kept
+    return used
+
+
+def _is_name(names: Names, path: str) -> bool:
+    try:
+        return names.symbol(path, False) >= 0
+    except UnicodeEncodeError:  # half of a surrogate pair, which no name has
+        return False
+
+
+def _is_object(names: Names, path: str) -> bool:
+    try:
+        return names.is_object(path)
+    except UnicodeEncodeError:
+        return False
