@@ -63,9 +63,10 @@ _KINDS = {
     Test.STRING_GT: (BranchKind.DOWN, 1), Test.STRING_GE: (BranchKind.DOWN, 0),
     Test.PREFIX: (BranchKind.TRIE, 1), Test.SUFFIX: (BranchKind.TRIE, 2), Test.SUBSTRING: (BranchKind.TRIE, 3),
 }  # fmt: skip
-KIND = np.array([_KINDS[test][0] for test in Test], np.uint64)
-_TURN = np.array([_KINDS[test][1] for test in Test], np.uint64)
-_TEST = np.array([min(test for test in Test if KIND[test] == kind) for kind in BranchKind])  # the inverse, below TRIE
+INDEXED = len(_KINDS)  # the tests below this one
+KIND = np.array([_KINDS[test][0] for test in sorted(_KINDS)], np.uint64)
+_TURN = np.array([_KINDS[test][1] for test in sorted(_KINDS)], np.uint64)
+_TEST = np.array([min(test for test in _KINDS if KIND[test] == kind) for kind in BranchKind])  # the inverse, below TRIE
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _bits(keys: Array, first: int, end: int) -> Array:
 
 def regions(is_united: bool) -> Array:
     """Return the region of each test; with a trie per operator, each string operator has its own."""
-    tests = np.arange(len(Test), dtype=np.uint64)
+    tests = np.arange(INDEXED, dtype=np.uint64)
     return KIND if is_united else np.where(tests >= Test.STRING_EQ, tests, KIND)
 
 

@@ -90,7 +90,9 @@ class _Rows:
             kinds[valid] = _KINDS[name] + 1
         ops = _encoded(self.column("op", pa.string()))
         is_empty = ops.is_null().to_numpy(zero_copy_only=False)
-        test_table = np.array([_tests_of(op) for op in ops.dictionary.to_pylist()] or [[_NO_TEST] * 4], np.uint8)
+        test_table = np.array(
+            [_tests_of(op) for op in ops.dictionary.to_pylist()] or [[_NO_TEST] * (1 + len(ValueType))], np.uint8
+        )
         op = np.asarray(ops.indices.fill_null(0))
         tests = test_table[op, kinds]
         _check(is_empty | (tests != _NO_TEST), "unknown op, or a constant of a type that the op does not take")
@@ -153,9 +155,9 @@ def _grouped(filters: Array) -> tuple[Array, Array]:
 
 
 def _tests_of(op: str) -> list[int]:
-    """Return the tests of an op: without constant, with a bool, with a number and with a string."""
+    """Return the tests of an op: without constant, and with one of each type."""
     if op == _TAG:
-        return [Test.TAG, _NO_TEST, _NO_TEST, _NO_TEST]
+        return [Test.TAG, *[_NO_TEST] * len(ValueType)]
     operator = next((operator for operator in Op if operator.value == op), None)
     return [TESTS.get((operator, kind), _NO_TEST) if operator else _NO_TEST for kind in (None, *ValueType)]
 

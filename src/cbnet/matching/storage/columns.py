@@ -111,7 +111,9 @@ class Columns:
 
     def decode(self, words: Iterable[int]) -> Filter:
         """Return the filter that some words encode."""
-        tests = ((self.symbols[symbol], test, self._constant(test, operand)) for symbol, test, operand in map(unpack, words))
+        tests = (
+            (self.symbols[symbol], test, self._constant(test, operand)) for symbol, test, operand in map(unpack, words)
+        )
         return decode_filter(tests)
 
     def _constant(self, test: Test, operand: int) -> Constant:
@@ -246,9 +248,11 @@ def columns_of_filters(interfaces: Sequence[Any], filters: Iterable[tuple[int, F
 def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, EncodedFilter]]) -> Columns:
     """Return encoded filters, each with its target, as columns."""
     tests = [test for _, filter_tests in filters for test in filter_tests]
-    codes = sorted({constant for _, code, constant in tests if code == Test.CONDITION})
+    codes = sorted({constant for _, code, constant in tests if code == Test.CONDITION and isinstance(constant, bytes)})
     mentioned = [mention for code in codes for mention in mentions(code)]
-    names = _ranks([*(text for text, code, _ in tests if code != Test.TAG), *(text for text, tag in mentioned if not tag)])
+    names = _ranks(
+        [*(text for text, code, _ in tests if code != Test.TAG), *(text for text, tag in mentioned if not tag)]
+    )
     tags = _ranks([*(text for text, code, _ in tests if code == Test.TAG), *(text for text, tag in mentioned if tag)])
     ranks = _Ranks(tests, codes)
 
@@ -290,7 +294,7 @@ class _Ranks:
     def operand(self, test: int, constant: Any) -> int:
         """Return the operand of a test."""
         if test == Test.IN:
-            return self._sets[constant]
+            return cast("int", self._sets[constant])
         if test == Test.CONDITION:
             return self._codes[constant]
         kind = type_of(Test(test))
@@ -301,7 +305,7 @@ class _Ranks:
 
     def _rank(self, kind: ValueType, value: Any) -> int:
         if kind is ValueType.NUMBER:
-            return self._numbers[value]
+            return cast("int", self._numbers[value])
         return self.strings[value] if kind is ValueType.STRING else int(value is True)
 
 

@@ -8,11 +8,11 @@ pairs of type and value for the same reason. A condition is a test of "#", an at
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.values import RESERVED_NAME, Value, ValueType, sort_key
+from cbnet.language.values import RESERVED_NAME, Value, ValueType, value_type
 from cbnet.matching.storage.codes import OPS, TESTS, Test
 from cbnet.matching.storage.condition_code import decode_condition, encode_condition
 
@@ -39,7 +39,7 @@ def _test(constraint: Constraint) -> tuple[str, int, Constant]:
     if constraint.op is Op.EXISTS:
         return constraint.name, _EXISTS, None
     if constraint.op is Op.IN:
-        return constraint.name, _IN, tuple(map(sort_key, constraint.members))
+        return constraint.name, _IN, tuple((value_type(member), member) for member in constraint.members)
     code = _CODES[cast("ValueType", constraint.kind)][constraint.op._value_]
     value = cast("Value", constraint.value)
     return constraint.name, code, not value if code == _BOOL and constraint.op is Op.NE else value

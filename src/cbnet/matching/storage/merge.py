@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.language.values import ValueType
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, assemble, lengths_of, packed_texts, sort_numbers
 from cbnet.matching.storage.value_sets import TYPE_SHIFT, pack_sets
 

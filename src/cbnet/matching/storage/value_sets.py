@@ -65,7 +65,8 @@ def expand_sets(words: Array, sets: Sets) -> tuple[Array, Array]:
     """
     chosen = np.unique(words[(words >> np.uint64(TEST_SHIFT) & np.uint64(63)) == np.uint64(Test.IN)])
     numbers = (chosen & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    starts, sizes = sets.offsets[:-1][numbers].astype(np.int64), np.diff(sets.offsets.astype(np.int64))[numbers]
+    bounds: Array = sets.offsets.astype(np.int64)
+    starts, sizes = bounds[numbers], bounds[numbers + 1] - bounds[numbers]
     ends = np.cumsum(sizes)
     at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
     keys = np.repeat(chosen >> np.uint64(SYMBOL_SHIFT) << np.uint64(SYMBOL_SHIFT), sizes) | sets.members[at]
@@ -83,4 +84,3 @@ def member_index(words: Array, sets: Sets) -> dict[str, Array]:
         "member_offsets": np.append(firsts, len(keys)).astype(np.uint32),
         "member_sets": owners.astype(np.uint32),
     }
-

@@ -31,7 +31,7 @@ from cbnet.language.relations.filter_encoding import FilterRows
 from cbnet.language.relations.range_encoding import EXISTS, Shapes
 from cbnet.language.values import Value
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, constraint_of, unpack
+from cbnet.matching.storage.codes import OPS, SYMBOL_SHIFT, Test, unpack
 from cbnet.matching.storage.columns import Columns, lengths_of
 
 Distribution = Literal["uniform", "zipf"]
@@ -86,7 +86,7 @@ def _shape(shapes: Shapes, columns: Columns, test: Test, operand: int) -> int:
 
 @lru_cache(maxsize=4096)  # successive sets of predicates share most constraints
 def _constraint(test: Test, constant: Value) -> Constraint:
-    return constraint_of("", test, constant)
+    return Constraint("", OPS[test], constant)
 
 
 def expected(predicates: int, size: int, universe: int) -> float:

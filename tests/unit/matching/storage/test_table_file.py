@@ -57,8 +57,8 @@ def test_an_unwritable_table_is_an_error(tmp_path):
     [
         (b"", "not a compiled table"),
         (b"[rules]\n" * 9, "not a compiled table"),
-        (MAGIC + b"\2\0\0\0" + bytes(100), "version 2, but this cbnet reads version 1"),
-        (MAGIC + b"\1\0\0\0" + b"\xff" * 100, "header is incomplete"),
+        (MAGIC + b"\3\0\0\0" + bytes(100), "version 3, but this cbnet reads version 2"),
+        (MAGIC + b"\2\0\0\0" + b"\xff" * 100, "header is incomplete"),
     ],
 )
 def test_foreign_and_newer_files_are_refused(tmp_path, content, problem):
