@@ -311,7 +311,7 @@ cdef class Batch:
                 return 0
             name = PyUnicode_AsUTF8AndSize(<object> key, &length)
             if length == 1 and name[0] == b"#":
-                if not self._push_tags(symbols, <object> value):
+                if symbols.count > symbols.names and not self._push_tags(symbols, <object> value):
                     return 0
                 continue
             symbol = symbols.find(name, length, False)
@@ -580,6 +580,10 @@ def fill_from_columns(Batch batch, Py_ssize_t rows, list columns):
     for column in columns:
         _fill(column, rows, batch.attributes, cursor)
     PyMem_RawFree(cursor)
+    names = [column[0] for column in columns if column[1] != "t"]
+    if len(set(names)) < len(names):
+        for row in range(rows):
+            batch.is_nested[row] = 1  # it may have several values
 
 
 cdef void _count(tuple column, Py_ssize_t rows, int64_t *offsets):

@@ -21,7 +21,10 @@ _UNUSED: Any = object()
 
 
 class Names(Protocol):
-    """The names that filters use."""
+    """The names and tags that filters use."""
+
+    names: int
+    count: int  # names and tags
 
     def symbol(self, text: str, is_tag: bool) -> int:
         """Return a number that is not negative if a filter uses the name."""
@@ -40,8 +43,10 @@ def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ..
 
 def _used_members(members: Mapping[Any, Any], names: Names) -> dict[Any, Any]:
     used = {}
+    if RESERVED_NAME in members and names.count > names.names:
+        used[RESERVED_NAME] = members[RESERVED_NAME]
     for key, value in members.items():
-        kept = value if key == RESERVED_NAME else _used(value, key, names, 1)
+        kept = _UNUSED if key == RESERVED_NAME else _used(value, key, names, 1)
         if kept is not _UNUSED:
             used[key] = kept
     return used
