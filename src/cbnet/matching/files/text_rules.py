@@ -15,7 +15,6 @@ joined with `or`. All mistakes of a file are reported together, each with its li
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -26,6 +25,7 @@ from typing import Any
 from cbnet.errors import FileError, InputError, PredicateSyntaxError
 from cbnet.files import parse_toml, read_text
 from cbnet.language.dialects import CBNET, check_dialect, parse
+from cbnet.language.dialects.json_source import read_json
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.matching.files.text_positions import Path as Keys
@@ -58,10 +58,11 @@ class _Place:
     """A place in a file: the keys to it, and the positions of all keys, found on the first mistake."""
 
     positions: Callable[[], TextPositions]
+    is_json: bool
     keys: Keys = ()
 
     def below(self, *keys: str | int) -> _Place:
-        return _Place(self.positions, (*self.keys, *keys))
+        return _Place(self.positions, self.is_json, (*self.keys, *keys))
 
     def locate(self, error: InputError, offset: int = 0) -> InputError:
         """Return the error with the line and column of the value at this place, plus some characters."""
@@ -103,7 +104,7 @@ class _RuleReader:
         except InputError as error:
             self.errors.append(error)
             return
-        top = _Place(cache(lambda: TextPositions(source).read_toml()))
+        top = _Place(cache(lambda: TextPositions(source).read_toml()), is_json=False)
         self._check_keys(document, ("dialect", "rules"), top)
         self.dialect = self._dialect(document, top)
         rules = document.get("rules")
@@ -125,7 +126,7 @@ class _RuleReader:
         for number, line in enumerate(source.split("\n"), 1):
             if not line.strip():
                 continue
-            place = _Place(cache(lambda text=line, first=number: _json_positions(text, first)))
+            place = _Place(cache(lambda text=line, first=number: _json_positions(text, first)), is_json=True)
             try:
                 members = _object(line)
             except InputError as error:
@@ -212,14 +213,12 @@ def _sources(when: object, place: _Place) -> Iterator[tuple[object, _Place]]:
 
 def _pattern_error(error: InputError, dialect: str, place: _Place) -> InputError:
     """Return the error of a JSON pattern with its position: its text has one, if the file is JSON."""
-    text = place.positions().text(place.keys)
-    try:
-        json.loads(text)
-        parse(text, dialect=dialect)
-    except InputError as precise:
-        return place.locate(error if dialect == CBNET else precise, _offset(precise, text))
-    except (ValueError, RecursionError):
-        pass
+    if dialect != CBNET and place.is_json:
+        text = place.positions().text(place.keys)
+        try:
+            parse(text, dialect=dialect)
+        except InputError as precise:
+            return place.locate(precise, _offset(precise, text))
     return place.locate(error)
 
 
@@ -238,27 +237,7 @@ def _json_positions(line: str, number: int) -> TextPositions:
 
 def _object(line: str) -> dict[str, Any]:
     """Return the members of a JSON object."""
-    try:
-        members = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", column=error.colno) from None
-    except InputError:
-        raise
-    except (RecursionError, ValueError):
-        raise InputError("JSON too deeply nested, or a number too long") from None
+    members = read_json(line)
     if not isinstance(members, dict):
         raise InputError("expected a JSON object", hint='write {"name": "a", "when": "x = 1"}')
     return members
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"duplicate key {repeated!r}", hint="keep one of them")
-    return members
-
-
-def _no_constant(name: str) -> Any:
-    raise InputError(f"{name} is not JSON", hint="use a finite number")

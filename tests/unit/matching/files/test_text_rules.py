@@ -144,12 +144,12 @@ def test_all_mistakes_of_json_lines_are_reported_with_their_positions(tmp_path):
         '{"name": "h", "when": "true"',  # the end at 29
         '{"interface": "a", "predicate": "x = 1"}',  # the keys at 2 and 20
         '{"dialect": "cbnet"}',  # not on the first line
-        '{"name": "h", "when": "true", "metadata": {"a": NaN}}',
+        '{"name": "h", "when": "true", "metadata": {"a": NaN}}',  # the metadata at 43
     ]
     path = written(tmp_path, "p.jsonl", "\n".join(rows))
     assert places(path) == [
         (1, 45), (2, 1), (3, 1), (4, 12), (5, 23), (6, 27), (7, 57), (8, 1), (9, 43), (10, 43), (11, 1), (12, 29),
-        (13, 2), (13, 20), (14, 1), (15, 1),
+        (13, 2), (13, 20), (14, 1), (15, 43),
     ]  # fmt: skip
 
 
