@@ -3,6 +3,7 @@
     CbnetError
     ├── InputError (also ValueError)  invalid input
     │   ├── PredicateSyntaxError      text that is not a predicate, with the position of the mistake
+    │   ├── PatternError              an invalid JSON rule of a dialect, with the path of the mistake
     │   ├── ValueDomainError          a name or value that no message can hold
     │   ├── MessageFormatError        invalid JSON form of a message or a predicate
     │   ├── LimitError                input larger than a limit
@@ -107,6 +108,15 @@ class PredicateSyntaxError(InputError):
 
     def __str__(self) -> str:
         return f"{self.summary}\n{self.excerpt()}"
+
+
+class PatternError(InputError):
+    """A rule of another system, written in JSON, that is not valid or has no counterpart in the language."""
+
+    def __init__(self, problem: str, path: tuple[str | int, ...], *, hint: str | None = None) -> None:
+        place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+        super().__init__(f"{place.removeprefix('.')}: {problem}" if place else problem, hint=hint)
+        self.path = path
 
 
 class ValueDomainError(InputError):

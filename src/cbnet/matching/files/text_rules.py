@@ -28,8 +28,8 @@ from cbnet.language.dialects import CBNET, check_dialect, parse
 from cbnet.language.dialects.json_source import read_json
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.matching.files.text_positions import Path as Keys
-from cbnet.matching.files.text_positions import TextPositions
+from cbnet.language.syntax.text_positions import Path as Keys
+from cbnet.language.syntax.text_positions import TextPositions
 from cbnet.matching.rule import Interface, Rule, checked_interface
 
 _MEMBERS = ("when", "priority", "metadata", "dialect")
