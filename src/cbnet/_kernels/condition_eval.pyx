@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy
 
 from cbnet._kernels.condition_address cimport has_prefix, read_address
 from cbnet._kernels.condition_text cimport change_case, changed_room, is_like
-from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, Attribute, read_value
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, read_value
 
 cdef extern from *:
     bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
@@ -30,7 +30,6 @@ cdef enum:
     SCRATCH = 512       # bytes for changed strings; longer ones are allocated
     DAMAGED = 0         # never accepted, unlike the outcomes 1, 2 and 4
     NEXT = 8            # evaluation goes on
-    NULL_KIND = 4
 
 cdef struct Operand:
     uint8_t kind
@@ -87,7 +86,7 @@ cdef bint _read_constant(Reader *reader, uint8_t operation, Operand *constant) n
     cdef uint32_t length
     constant.allocated = NULL
     if operation == NULL_CONSTANT:
-        constant.kind = NULL_KIND
+        constant.kind = NULL_VALUE
         return True
     if operation == FALSE_CONSTANT or operation == TRUE_CONSTANT:
         constant.kind = BOOL
@@ -141,7 +140,7 @@ cdef bint _set_value(Operand *operand, const Attribute *attribute) noexcept nogi
         operand.length = attribute.length
         operand.text = <const uint8_t *> attribute.text if attribute.length else <const uint8_t *> b""
         return True
-    return attribute.kind == NULL_KIND
+    return attribute.kind == NULL_VALUE
 
 
 # --- expressions -----------------------------------------------------------------------------
@@ -251,7 +250,7 @@ cdef int _order(const Operand *left, const Operand *right) noexcept nogil:
 
 cdef bint _are_equal(const Operand *left, const Operand *right) noexcept nogil:
     """Return whether two values of the same type are equal."""
-    if left.kind == NULL_KIND:
+    if left.kind == NULL_VALUE:
         return True
     if left.kind == BOOL:
         return left.whole == right.whole
@@ -271,12 +270,12 @@ cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right
 cdef int _compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
     cdef int order
     if operation <= UNEQUAL:
-        if left.kind == NULL_KIND or right.kind == NULL_KIND:
+        if left.kind == NULL_VALUE or right.kind == NULL_VALUE:
             return _outcome((left.kind == right.kind) == (operation == EQUAL))
         if left.kind != right.kind:
             return IS_UNKNOWN
         return _outcome(_are_equal(left, right) == (operation == EQUAL))
-    if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_KIND:
+    if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_VALUE:
         return IS_UNKNOWN
     if operation >= HAS_PREFIX:
         return _outcome(_has_part(operation, left, right)) if left.kind == STRING else IS_UNKNOWN
@@ -459,9 +458,7 @@ cdef int _append(Members *members, str text, bint is_tag, object value) except -
     cdef Member *member = members.first + members.count
     member.text = PyUnicode_AsUTF8AndSize(text, &member.length)
     member.is_tag = is_tag
-    if value is None:
-        member.value.kind = NULL_KIND
-    elif not read_value(value, &member.value):
+    if not read_value(value, &member.value):
         raise ValueError(f"not a value: {value!r}")
     members.count += 1
     return 0

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from cbnet._kernels.condition_eval import evaluate
+from cbnet._kernels.condition_eval import evaluate, mentions
 from cbnet.errors import LimitError, TableFileError
 from cbnet.language import parse
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
@@ -59,6 +59,14 @@ def test_the_code_is_postfix_with_names_and_constants_inline():
     assert code == b"\x02\x01\x01\0\0\0x\x05" + number + b"\x0a\x06\x02\0\0\0\xc3\xa9\x16"
 
 
+def test_the_kernel_finds_the_names_and_tags_in_the_code():
+    found = [mentions(encode_condition(condition)) for condition in CONDITIONS]
+    assert found[-2:] == [[("a.b", False)], [("vip", True)]]
+    assert [{name for name, is_tag in each if not is_tag} for each in found[:-2]] == [
+        condition.names for condition in CONDITIONS[:-2]
+    ]
+
+
 def test_patterns_hold_bytes_that_are_not_utf8_for_wildcards():
     assert encode_condition(Condition(Like(X, r"a%%_\%"))) == b"\x01\x01\x01\0\0\0x\x1e\x04\0\0\0a\xff\xfe%"
 
@@ -93,6 +101,8 @@ def test_damaged_code_gives_an_answer():
 def _read(code):
     for length in (0, 3, 400):  # in the interpreter's own memory, and beyond it
         assert evaluate(code, {"x": "aÉ" * length, "y": 2}, ["p"]) in (True, False)
+    with contextlib.suppress(UnicodeDecodeError):
+        assert len(mentions(code)) < max(len(code), 1)
     with contextlib.suppress(TableFileError):
         decode_condition(code)
 
