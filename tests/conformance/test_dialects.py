@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cbnet import parse
+from cbnet import Table, parse
 from cbnet.errors import InputError
 
 # File of cases, which is also the dialect, and the key of the rule in a line.
@@ -39,7 +39,9 @@ def test_rules_mean_what_the_specification_says(dialect, rule, line):
         return
     predicate = parse(rule, dialect=dialect)
     events = [event for event, _ in line["cases"]]
-    assert [predicate.matches(event) for event in events] == [expected for _, expected in line["cases"]]
+    expected = [answer for _, answer in line["cases"]]
+    assert [predicate.matches(event) for event in events] == expected
+    assert [bool(found) for found in Table.build({"rule": rule}, dialect=dialect).match_many(events)] == expected
     assert parse(str(predicate)) == predicate
 
 
