@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from cbnet.errors import LimitError, PredicateSyntaxError
+from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language.dialects.sql_tokens import SqlToken, SqlTokens
-from cbnet.language.expression import PRECEDENCE, Arithmetic, Call, Expression
+from cbnet.language.expression import PRECEDENCE, Arithmetic, Call, Expression, check_expression_depth
 from cbnet.language.syntax.expressions import MAX_EXPRESSION_NESTING
 from cbnet.language.values import Value
 
@@ -64,6 +64,10 @@ class SqlReader(SqlTokens):
 
     def check_expression(self, expression: Expression, token: SqlToken) -> None:
         """Raise an error unless an expression is within the nesting that our text and our tables allow."""
+        try:
+            check_expression_depth(expression)
+        except LimitError as error:
+            raise self._at(token, error) from None
         self._check_depth(_height(expression), token, MAX_EXPRESSION_NESTING)
 
     def _primary(self) -> Node:
@@ -129,9 +133,11 @@ class SqlReader(SqlTokens):
     def _check_depth(self, depth: int, token: SqlToken, limit: int = MAX_TREE_DEPTH) -> None:
         if depth > limit:
             hint = "remove redundant parentheses, or split the expression"
-            error = LimitError("nested parentheses and operators", depth, limit, hint=hint)
-            location = self.error_at(token, "", None)
-            raise error.at(line=location.line, column=location.column)
+            raise self._at(token, LimitError("nested parentheses and operators", depth, limit, hint=hint))
+
+    def _at(self, token: SqlToken, error: LimitError) -> InputError:
+        location = self.error_at(token, "", None)
+        return error.at(line=location.line, column=location.column)
 
     def _missing_operand(self) -> PredicateSyntaxError:
         token = self._peek()
