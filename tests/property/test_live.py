@@ -6,6 +6,8 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nested_strategies import filters as nested_filters
+from support.nested_strategies import nested_messages, nested_predicates
 from support.strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
@@ -26,15 +28,9 @@ def _merge_often():
         yield
 
 
-changes = st.lists(
-    st.tuples(
-        st.sampled_from(["add", "remove", "remove known", "replace"]),
-        st.sampled_from("abc"),
-        filters(max_size=2),
-        predicates(),
-    ),
-    max_size=25,
-)
+def changes(filters, predicates):
+    kinds = st.sampled_from(["add", "remove", "remove known", "replace"])
+    return st.lists(st.tuples(kinds, st.sampled_from("abc"), filters, predicates), max_size=25)
 
 
 def apply(table, model, change, choose):
@@ -54,7 +50,11 @@ def apply(table, model, change, choose):
 
 
 @settings(max_examples=150)
-@given(st.dictionaries(st.sampled_from("abc"), predicates(), max_size=3), changes, st.data())
+@given(
+    st.dictionaries(st.sampled_from("abc"), predicates(), max_size=3),
+    changes(filters(max_size=2), predicates()),
+    st.data(),
+)
 def test_any_sequence_of_changes_equals_a_rebuilt_table(start, steps, data):
     table = LiveTable(Table.build(start))
     model = {interface: set(predicate.filters) for interface, predicate in start.items()}
@@ -70,6 +70,29 @@ def test_any_sequence_of_changes_equals_a_rebuilt_table(start, steps, data):
     expected = {key: Predicate(model[key]) for key in model}
     assert sorted(table.match(message)) == sorted(reference.match(expected, message))
     assert sorted(table.snapshot().match(message)) == sorted(reference.match(expected, message))
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(st.sampled_from("abc"), nested_predicates(), max_size=3),
+    changes(nested_filters().map(lambda some: some[0] if some else Filter()), nested_predicates()),
+    st.data(),
+)
+def test_changes_are_seen_by_nested_messages(start, steps, data):
+    table = LiveTable(Table.build(start))
+    model = {interface: set(predicate.filters) for interface, predicate in start.items()}
+    message = {}
+    for step in steps:
+        apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
+        expected = {key: Predicate(model[key]) for key in model}
+        message = data.draw(nested_messages)
+        assert sorted(table.match(message)) == sorted(reference.match(expected, Message.of(message)))
+    table.wait()
+    for interface, present in model.items():
+        assert table.filters(interface) == present
+    expected = {key: Predicate(model[key]) for key in model}
+    for match in (table.match, table.snapshot().match):
+        assert sorted(match(message)) == sorted(reference.match(expected, Message.of(message)))
 
 
 def test_a_covered_filter_is_revived_when_its_coverer_is_removed():
@@ -128,6 +151,29 @@ def test_a_filter_shared_by_interfaces_is_removed_from_one():
     assert table.match({"x": 1, "y": 2}) == ["a", "c"]
 
 
+@settings(max_examples=150)
+@given(
+    st.dictionaries(st.sampled_from("abc"), nested_predicates(), max_size=3),
+    changes(nested_filters().map(lambda some: some[0] if some else Filter()), nested_predicates()),
+    st.data(),
+)
+def test_changes_are_seen_by_nested_messages(start, steps, data):
+    table = LiveTable(Table.build(start))
+    model = {interface: set(predicate.filters) for interface, predicate in start.items()}
+    message = {}
+    for step in steps:
+        apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
+        expected = {key: Predicate(model[key]) for key in model}
+        message = data.draw(nested_messages)
+        assert sorted(table.match(message)) == sorted(reference.match(expected, Message.of(message)))
+    table.wait()
+    for interface, present in model.items():
+        assert table.filters(interface) == present
+    expected = {key: Predicate(model[key]) for key in model}
+    for match in (table.match, table.snapshot().match):
+        assert sorted(match(message)) == sorted(reference.match(expected, Message.of(message)))
+
+
 def test_a_covered_filter_is_revived_for_all_interfaces_that_shared_its_coverer():
     table = LiveTable(Table.build(dict.fromkeys("ab", "x < 9 and y = 1 or x < 5 and y = 1")))
     for interface in "ab":
@@ -149,6 +195,9 @@ def test_a_wrong_message_is_refused():
     table.add("a", parse_filter("y = 1"))
     with pytest.raises(ValueError, match="NaN is not a value"):
         table.match({"x": float("nan")})
+    with pytest.raises(ValueError, match="NaN is not a value"):
+        table.match({"y": float("nan")})  # of a filter that is not compiled
+    assert table.match({"x": 1, "z": float("nan")}) == ["a"]
 
 
 def test_readers_never_see_half_of_a_replacement():

@@ -9,6 +9,10 @@ cdef class MemtableIndex:
     cdef dict tagged
     cdef dict named
     cdef list always
-    cdef readonly Py_ssize_t longest   # bucket so far
+    cdef dict names                     # filters by the name that they use
+    cdef dict roots                     # the same by its part before the first dot
+    cdef readonly Py_ssize_t longest    # bucket so far
+    cdef readonly Py_ssize_t conditional    # filters with conditions
     cdef list _bucket(self, frozenset tests)
+    cdef bint can_read(self, dict members) except -1
     cdef int add_targets(self, dict members, list tags, TargetSet *targets) except -1

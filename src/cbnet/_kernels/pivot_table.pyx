@@ -191,24 +191,43 @@ cdef class Remainder:
         self.bits[posting >> 3] |= <uint8_t> (1 << (posting & 7))
 
 
-def match_together(tuple remainders, tuple recents, dict members, list labels):
-    """Match one message in its JSON form with several indexes; return the labels of its targets, in order.
+def match_together(tuple remainders, tuple recents, message, list labels):
+    """Match one message with several indexes; return the labels of its targets, in order.
 
-    None if the message is not plain and valid. A filter that moves from one index to a later one during
-    the call is seen at least once.
+    message: in its JSON form; or, if there are no memtables, as its leaves and tags. None if it is not plain
+    and valid, or nested where a memtable would have to read it. Filters with conditions in memtables are left out. A
+    filter that moves from one index to a later one during the call is seen at least once.
     """
     cdef Remainder remainder
     cdef MemtableIndex recent
     cdef PivotIndex first = (<Remainder> remainders[0]).index
-    tags = members.get("#", ())
-    if type(tags) is not list:
-        if not isinstance(tags, (tuple, set, frozenset)):
+    cdef dict members
+    cdef list tags
+    if recents:
+        members = message
+        tags = _plain_tags(members.get("#", ()))
+        if tags is None:
             return None
-        tags = list(tags)
+        for recent in recents:
+            if not recent.can_read(members):
+                return None
     first._make_room(<uint32_t> len(labels))
     for remainder in remainders:
-        if not remainder.index._add_targets(members, &first.own.targets, remainder.bits):
+        if not remainder.index._add_targets(message, &first.own.targets, remainder.bits):
+            first._labelled([])  # forget those of the indexes before
             return None
     for recent in recents:
         recent.add_targets(members, tags, &first.own.targets)
     return first._labelled(labels)
+
+
+cdef list _plain_tags(tags):
+    """Return tags as a list, or None."""
+    if type(tags) is not list:
+        if not isinstance(tags, (tuple, set, frozenset)):
+            return None
+        tags = list(tags)
+    for tag in tags:
+        if type(tag) is not str:
+            return None
+    return tags

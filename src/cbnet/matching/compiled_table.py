@@ -139,7 +139,7 @@ class CompiledTable:
 
     def match(self, message: Message | dict[str, Any]) -> list[str | int]:
         """Return the interfaces of one message, in the order of the table."""
-        members = _members(message)
+        members = members_of(message)
         try:
             interfaces = self.index.match_members(members, self.labels)
         except UnicodeEncodeError:  # half of a surrogate pair
@@ -152,7 +152,7 @@ class CompiledTable:
         """Return messages encoded for the kernel; an error names the message by its number, from 1."""
         batch = Batch()
         for number, message in enumerate(messages, 1):
-            members = _members(message)
+            members = members_of(message)
             try:
                 is_plain = batch.add(self.symbols, members)
             except UnicodeEncodeError:
@@ -237,7 +237,8 @@ class CompiledTable:
         )  # fmt: skip
 
 
-def _members(message: Message | Mapping[str, Any]) -> dict[str, Any]:
+def members_of(message: Message | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a message in its JSON form, not checked."""
     if type(message) is dict:
         return message
     return dict(message) if isinstance(message, Mapping) else Message.of(message).to_dict()

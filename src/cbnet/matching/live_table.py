@@ -27,7 +27,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.compiled_table import CompiledTable, members_of
 from cbnet.matching.level import Level
 from cbnet.matching.memtable import MemTable, TargetFilter
 from cbnet.matching.rule import checked_interface
@@ -36,6 +36,7 @@ from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.columns import columns_of_encoded
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 from cbnet.matching.storage.merge import merge_columns
+from cbnet.matching.storage.used_leaves import used_message
 from cbnet.matching.table import Key, Table
 
 GROWTH = 4  # a level up to 4 times as large as the filters being merged is merged with them
@@ -51,6 +52,26 @@ class _State(NamedTuple):
     def copy(self) -> _State:
         levels = tuple(level.copy() for level in self.levels)
         return _State(levels, tuple(memtable.copy() for memtable in self.memtables))
+
+
+class _UsedNames:
+    """The names that the filters of a state use; tags are always read."""
+
+    names, count = 0, 1
+
+    def __init__(self, state: _State) -> None:
+        self._symbols = [level.compiled.symbols for level in state.levels]
+        self._indexes = [memtable.index for memtable in state.memtables]
+
+    def symbol(self, text: str, is_tag: bool) -> int:
+        """Return 0 if a filter uses a name, else -1."""
+        is_used = any(symbols.symbol(text, is_tag) >= 0 for symbols in self._symbols)
+        return 0 if is_used or any(index.uses(text) for index in self._indexes) else -1
+
+    def is_object(self, path: str) -> bool:
+        """Return whether a filter may use an attribute of an object at a path."""
+        is_used = any(symbols.is_object(path) for symbols in self._symbols)
+        return is_used or any(index.uses_object(path) for index in self._indexes)
 
 
 class LiveTable(Generic[Key]):
@@ -73,7 +94,8 @@ class LiveTable(Generic[Key]):
         self._merger: threading.Thread | None = None
         self._merge_error: BaseException | None = None
         self.merges = 0
-        if base._predicates is not None and base._compiled.has_test(Test.BOOL_EQ):
+        has_spellings = base._compiled.has_test(Test.BOOL_EQ) or base._compiled.has_test(Test.CONDITION)
+        if base._predicates is not None and has_spellings:
             for target, predicate in enumerate(base._predicates.values()):
                 for tests, filters in filters_by_tests(predicate.filters).items():
                     self._spellings.replace((target, tests), filters)
@@ -84,19 +106,33 @@ class LiveTable(Generic[Key]):
         """Return the interfaces that the message goes to, in the order in which they were first used."""
         if self._merger is not None:
             time.sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
-        members = message if type(message) is dict else Message.of(message).to_dict()
-        try:
-            interfaces = self._match(members)
-        except UnicodeEncodeError:  # half of a surrogate pair
-            interfaces = None
-        if interfaces is None:  # some value is not of a plain type: check the message, and raise if it is wrong
-            interfaces = self._match(Message.of(message).to_dict())
-        return cast("list[Key]", interfaces)
-
-    def _match(self, members: dict[str, Any]) -> list[Any] | None:
+        members = members_of(message)
         levels, memtables = self._state
         remainders = tuple([level.remainder for level in levels])
-        return match_together(remainders, tuple([memtable.index for memtable in memtables]), members, self._labels)
+        indexes = tuple([memtable.index for memtable in memtables])
+        try:
+            interfaces = match_together(remainders, indexes, members, self._labels)
+        except UnicodeEncodeError:  # half of a surrogate pair
+            interfaces = None
+        if interfaces is None or any([index.conditional for index in indexes]):
+            interfaces = self._match_slowly(members, _State(levels, memtables), interfaces)
+        return cast("list[Key]", interfaces)
+
+    def _match_slowly(self, members: dict[str, Any], state: _State, interfaces: list[Any] | None) -> list[Any]:
+        """Return the interfaces of a message that the kernels cannot read, or that memtables have conditions for.
+
+        interfaces: those already found by the kernels, if they can read the message.
+        """
+        message = used_message(members, _UsedNames(state))
+        leaves = dict(message.leaves)
+        has_read = interfaces is not None
+        if interfaces is None:
+            remainders = tuple([level.remainder for level in state.levels])
+            interfaces = match_together(remainders, (), (leaves, message.tags), self._labels) or []
+        found = {target for table in state.memtables for target in table.matches(message, conditional_only=has_read)}
+        if not found:
+            return interfaces
+        return [self._labels[target] for target in sorted(found.union(self._targets[each] for each in interfaces))]
 
     # --- changes
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from cbnet._kernels.pivot_memtable import MemtableIndex
-from cbnet.matching.storage.filter_encoding import EncodedFilter
+from cbnet.matching.storage.filter_encoding import EncodedFilter, decode_filter
 
 if TYPE_CHECKING:
     from cbnet._kernels.pivot_memtable import MemtableEntry
+    from cbnet.language.message import Message
 
 MAX_FILTERS = 8192  # then they are compiled
 MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled
@@ -43,6 +44,18 @@ class MemTable:
         for item in self._entries:
             copy.add(item)
         return copy
+
+    def matches(self, message: Message, *, conditional_only: bool) -> Iterator[int]:
+        """Yield the targets of a message, by the definition of the language.
+
+        conditional_only: only those of filters with conditions; the kernel finds the others.
+        """
+        for entry in self.index.candidates(dict(message.leaves), message.tags):
+            if entry.is_conditional or not conditional_only:
+                if entry.filter is None:
+                    entry.filter = decode_filter(entry.tests)
+                if entry.filter.matches(message):
+                    yield entry.target
 
     def add(self, item: TargetFilter) -> None:
         """Add a filter."""

@@ -33,11 +33,16 @@ class Names(Protocol):
         """Return whether a filter uses an attribute of an object at a path."""
 
 
-def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ...]], frozenset[str]]:
-    """Return the leaves of the attributes that filters use, and the tags; raise an error if one is not valid."""
+def used_message(message: object, names: Names) -> Message:
+    """Return a message without the attributes that no filter uses; raise an error if another is not valid."""
     if isinstance(message, Mapping) and not isinstance(message, Message):
         message = _used_members(message, names)
-    checked = Message.of(message)
+    return Message.of(message)
+
+
+def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ...]], frozenset[str]]:
+    """Return the leaves and tags of `used_message`, for the kernels."""
+    checked = used_message(message, names)
     return dict(checked.leaves), checked.tags
 
 
