@@ -114,7 +114,7 @@ class LiveTable(Generic[Key]):
             interfaces = match_together(remainders, indexes, members, self._labels)
         except UnicodeEncodeError:  # half of a surrogate pair
             interfaces = None
-        if interfaces is None or any([index.conditional for index in indexes]):
+        if interfaces is None or any(index.conditional for index in indexes):
             interfaces = self._match_slowly(members, _State(levels, memtables), interfaces)
         return cast("list[Key]", interfaces)
 
