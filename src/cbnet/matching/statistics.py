@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.engines import selectivity_table as determinants
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, TESTS, Test
 from cbnet.matching.storage.columns import lengths_of
@@ -88,8 +89,10 @@ def _reduction(metadata: Row, stored: int) -> Row:
 
 
 def _distinct(columns: Columns) -> Row:
+    names = columns.names - (1 if len(columns.conditions) else 0)  # without "#", the name of conditions
     tags = len(columns.symbols) - columns.names
-    return {"names": columns.names, "tags": tags, "numbers": len(columns.numbers), "strings": len(columns.strings)}
+    constants = {"numbers": len(columns.numbers), "strings": len(columns.strings), "sets": len(columns.sets)}
+    return {"names": names, "tags": tags, **constants, "conditions": len(columns.conditions)}
 
 
 def _filter_kinds(columns: Columns) -> Row:
@@ -118,17 +121,29 @@ def _tests(columns: Columns) -> list[Row]:
 def _top(columns: Columns, first: int, end: int) -> list[Row]:
     """Return the names, or the tags, with most constraints."""
     counts = np.bincount(_symbols(columns), minlength=len(columns.symbols))[first:end]
-    order = np.argsort(-counts, kind="stable")[:_TOP].tolist()
-    return [{"name": columns.symbols[first + index], "constraints": int(counts[index])} for index in order]
+    order = np.argsort(-counts, kind="stable")[: _TOP + 1].tolist()
+    rows = [
+        {"name": columns.symbols[first + index], "constraints": int(counts[index])}
+        for index in order
+        if counts[index] and not _is_of_conditions(columns, first + index)
+    ]
+    return rows[:_TOP]
 
 
 def _determinants(columns: Columns) -> list[Row]:
     """Return the first rows of the selectivity table: names whose absence excludes most interfaces."""
     table = determinants.rows(determinants.build(columns))
-    return [
+    rows = (
         {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "interfaces": len(interfaces)}
-        for symbol, interfaces in islice(table, _TOP)
-    ]
+        for symbol, interfaces in table
+        if not _is_of_conditions(columns, symbol)
+    )
+    return list(islice(rows, _TOP))
+
+
+def _is_of_conditions(columns: Columns, symbol: int) -> bool:
+    """Return whether a symbol is "#", the name that every message has and that conditions test."""
+    return symbol < columns.names and columns.symbols[symbol] == RESERVED_NAME
 
 
 def _rules(compiled: CompiledTable) -> list[Row]:

@@ -46,7 +46,7 @@ def test_inspect_counts_the_example_of_the_papers(cbnet, compiled, engine):
     }  # fmt: skip
     assert [(row["constraints"], row["filters"]) for row in said["filter_sizes"]] == [(1, 1), (2, 4), (3, 2)]
     assert said["filter_kinds"] == {"always": 0, "single": 1, "other": 6}
-    assert said["distinct"] == {"names": 7, "tags": 0, "numbers": 3, "strings": 6}
+    assert said["distinct"] == {"names": 7, "tags": 0, "numbers": 3, "strings": 6, "sets": 0, "conditions": 0}
     assert [(row["name"], row["constraints"]) for row in said["top_names"][:2]] == [("price", 4), ("dest", 3)]
 
 
@@ -66,6 +66,20 @@ def test_a_determinant_is_in_all_filters_of_its_interface(cbnet, compiled):
     ]  # fmt: skip
     assert [(row["name"], row["constraints"]) for row in said["top_tags"]] == [("t", 2)]
     assert said["filter_kinds"] == {"always": 1, "single": 3, "other": 2}
+
+
+def test_sets_and_conditions_are_counted(cbnet, tmp_path):
+    (tmp_path / "p.toml").write_text(
+        "[rules]\na = 'x in (1, 2) and price * quantity > 100'\nb = 'not #t and x in (2, 1)'\n"
+    )
+    said = inspected(cbnet, tmp_path / "p.toml")
+    # `x in (1, 2)` twice; the first condition implies that price and quantity exist; t is a tag of a condition
+    assert said["distinct"] == {"names": 3, "tags": 1, "numbers": 2, "strings": 0, "sets": 1, "conditions": 2}
+    assert said["top_names"] == [
+        {"name": "x", "constraints": 2}, {"name": "price", "constraints": 1}, {"name": "quantity", "constraints": 1},
+    ]  # fmt: skip
+    assert said["top_tags"] == []
+    assert {row["name"]: row["interfaces"] for row in said["determinants"]} == {"x": 2, "price": 1, "quantity": 1}
 
 
 def test_covered_filters_are_counted_apart(cbnet, compiled):
