@@ -39,7 +39,6 @@ class TextPositions:
         self._at = 0
         self.keys: dict[Path, int] = {}
         self.values: dict[Path, int] = {}
-        self._ends: dict[Path, int] = {}  # of the values
 
     def read_toml(self) -> TextPositions:
         """Find the positions of a TOML document; return self."""
@@ -72,10 +71,6 @@ class TextPositions:
                 if path[:end] in positions:
                     return positions[path[:end]]
         return 0
-
-    def text(self, path: Path) -> str:
-        """Return the text of the value at `path`; empty for a TOML table, which is not in one place."""
-        return self._text[self.values[path] : self._ends[path]] if path in self.values else ""
 
     def within(self, path: Path, position: int) -> int:
         """Return the position of a character of the string at `path`."""
@@ -147,7 +142,6 @@ class TextPositions:
         else:
             match = _STRING.match(self._text, self._at) or _BARE_VALUE.match(self._text, self._at)
             self._at = self._at + 1 if match is None else match.end()
-        self._ends[path] = self._at
 
     def _members(self, path: Path, closing: str) -> None:
         index = 0

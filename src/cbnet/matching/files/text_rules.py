@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cbnet.errors import FileError, InputError, PredicateSyntaxError
+from cbnet.errors import FileError, InputError, PatternError, PredicateSyntaxError
 from cbnet.files import parse_toml, read_text
 from cbnet.language.dialects import CBNET, check_dialect, parse
 from cbnet.language.dialects.json_source import read_json
@@ -58,16 +58,16 @@ class _Place:
     """A place in a file: the keys to it, and the positions of all keys, found on the first mistake."""
 
     positions: Callable[[], TextPositions]
-    is_json: bool
     keys: Keys = ()
 
     def below(self, *keys: str | int) -> _Place:
-        return _Place(self.positions, self.is_json, (*self.keys, *keys))
+        return _Place(self.positions, (*self.keys, *keys))
 
-    def locate(self, error: InputError, offset: int = 0) -> InputError:
-        """Return the error with the line and column of the value at this place, plus some characters."""
+    def locate(self, error: InputError) -> InputError:
+        """Return the error with the line and column of the value at this place, or of its part that is wrong."""
         positions = self.positions()
-        line, column = positions.place(positions.of(self.keys) + offset)
+        part = error.path if isinstance(error, PatternError) else ()
+        line, column = positions.place(positions.of((*self.keys, *part)))
         return error.at(line=line, column=column)
 
     def locate_in_text(self, error: InputError, text: str) -> InputError:
@@ -104,7 +104,7 @@ class _RuleReader:
         except InputError as error:
             self.errors.append(error)
             return
-        top = _Place(cache(lambda: TextPositions(source).read_toml()), is_json=False)
+        top = _Place(cache(lambda: TextPositions(source).read_toml()))
         self._check_keys(document, ("dialect", "rules"), top)
         self.dialect = self._dialect(document, top)
         rules = document.get("rules")
@@ -126,7 +126,7 @@ class _RuleReader:
         for number, line in enumerate(source.split("\n"), 1):
             if not line.strip():
                 continue
-            place = _Place(cache(lambda text=line, first=number: _json_positions(text, first)), is_json=True)
+            place = _Place(cache(lambda text=line, first=number: _json_positions(text, first)))
             try:
                 members = _object(line)
             except InputError as error:
@@ -166,10 +166,8 @@ class _RuleReader:
         try:
             return parse(source, dialect=dialect).filters
         except InputError as error:
-            if isinstance(source, str):
-                self.errors.append(place.locate_in_text(error, source))
-            else:
-                self.errors.append(_pattern_error(error, dialect, place))
+            is_text = isinstance(source, str)
+            self.errors.append(place.locate_in_text(error, source) if is_text else place.locate(error))
             return ()
 
     def _set_detail(self, name: Interface, details: dict[str, Any], key: str, value: object, place: _Place) -> None:
@@ -209,17 +207,6 @@ def _sources(when: object, place: _Place) -> Iterator[tuple[object, _Place]]:
             yield text, place.below(index)
     else:
         yield when, place
-
-
-def _pattern_error(error: InputError, dialect: str, place: _Place) -> InputError:
-    """Return the error of a JSON pattern with its position: its text has one, if the file is JSON."""
-    if dialect != CBNET and place.is_json:
-        text = place.positions().text(place.keys)
-        try:
-            parse(text, dialect=dialect)
-        except InputError as precise:
-            return place.locate(precise, _offset(precise, text))
-    return place.locate(error)
 
 
 def _offset(error: InputError, text: str) -> int:
