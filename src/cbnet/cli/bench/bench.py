@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from cbnet.cli.bench.events import events
+from cbnet.cli.bench.files import files
 from cbnet.cli.bench.forwarding import forwarding
 from cbnet.cli.bench.minimal import minimal
 from cbnet.cli.bench.month import month
@@ -17,5 +18,5 @@ from cbnet.cli.command_help import CommandHelp, GroupHelp
 bench = typer.Typer(
     help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
 )
-for command in (forwarding, events, updates, tags, minimal, network, month, spark):
+for command in (forwarding, files, events, updates, tags, minimal, network, month, spark):
     bench.command(cls=CommandHelp)(command)
