@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import typer
 
 from cbnet.cli.console import print_note
-from cbnet.cli.options import Json, Rules, output_option
+from cbnet.cli.options import Dialect, Json, Rules, output_option
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 
@@ -86,6 +86,7 @@ def match(
         typer.Option("--explain", "-e", metavar="RULE", help="Explain the result for a rule, or all; repeatable."),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
+    dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:
     """Print the rules that each message matches, or write them to a file.
@@ -98,7 +99,7 @@ def match(
 
     options = MatchOptions(output, column, rows, events, split, explain or [])
     options.check()
-    table = open_rule_file(rules, verify=verify or bool(explain))
+    table = open_rule_file(rules, verify=verify or bool(explain), dialect=dialect)
     _match(table, messages, options, json)
 
 
