@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 _PART = 250_000  # rows of a row group
 _SYMBOLS, _VENUES, _CUSTOMERS = 5_000, 40, 50_000
@@ -44,10 +45,10 @@ def write_trades(path: Path, count: int, seed: int) -> None:
             writer.write_table(trades(first, min(_PART, count - first), seed))
 
 
-def _zipf(rng: np.random.Generator, count: int, size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _zipf(rng: np.random.Generator, count: int, size: int) -> NDArray[np.int64]:
     """Return numbers below `size`, the number n with a share proportional to 1 / (n + 1)."""
     shares = np.cumsum(1 / np.arange(1, size + 1))
-    return np.searchsorted(shares, rng.random(count) * shares[-1])
+    return np.searchsorted(shares, rng.random(count) * shares[-1]).astype(np.int64)
 
 
 def _names(letter: str, count: int) -> pa.Array:
