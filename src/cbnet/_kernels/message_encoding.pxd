@@ -1,6 +1,6 @@
 """Encoded messages, and the hash table from names and tags to symbols."""
 
-from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum Kind:
     BOOL = 0
@@ -17,6 +17,15 @@ cdef struct Attribute:
     int16_t low            # distance of an int from its nearest float
     uint8_t kind
     uint32_t element       # index + 1 in the elements of the batch; 0: in no array
+
+cdef inline void split_int(int64_t number, Attribute *attribute) noexcept nogil:
+    """Write an int as its nearest float and the distance from it."""
+    attribute.kind = NUMBER
+    attribute.high = <double> number
+    if attribute.high >= 9223372036854775808.0:  # the nearest float does not fit in 64 bits
+        attribute.low = <int16_t> (number - INT64_MAX - 1)
+    else:
+        attribute.low = <int16_t> (number - <int64_t> attribute.high)
 
 cdef struct Element:       # an object or array inside an array
     uint32_t parent        # the element around it: index + 1; 0: none

@@ -1,4 +1,4 @@
-"""Encoding of messages, from dicts or Arrow columns.
+"""Encoding of messages from dicts.
 
 A batch holds the attributes of many messages in one array. Attributes that no filter uses are left out,
 whatever they hold; a tag is an attribute of its own kind; an attribute with several values occurs several times.
@@ -21,7 +21,6 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.math cimport isfinite
-from libc.stdint cimport INT64_MAX, int32_t
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
@@ -531,119 +530,3 @@ cdef bint read_value(object value, Attribute *attribute) except -1:
         attribute.kind = NULL_VALUE
         return True
     return False
-
-
-cdef inline void split_int(int64_t number, Attribute *attribute) noexcept nogil:
-    """Write an int as its nearest float and the distance from it."""
-    attribute.kind = NUMBER
-    attribute.high = <double> number
-    if attribute.high >= 9223372036854775808.0:  # the nearest float does not fit in 64 bits
-        attribute.low = <int16_t> (number - INT64_MAX - 1)
-    else:
-        attribute.low = <int16_t> (number - <int64_t> attribute.high)
-
-
-# --- Arrow columns ---------------------------------------------------------------------------
-
-cdef inline bint _is_valid(const uint8_t *bits, int64_t place) noexcept nogil:
-    return bits == NULL or (bits[place >> 3] >> (place & 7)) & 1
-
-
-def fill_from_columns(Batch batch, Py_ssize_t rows, list columns):
-    """Fill an empty batch from columns, each (symbol, type, validity, data, text, first row).
-
-    type: "b" bits, "i" int64, "d" float64, "s" strings with int32 offsets, "t" rows of tags, as
-    int32 offsets into symbols (int64 in `text`; -1 for tags that no filter uses).
-    The addresses belong to buffers that the caller keeps alive as long as the batch is read.
-    """
-    cdef Py_ssize_t row, total
-    cdef int64_t *offsets
-    cdef int64_t *cursor
-    while batch.count < rows:
-        batch.begin_message()
-    offsets = batch.offsets
-    for row in range(rows + 1):
-        offsets[row] = 0
-    for column in columns:
-        _count(column, rows, offsets)
-    for row in range(rows):
-        offsets[row + 1] += offsets[row]
-    total = offsets[rows]
-    batch.room = total + 1
-    batch.used = total
-    batch.attributes = <Attribute *> PyMem_RawRealloc(batch.attributes, batch.room * sizeof(Attribute))
-    cursor = <int64_t *> PyMem_RawRealloc(NULL, (rows + 1) * sizeof(int64_t))
-    if batch.attributes == NULL or cursor == NULL:
-        PyMem_RawFree(cursor)
-        raise MemoryError
-    memcpy(cursor, offsets, (rows + 1) * sizeof(int64_t))
-    for column in columns:
-        _fill(column, rows, batch.attributes, cursor)
-    PyMem_RawFree(cursor)
-    names = [column[0] for column in columns if column[1] != "t"]
-    if len(set(names)) < len(names):
-        for row in range(rows):
-            batch.is_nested[row] = 1  # it may have several values
-
-
-cdef void _count(tuple column, Py_ssize_t rows, int64_t *offsets):
-    cdef const uint8_t *valid = <const uint8_t *> <size_t> column[2]
-    cdef const int32_t *starts = <const int32_t *> <size_t> column[3]
-    cdef const int64_t *symbols = <const int64_t *> <size_t> column[4]
-    cdef int64_t first = column[5]
-    cdef bint is_tags = column[1] == "t"
-    cdef Py_ssize_t row
-    cdef int32_t at
-    with nogil:
-        for row in range(rows):
-            if _is_valid(valid, first + row):
-                if not is_tags:
-                    offsets[row + 1] += 1
-                    continue
-                for at in range(starts[first + row], starts[first + row + 1]):
-                    offsets[row + 1] += symbols[at] >= 0
-
-
-cdef void _fill(tuple column, Py_ssize_t rows, Attribute *attributes, int64_t *cursor):
-    cdef const uint8_t *valid = <const uint8_t *> <size_t> column[2]
-    cdef size_t data = column[3]
-    cdef const char *text = <const char *> <size_t> column[4]
-    cdef int64_t first = column[5]
-    cdef uint32_t symbol = column[0]
-    cdef int kind = ord(column[1])
-    cdef Py_ssize_t row
-    cdef int64_t place
-    cdef int32_t at
-    cdef Attribute *attribute
-    with nogil:
-        for row in range(rows):
-            place = first + row
-            if not _is_valid(valid, place):
-                continue
-            if kind == c't':
-                for at in range((<const int32_t *> data)[place], (<const int32_t *> data)[place + 1]):
-                    if (<const int64_t *> text)[at] >= 0:
-                        attribute = attributes + cursor[row]
-                        cursor[row] += 1
-                        attribute.symbol = <uint32_t> (<const int64_t *> text)[at]
-                        attribute.kind = TAG
-                        attribute.element = 0
-                continue
-            attribute = attributes + cursor[row]
-            cursor[row] += 1
-            attribute.symbol = symbol
-            attribute.element = 0
-            if kind == c'i':
-                split_int((<const int64_t *> data)[place], attribute)
-            elif kind == c'd':
-                attribute.kind = NUMBER
-                attribute.high = (<const double *> data)[place] + 0.0
-                attribute.low = 0
-            elif kind == c's':
-                attribute.kind = STRING
-                at = (<const int32_t *> data)[place]
-                attribute.text = text + at
-                attribute.length = <uint32_t> ((<const int32_t *> data)[place + 1] - at)
-            else:
-                attribute.kind = BOOL
-                attribute.high = ((<const uint8_t *> data)[place >> 3] >> (place & 7)) & 1

@@ -48,7 +48,8 @@ def write_trades(path: Path, count: int, seed: int) -> None:
 def _zipf(rng: np.random.Generator, count: int, size: int) -> NDArray[np.int64]:
     """Return numbers below `size`, the number n with a share proportional to 1 / (n + 1)."""
     shares = np.cumsum(1 / np.arange(1, size + 1))
-    return np.searchsorted(shares, rng.random(count) * shares[-1]).astype(np.int64)
+    numbers: NDArray[np.int64] = np.searchsorted(shares, rng.random(count) * shares[-1])
+    return numbers
 
 
 def _names(letter: str, count: int) -> pa.Array:

@@ -62,17 +62,22 @@ class LeafReader:
     """Reads the leaves of batches, and numbers their array elements."""
 
     symbols: Symbols
-    parents: list[Numbers] = field(default_factory=list)  # of consecutive elements: element around each, or 0
-    arrays: list[Numbers] = field(default_factory=list)  # array of each
+    _parents: list[Numbers] = field(default_factory=list)  # of consecutive elements: element around each, or 0
+    _array_numbers: list[Numbers] = field(default_factory=list)  # of consecutive elements
     _elements: int = 0
     _arrays: int = 0
     _first_array: dict[tuple[Scope, str], int] = field(default_factory=dict)
     _beside: dict[tuple[Scope, str], Scope] = field(default_factory=dict)
 
-    def read(self, names: Iterable[str], columns: Iterable[pa.Array], rows: int) -> Iterator[Leaves]:
+    def read(self, columns: Iterable[tuple[str, pa.Array]], rows: int) -> Iterator[Leaves]:
         """Yield the leaves of columns."""
-        parts = (_Column(name, column, None) for name, column in zip(names, columns, strict=True))
-        yield from self._object(Scope(rows), parts, 1)
+        yield from self._object(Scope(rows), (_Column(name, column, None) for name, column in columns), 1)
+
+    def elements(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return for each element so far the one around it (index + 1, or 0), and the number of its array."""
+        none = [np.empty(0, np.int64)]
+        parents, arrays = np.concatenate(none + self._parents), np.concatenate(none + self._array_numbers)
+        return parents.astype(np.uint32), arrays.astype(np.uint32)
 
     def uses(self, path: str, type: pa.DataType) -> bool:
         """Return whether a filter uses an attribute of a column; True if that depends on its keys."""
@@ -80,7 +85,7 @@ class LeafReader:
         if pa.types.is_struct(type):
             return any(self.uses(f"{path}.{child.name}", child.type) for child in type.fields)
         if pa.types.is_map(type):
-            return is_text(_storage_type(type.key_type))
+            return is_text(_storage_type(type.key_type)) and self.symbols.is_object(path)
         if _is_list(type):
             return self.uses(path, type.value_type)
         return bool(self.symbols.symbol(path, False) >= 0)
@@ -116,6 +121,7 @@ class LeafReader:
     def _values(self, scope: Scope, column: _Column, depth: int) -> Iterator[Leaves]:
         path, cells, places = column
         if _is_list(cells.type):
+            _check_depth(path, depth + 1)
             parents = np.asarray(pc.list_parent_indices(cells)).astype(np.int64)
             items, places = cells.flatten(), parents if places is None else places[parents]
             if _is_nested_list(cells.type):
@@ -139,8 +145,8 @@ class LeafReader:
             self._first_array[scope, path] = self._arrays
             self._arrays += scope.count
         count = len(places)
-        self.parents.append(np.zeros(count, np.int64) if scope.elements is None else scope.elements[places])
-        self.arrays.append(self._first_array[scope, path] + places)
+        self._parents.append(np.zeros(count, np.int64) if scope.elements is None else scope.elements[places])
+        self._array_numbers.append(self._first_array[scope, path] + places)
         elements = np.arange(self._elements + 1, self._elements + count + 1)
         self._elements += count
         return Scope(count, places if scope.rows is None else scope.rows[places], elements)

@@ -9,14 +9,15 @@ A row is refused if a column that a filter uses holds what is not a value. Colum
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cbnet._kernels.message_encoding import Batch, Symbols, fill_from_columns
+from cbnet._kernels.column_encoding import fill_from_columns
+from cbnet._kernels.message_encoding import Batch, Symbols
 from cbnet.errors import InputError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.storage.arrow_leaves import LeafReader, Leaves
@@ -32,6 +33,9 @@ def record_batches(frame: object) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a record batch, a table, or an object of the Arrow PyCapsule interface, as they come."""
     if isinstance(frame, pa.RecordBatch):
         yield frame
+        return
+    if isinstance(frame, pa.Table):  # the interface limits the depth of columns
+        yield from frame.to_batches()
         return
     if not hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "__arrow_c_array__"):
         raise InputError(f"a {type(frame).__name__} is not Arrow data", hint=_HINT)
@@ -55,51 +59,62 @@ def encode_batch(
     encoder = _Encoder(symbols, first_row, rejected)
     columns = encoder.columns(batch)
     encoded = Batch()
-    fill_from_columns(encoded, batch.num_rows, columns)
+    fill_from_columns(encoded, batch.num_rows, columns, *encoder.reader.elements())
     return encoded, encoder.kept
 
 
-@dataclass(frozen=True)
 class _Encoder:
-    symbols: Symbols
-    first_row: int
-    rejected: Rejected | None
-    kept: list[Any] = field(default_factory=list)
+    def __init__(self, symbols: Symbols, first_row: int, rejected: Rejected | None) -> None:
+        self.reader = LeafReader(symbols)
+        self.kept: list[Any] = []
+        self._symbols = symbols
+        self._first_row = first_row
+        self._rejected = rejected
 
     def columns(self, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
         """Return all values as the kernel reads them."""
-        reader = LeafReader(self.symbols)
-        members = [(name, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
-        attributes = [member for member in members if member[0] != RESERVED_NAME]
-        names, columns = zip(*attributes, strict=True) if attributes else ((), ())
-        encoded = [found for leaves in reader.read(names, columns, batch.num_rows) for found in self._values(leaves)]
-        if self.symbols.count > self.symbols.names:  # some filter has a tag
+        members = [*zip(batch.schema.names, batch.columns, strict=True)]
+        attributes = [(name, column) for name, column in members if name != RESERVED_NAME]
+        found = [
+            (leaves, values)
+            for leaves in self.reader.read(attributes, batch.num_rows)
+            for values in self._plain(leaves)
+        ]
+        columns = Counter(leaves.symbol for leaves, _ in found)
+        encoded = [self._values(leaves, values, columns[leaves.symbol] > 1) for leaves, values in found]
+        if self._symbols.count > self._symbols.names:  # some filter has a tag
             encoded += [self._tags(column) for name, column in members if name == RESERVED_NAME]
         return encoded
 
-    def _values(self, leaves: Leaves) -> Iterator[tuple[Any, ...]]:
-        if leaves.rows is not None:
-            raise InputError(f"column {leaves.path!r}: lists and maps are not supported", hint="flatten the column")
+    def _plain(self, leaves: Leaves) -> tuple[pa.Array, ...]:
         plain = plain_values(leaves.values)
         if plain.invalid is not None and len(plain.invalid):
             rows = plain.invalid if leaves.rows is None else leaves.rows[plain.invalid]
             self._reject(rows, leaves.path, plain.problem, plain.hint)
-        for column in plain.arrays:
-            self.kept.append(column)
-            buffers = column.buffers()
-            text = _address(buffers[2]) if len(buffers) > 2 else 0
-            place = _address(buffers[0]), _address(buffers[1]), text, column.offset
-            yield leaves.symbol, _KINDS[column.type], *place
+        return plain.arrays
 
-    def _tags(self, column: pa.Array) -> tuple[int, str, int, int, int, int]:
+    def _values(self, leaves: Leaves, values: pa.Array, is_shared: bool) -> tuple[Any, ...]:
+        rows = None if leaves.rows is None else np.ascontiguousarray(leaves.rows, np.int64)
+        elements = None if leaves.elements is None else np.ascontiguousarray(leaves.elements, np.uint32)
+        self.kept.extend((values, rows, elements))
+        buffers = values.buffers()
+        text = _address(buffers[2]) if len(buffers) > 2 else 0
+        places = (0 if array is None else array.ctypes.data for array in (rows, elements))
+        return (
+            leaves.symbol, _KINDS[values.type], _address(buffers[0]), _address(buffers[1]), text, values.offset,
+            len(values), *places, is_shared or rows is not None,
+        )  # fmt: skip
+
+    def _tags(self, column: pa.Array) -> tuple[Any, ...]:
         """Return a column of tags as the kernel reads it; a null in a list is no tag."""
         lists = self._tag_lists(decoded(column))
         tags = lists.values.dictionary_encode()
-        known = [-1 if tag is None else self.symbols.symbol(tag, True) for tag in tags.dictionary.to_pylist()]
+        known = [-1 if tag is None else self._symbols.symbol(tag, True) for tag in tags.dictionary.to_pylist()]
         tag_symbols = np.array([*known, -1])[np.asarray(tags.indices.fill_null(len(known)))].astype(np.int64)
         self.kept.extend((lists, tag_symbols))
         valid, offsets = lists.buffers()[:2]
-        return 0, "t", _address(valid), _address(offsets), tag_symbols.ctypes.data, lists.offset
+        place = _address(valid), _address(offsets), tag_symbols.ctypes.data, lists.offset, len(lists)
+        return 0, "t", *place, 0, 0, False
 
     def _tag_lists(self, column: pa.Array) -> pa.ListArray:
         tag = getattr(column.type, "value_type", None)
@@ -112,10 +127,10 @@ class _Encoder:
 
     def _reject(self, rows: Any, name: str, problem: str, hint: str) -> None:
         for row in rows.tolist():
-            error = InputError(f"row {self.first_row + row + 1}, column {name!r}: {problem}", hint=hint)
-            if self.rejected is None:
+            error = InputError(f"row {self._first_row + row + 1}, column {name!r}: {problem}", hint=hint)
+            if self._rejected is None:
                 raise error
-            self.rejected.setdefault(row, error)
+            self._rejected.setdefault(row, error)
 
 
 def _address(buffer: Any) -> int:
