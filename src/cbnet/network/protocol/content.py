@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from cbnet.errors import ValueDomainError
 from cbnet.language.message import Message
-from cbnet.language.values import RESERVED_NAME, Value
+from cbnet.language.values import RESERVED_NAME
 from cbnet.network.protocol.fields import Attributes, Tags
 
 _set = object.__setattr__
@@ -44,8 +44,8 @@ class Content(Message):
         _set(self, "members", members)
 
     @property
-    def attributes(self) -> Mapping[str, Value]:  # type: ignore[override]
-        """The attributes of the message."""
+    def attributes(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The attributes of the message: values, nested dicts and lists."""
         return MappingProxyType(self._fields.attributes)
 
     @property

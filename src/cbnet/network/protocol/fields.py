@@ -1,23 +1,24 @@
 """Types of the members of frames, with their limits, and the arrays inside frames.
 
-All limits are checked while a frame is decoded (`wire`).
+All limits are checked when a frame is decoded (`wire`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from cbnet.errors import InputError
 
 MAX_NAME_LENGTH = 64
-MAX_ATTRIBUTES = 256
+MAX_VALUES = 4_096  # of a message; objects and arrays count too
+MAX_NAME_CHARACTERS = 1 << 20  # of all values of a nested message, with their paths
 MAX_TAGS = 1_024
 MAX_PAYLOAD_BYTES = 1 << 19
 MAX_NEIGHBOURS = 1_000
 MAX_FRAME_FILTERS = 4_096  # larger predicates are sent in parts
-MAX_FILTER_BYTES = 1 << 14
+MAX_FILTER_BYTES = 1 << 16
 MAX_PREDICATE_LENGTH = 1 << 16
 MAX_ENTRIES = 2_048
 MAX_ROUTERS = 5_000
@@ -63,8 +64,11 @@ Scalar: TypeAlias = (
     | Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
     | Annotated[float, Meta(ge=-_MAX_FLOAT, le=_MAX_FLOAT)]
     | str
+    | None
 )
-Attributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MAX_ATTRIBUTES)]
+FlatAttributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MAX_VALUES)]
+# What is inside objects and arrays is checked apart: `nested_values`.
+Attributes: TypeAlias = Annotated[dict[str, Scalar | list[Any] | dict[str, Any]], Meta(max_length=MAX_VALUES)]
 Tags: TypeAlias = Annotated[list[str], Meta(max_length=MAX_TAGS)]
 Payload: TypeAlias = Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
 WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `header_codec`

@@ -1,25 +1,33 @@
 """Encoding of filters in records: one canonical form, so that equal filters are equal bytes.
 
     price < 500 and #upgradeable        [["price", 2, 500], "upgradeable"]       MessagePack
+    dest in ("LIN", "MXP")              [["dest", 10, ["LIN", "MXP"]]]
+    low < high                          [["low < high"]]
 
-A constraint is an array of its name, its operator (its index in `Op`) and, except for `exists`, its constant; a tag is
-a string. Constraints precede tags, both sorted and without duplicates; `x != true` is encoded as `x = false`, and 5.0
-as 5. Routers compare, store and forward the bytes; any other form is refused.
+A constraint is an array of its name, its operator (its index in `Op`) and, except for `exists`, its constant; that of
+`in` is an array. A condition is an array of its text, a tag is a string. Constraints precede conditions, and these
+precede tags, all sorted and without duplicates; constraints that the conditions imply are left out; `x != true` is
+encoded as `x = false`, and 5.0 as 5. Routers compare, store and forward the bytes; any other form is refused.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from cbnet.errors import InputError
+from cbnet.language.condition import Condition
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
+from cbnet.language.syntax.parser import parse_condition
 from cbnet.network.protocol.fields import MAX_FILTER_BYTES, Scalar
 from cbnet.network.protocol.wire import WireError
 
+_Part: TypeAlias = list[Scalar | list[Scalar]]  # a constraint or a condition
 _OPS = tuple(Op)
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[str | list[Scalar]])
+_decoder = msgspec.msgpack.Decoder(list[str | _Part])
 
 
 def canonical_filter(filter: Filter) -> Filter:
@@ -30,13 +38,15 @@ def canonical_filter(filter: Filter) -> Filter:
         Constraint(constraint.name, Op.EQ, not constraint.value) if _is_bool_ne(constraint) else constraint
         for constraint in filter.constraints
     ]
-    return Filter(constraints, filter.tags)
+    return Filter(constraints, filter.tags, filter.conditions)
 
 
 def filter_to_bytes(filter: Filter) -> bytes:
     """Encode a filter; raise an `InputError` if it is too long for a record."""
-    constraints = [_encode_constraint(constraint) for constraint in sorted(canonical_filter(filter).constraints)]
-    encoded = _encoder.encode([*constraints, *sorted(filter.tags)])
+    filter = canonical_filter(filter)
+    constraints = map(_encode_constraint, sorted(filter.written_constraints))
+    conditions = ([condition.text] for condition in sorted(filter.conditions))
+    encoded = _encoder.encode([*constraints, *conditions, *sorted(filter.tags)])
     if len(encoded) > MAX_FILTER_BYTES:
         raise InputError(
             f"a filter of {len(encoded):,} bytes; at most {MAX_FILTER_BYTES:,} are allowed", hint="shorten it"
@@ -48,8 +58,12 @@ def filter_from_bytes(encoded: bytes) -> Filter:
     """Decode a filter; raise a `WireError` if it is invalid."""
     try:
         parts = _decoder.decode(encoded)
-        constraints = [_decode_constraint(part) for part in parts if isinstance(part, list)]
-        filter = Filter(constraints, [part for part in parts if isinstance(part, str)])
+        arrays = [part for part in parts if isinstance(part, list)]
+        filter = Filter(
+            [_decode_constraint(part) for part in arrays if len(part) != 1],
+            [part for part in parts if isinstance(part, str)],
+            [_decode_condition(part[0]) for part in arrays if len(part) == 1],
+        )
         is_canonical = filter_to_bytes(filter) == encoded
     except (msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
         raise WireError(f"invalid filter: {error}") from None
@@ -62,15 +76,21 @@ def _is_bool_ne(constraint: Constraint) -> bool:
     return constraint.op is Op.NE and isinstance(constraint.value, bool)
 
 
-def _encode_constraint(constraint: Constraint) -> list[Scalar]:
-    parts: list[Scalar] = [constraint.name, constraint.op.rank]
-    return parts if constraint.value is None else [*parts, constraint.value]  # type: ignore[list-item]
+def _encode_constraint(constraint: Constraint) -> list[object]:
+    parts: list[object] = [constraint.name, constraint.op.rank]
+    return parts if constraint.op is Op.EXISTS else [*parts, constraint.value]
 
 
-def _decode_constraint(part: list[Scalar]) -> Constraint:
+def _decode_constraint(part: _Part) -> Constraint:
     if not 2 <= len(part) <= 3:
         raise WireError("invalid filter: a constraint has a name, an operator and a constant")
     name, op, *constant = part
     if not isinstance(name, str) or type(op) is not int or not 0 <= op < len(_OPS):
         raise WireError("invalid filter: a constraint begins with a name and the index of an operator")
     return Constraint(name, _OPS[op], *constant)
+
+
+def _decode_condition(text: object) -> Condition:
+    if not isinstance(text, str):
+        raise WireError("invalid filter: a condition is a text")
+    return parse_condition(text)

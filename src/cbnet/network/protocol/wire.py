@@ -19,11 +19,22 @@ from struct import Struct
 
 import msgspec
 
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import Frame, Hello, Packet, ReplyFrame
+from cbnet.network.protocol.frames import (
+    Answer,
+    Deliver,
+    Frame,
+    Hello,
+    Packet,
+    Publish,
+    PullReply,
+    ReplyFrame,
+    Trace,
+)
+from cbnet.network.protocol.nested_values import check_nested
 
-MIN_VERSION, MAX_VERSION = 1, 1  # protocol versions that this implementation speaks
+MIN_VERSION, MAX_VERSION = 2, 2  # protocol versions that this implementation speaks
 LENGTH_BYTES = 4
 MAX_HELLO_BYTES = 1 << 11
 MAX_CLIENT_FRAME_BYTES = 1 << 20
@@ -33,6 +44,7 @@ MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a hea
 _NO_LENGTH = bytes(LENGTH_BYTES)
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
+_MESSAGE_FRAMES = frozenset((Packet, Publish, Deliver, Trace, ReplyFrame, PullReply))
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
@@ -95,6 +107,7 @@ class FrameReader:
                     self._needed = end - start
                     break
                 frame = _decoder.decode(view[body:end])
+                _check_message(frame)
                 if self._is_first:
                     self._begin(frame)
                 start, body = end, end + LENGTH_BYTES
@@ -102,7 +115,7 @@ class FrameReader:
                     self.skipped += 1
                 else:
                     yield frame
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, InputError, RecursionError) as error:
             raise WireError(f"invalid frame: {error}") from None
         finally:
             self._rest = bytearray(view[start:])
@@ -112,3 +125,11 @@ class FrameReader:
             raise WireError(f"the first frame is {type(frame).__name__}, not Hello")
         self._is_first = False
         self._max_length = MAX_ROUTER_FRAME_BYTES if frame.role == "router" else MAX_CLIENT_FRAME_BYTES
+
+
+def _check_message(frame: Frame) -> None:
+    """Check the message of a frame, if it has one, where decoding did not."""
+    if type(frame) in _MESSAGE_FRAMES:
+        check_nested(frame.attributes)  # type: ignore[union-attr]
+    elif isinstance(frame, Answer) and frame.item is not None:
+        check_nested(frame.item.attributes)
