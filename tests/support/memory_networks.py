@@ -46,7 +46,7 @@ class Alone:
         return self.router.closed(link, self.now)
 
 
-def hello(role, name, *, low=1, high=1, network="cbnet", life=1, scheme="psf"):
+def hello(role, name, *, low=2, high=2, network="cbnet", life=1, scheme="psf"):
     return Hello(low=low, high=high, role=role, name=name, network=network, life=life, scheme=scheme)
 
 

@@ -50,18 +50,21 @@ class Registration:
 
 def request_of(filter: Filter) -> Message:
     """Return the message of a request, a filter of tags and equality constraints."""
+    for part in (*filter.conditions, *filter.constraints):
+        if not isinstance(part, Constraint) or part.op is not Op.EQ:
+            raise InputError(f"a request cannot contain `{part}`", hint="use `=` and tags only")
     values = {constraint.name: constraint.value for constraint in filter.constraints}
-    for constraint in filter.constraints:
-        if constraint.op is not Op.EQ:
-            raise InputError(f"a request cannot contain `{constraint}`", hint="use `=` and tags only")
     if len(values) < len(filter.constraints):
         raise InputError(f"no reply can match `{filter}`", hint="use one value per attribute")
-    return Message({name: value for name, value in values.items() if value is not None}, filter.tags)
+    return Message(values, filter.tags)
 
 
 def filter_of(request: Message) -> Filter:
-    """Return the filter that replies to a request must match."""
-    return Filter((Constraint(name, Op.EQ, value) for name, value in request.attributes.items()), request.tags)
+    """Return the filter that replies to a request must match; each attribute of a request has one value."""
+    for name, (leaf, *others) in request.leaves.items():
+        if others or leaf.element:
+            raise InputError(f"a request has one value per attribute, and {name!r} is in a list")
+    return Filter((Constraint(name, Op.EQ, leaf.value) for name, (leaf,) in request.leaves.items()), request.tags)
 
 
 def answers(reply: Message, request: Message) -> bool:

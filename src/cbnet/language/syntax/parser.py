@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language.address_block import block_of
 from cbnet.language.condition import (
+    MAX_CONDITION_LENGTH,
     AddressTest,
     Comparison,
     Condition,
@@ -42,6 +43,7 @@ from cbnet.language.syntax.lexer import Token, TokenType
 from cbnet.language.values import value_type
 
 _OPERATORS = {op.value: op for op in Op if op not in (Op.EXISTS, Op.IN)}
+_CONDITION_LIMITS = Limits(length=MAX_CONDITION_LENGTH)
 _OUTCOMES = {
     (True, True): Outcome.TRUE, (True, False): Outcome.FALSE, (False, True): NOT_TRUE, (False, False): NOT_FALSE,
 }  # fmt: skip
@@ -64,7 +66,7 @@ def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
 
 def parse_condition(text: str) -> Condition:
     """Return the condition of a text; raise an error if the text is anything else."""
-    filters = parse(text).filters
+    filters = parse(text, _CONDITION_LIMITS).filters
     conditions = filters[0].conditions if len(filters) == 1 else ()
     if len(conditions) != 1 or Filter(conditions=conditions) != filters[0]:
         raise InputError(f"`{text[:60]}` is not a single condition", hint="write constraints as such")

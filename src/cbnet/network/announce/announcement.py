@@ -20,8 +20,9 @@ from typing import TypeAlias
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import FilterAnalysis, satisfiable
+from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.relations.reduction import reduce
-from cbnet.language.values import sort_key
+from cbnet.language.values import Value, sort_key
 from cbnet.matching import LiveTable
 from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.timed_table import empty_table
@@ -154,9 +155,9 @@ class Announcement:
 class _Index:
     """The announced filters, indexed so that few are tested for covering.
 
-    A filter that covers another matches every message that the other matches: candidates are those that match two
-    such messages, found by a table. A filter that is covered by another has all the other's symbols: tags, names, and
-    names with the value that `=` requires.
+    A filter that covers another matches every message that the other matches: candidates are those whose constraints
+    and tags match two such messages, found by a table. A filter that is covered by another has all the other's
+    symbols: tags, names, and names with the value that `=` requires.
     """
 
     def __init__(self) -> None:
@@ -168,12 +169,12 @@ class _Index:
     def add(self, analysis: FilterAnalysis) -> None:
         filter = analysis.filter
         self._analyses[filter] = analysis
-        self._table.add(self._slots.take(filter), filter)
+        self._table.add(self._slots.take(filter), _without_conditions(filter))
         for symbol in _symbols(analysis):
             self._by_symbol[symbol][filter] = None
 
     def remove(self, filter: Filter) -> None:
-        self._table.remove(self._slots.release(filter), filter)
+        self._table.remove(self._slots.release(filter), _without_conditions(filter))
         for symbol in _symbols(self._analyses.pop(filter)):
             del self._by_symbol[symbol][filter]
             if not self._by_symbol[symbol]:
@@ -204,15 +205,20 @@ def _normalise(filter: Filter) -> Filter | None:
     canonical = canonical_filter(filter)
     if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
         return canonical if satisfiable(canonical) else None
-    return next(iter(reduce(Filter(sorted(canonical.constraints), canonical.tags))), None)
+    return next(iter(reduce(Filter(sorted(canonical.constraints), canonical.tags, canonical.conditions))), None)
+
+
+def _without_conditions(filter: Filter) -> Filter:
+    return Filter(filter.constraints, filter.tags) if filter.conditions else filter
 
 
 def _symbols(analysis: FilterAnalysis) -> Iterator[Symbol]:
     """Yield the symbols of a filter, a superset of the required symbols of any filter that covers it."""
     for name, attribute in analysis.ranges.items():
         yield ("name", name)
-        if attribute.typed is not None and attribute.typed.first is not None:
-            yield ("value", name, sort_key(attribute.typed.first))
+        first, _ = _ends(attribute)
+        if first is not None:
+            yield ("value", name, sort_key(first))
     for tag in sorted(analysis.filter.tags):
         yield ("tag", tag)
 
@@ -231,7 +237,14 @@ def _required_symbols(filter: Filter) -> Iterator[Symbol]:
 def _witnesses(analysis: FilterAnalysis) -> tuple[dict[str, object], dict[str, object]]:
     """Return two messages that match a filter, with values far apart where that is easy."""
     tags = {"#": sorted(analysis.filter.tags)} if analysis.filter.tags else {}
-    ranges = [(name, attribute.typed) for name, attribute in analysis.ranges.items()]
-    firsts = {name: True if typed is None else typed.first for name, typed in ranges}  # None: any value
-    lasts = {name: "" if typed is None else typed.last for name, typed in ranges}
+    ends = {name: _ends(attribute) for name, attribute in analysis.ranges.items()}
+    firsts: dict[str, object] = {name: first for name, (first, _) in ends.items()}
+    lasts: dict[str, object] = {name: last for name, (_, last) in ends.items()}
     return {**firsts, **tags}, {**lasts, **tags}
+
+
+def _ends(attribute: AttributeRange) -> tuple[Value, Value]:
+    """Return two values of a range, far apart where that is easy."""
+    if attribute.members is not None:
+        return attribute.members[0], attribute.members[-1]
+    return (True, "") if attribute.typed is None else (attribute.typed.first, attribute.typed.last)

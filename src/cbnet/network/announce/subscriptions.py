@@ -29,6 +29,7 @@ class InternalSubscriber(Enum):
     OTHER_DOMAINS = "other domains"
 
 
+_CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
@@ -78,7 +79,7 @@ class Subscriptions:
         return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)
 
     def constraints(self, links: Iterable[int], link: int, id: int, predicate: Predicate) -> int:
-        """Return how many constraints and tags a client with these links would have after adding a subscription."""
+        """Return how many constraints a client with these links would have after adding a subscription."""
         before = _constraints(self._filters.get(link, {}).get(id, ()))
         return sum(self._constraints[each] for each in links) - before + _constraints(predicate.filters)
 
@@ -161,5 +162,10 @@ class Subscriptions:
 
 
 def _constraints(filters: Iterable[Filter]) -> int:
-    """Return the number of constraints and tags of filters, at least one for each."""
-    return sum(max(1, len(filter.constraints) + len(filter.tags)) for filter in filters)
+    """Return the number of constraints, conditions and tags of filters, at least one for each filter."""
+    return sum(max(1, len(filter.constraints) + len(filter.tags) + _conditions(filter)) for filter in filters)
+
+
+def _conditions(filter: Filter) -> int:
+    """Return the number of conditions; a long one, which takes longer to test, counts several times."""
+    return sum(1 + len(condition.text) // _CONDITION_TEXT for condition in filter.conditions)

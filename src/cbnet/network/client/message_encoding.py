@@ -10,8 +10,9 @@ import msgspec
 from cbnet.errors import InputError, LimitError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
-from cbnet.network.protocol.fields import MAX_ATTRIBUTES, MAX_PAYLOAD_BYTES, MAX_TAGS, Attributes, Tags
+from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES, FlatAttributes, Tags
 from cbnet.network.protocol.frames import Frame, Publish, Trace
+from cbnet.network.protocol.nested_values import check_nested
 from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_CLIENT_FRAME_BYTES, encode
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
@@ -22,16 +23,17 @@ def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
     """Return the attributes and tags of a message; raise an `InputError` if it is invalid."""
     if type(message) is dict and RESERVED_NAME not in message:
         try:
-            return msgspec.convert(message, Attributes), _NO_TAGS  # 10 times as fast as the general case
+            return msgspec.convert(message, FlatAttributes), _NO_TAGS  # 10 times as fast as the general case
         except msgspec.ValidationError:
             pass  # `Message.of` names the problem
     whole = Message.of(message)
     for name, count, maximum in (
-        ("attributes", len(whole.attributes), MAX_ATTRIBUTES),
+        ("values", len(whole.attributes), MAX_VALUES),
         ("tags", len(whole.tags), MAX_TAGS),
     ):
         if count > maximum:
             raise LimitError(f"the {name} of a message", count, maximum)
+    check_nested(whole.attributes)
     tags: Tags = sorted(whole.tags)
     return dict(whole.attributes), tags
 

@@ -2,9 +2,9 @@
 
     symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `filter_codec`
 
-A request has tags and equality constraints only, so the filter is also the message that is matched with offers
-[2014 §2]. Equal requests are equal bytes, which are the keys of caches. Every router on the path decodes a request, so
-long ones are refused: decoding takes at most 1 ms.
+A request has tags and equality constraints only, each attribute once, so the filter is also the message that is
+matched with offers [2014 §2]. Equal requests are equal bytes, which are the keys of caches. Every router on the path
+decodes a request, so long ones are refused: decoding takes at most 1 ms.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def as_request(request: RequestLike) -> Message:
 
 def request_to_bytes(request: Message) -> bytes:
     """Encode a request; raise a `LimitError` if it is too long."""
-    encoded = filter_to_bytes(filter_of(request))
+    filter = filter_of(request)
+    encoded = filter_to_bytes(filter)
     for what, count, limit in (
-        ("values and tags of a request", len(request.attributes) + len(request.tags), MAX_REQUEST_TERMS),
+        ("values and tags of a request", len(filter.constraints) + len(filter.tags), MAX_REQUEST_TERMS),
         ("bytes of a request", len(encoded), MAX_REQUEST_BYTES),
     ):
         if count > limit:

@@ -48,7 +48,7 @@ from cbnet.network.pull.requesters import Requesters
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
-MAX_FILTER_CONSTRAINTS = 256  # a message has no more attributes
+MAX_FILTER_CONSTRAINTS = 256  # and conditions, of one filter
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
@@ -200,10 +200,10 @@ class ClientHandler:
     def _check_limits(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, plural: str) -> None:
         links = self._links.of_same_client(link)
         self._rights(link).check_constraints(registered.constraints(links, link, id, predicate), plural)
-        largest = max((len(filter.constraints) for filter in predicate.filters), default=0)
+        largest = max((len(filter.constraints) + len(filter.conditions) for filter in predicate.filters), default=0)
         size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # raises if one is too long
         for what, count, limit in (
-            ("constraints of a filter", largest, MAX_FILTER_CONSTRAINTS),
+            ("constraints and conditions of a filter", largest, MAX_FILTER_CONSTRAINTS),
             (f"{plural} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
             ("filters at a router", registered.announcement.distinct + len(predicate), MAX_NODE_FILTERS),
             ("bytes of filters at a router", registered.size + size, MAX_NODE_BYTES),

@@ -5,12 +5,13 @@
     offer       it must cover the predicate of every offer
     request     every request, as a message, must match it
     watch       the client may trace messages and read the full status: both reveal data of others
-    constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one
+    constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one, and
+                so do each 100 characters of a condition
     text        maximum of characters in the names, strings and tags of one message
     links       maximum at once
 
-The last three bound the matching time that one client can cause: a message is compared with each constraint at most
-once, in at most one pass over its text.
+The last three bound the matching time that one client can cause: each value of a message is compared with each
+constraint at most once, in at most one pass over its text.
 
 `Denied` names what is missing and, for a predicate, a correction. `covers` is sound and not complete: a predicate that
 is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have few
@@ -19,7 +20,7 @@ is not proved to stay within the rights is denied. Its cost grows with the filte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final
@@ -123,9 +124,12 @@ _TYPE_TEXTS: Final = {bool: "true or false", int: "a whole number"}
 
 
 def text_length(message: Message) -> int:
-    """Return how many characters the names, strings and tags of a message have."""
+    """Return how many characters the names, strings and tags of a message have; a name counts once for each value."""
+    values: Iterable[tuple[str, object]] = message.attributes.items()
+    if any(type(value) in (dict, list) for _, value in values):
+        values = ((name, leaf.value) for name, leaves in message.leaves.items() for leaf in leaves)
     length = sum(map(len, message.tags))
-    for name, value in message.attributes.items():
+    for name, value in values:
         length += len(name) + (len(value) if type(value) is str else 0)
     return length
 
@@ -168,13 +172,15 @@ def _denial(may: str, right: Predicate, message: Message) -> Denied:
 
 
 def _failing(filter: Filter, message: Message) -> Filter:
-    """Return the part of a filter that a message does not match."""
-    constraints = (each for each in filter.constraints if not Filter([each]).matches(message))
-    return Filter(constraints, filter.tags - message.tags)
+    """Return the part of a filter that a message does not match; all of it if only the whole fails."""
+    constraints = [each for each in filter.constraints if not Filter([each]).matches(message)]
+    conditions = [each for each in filter.conditions if not Filter(conditions=[each]).matches(message)]
+    tags = filter.tags - message.tags
+    return Filter(constraints, tags, conditions) if constraints or conditions or tags else filter
 
 
 def _size(filter: Filter) -> int:
-    return len(filter.constraints) + len(filter.tags)
+    return len(filter.constraints) + len(filter.tags) + len(filter.conditions)
 
 
 def _check_predicate(may: str, right: Predicate | None, predicate: Predicate) -> None:
@@ -228,7 +234,7 @@ def within(right: Predicate, predicate: Predicate) -> Predicate:
 def _both(wide: Filter, filter: Filter) -> Filter:
     """Return the conjunction of two filters, without constraints of `wide` that `filter` implies."""
     missing = [each for each in wide.constraints if not covers(Filter([each]), filter)]
-    return Filter([*missing, *filter.constraints], wide.tags | filter.tags)
+    return Filter([*missing, *filter.constraints], wide.tags | filter.tags, wide.conditions + filter.conditions)
 
 
 def _short(value: object) -> str:

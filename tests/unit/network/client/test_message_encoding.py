@@ -1,17 +1,19 @@
 """Messages are validated by the client that publishes them."""
 
 import math
+from datetime import date
+from decimal import Decimal
 
 import pytest
 
 from cbnet import InputError, Message
 from cbnet.errors import LimitError
 from cbnet.network.client.message_encoding import encode_publish
-from cbnet.network.protocol.fields import MAX_ATTRIBUTES, MAX_PAYLOAD_BYTES, MAX_TAGS
+from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode
 
-CLIENT = Hello(low=1, high=1, role="client", name="c", network="cbnet", life=0, scheme="")
+CLIENT = Hello(low=2, high=2, role="client", name="c", network="cbnet", life=0, scheme="")
 
 
 def frame(message, payload=b""):
@@ -27,6 +29,11 @@ def frame(message, payload=b""):
         ({}, {}, []),
         ({"x": 1, "y": -2.5, "s": "é", "b": True}, {"x": 1, "y": -2.5, "s": "é", "b": True}, []),
         ({"x": 1, "#": ["b", "a", "b"]}, {"x": 1}, ["a", "b"]),
+        ({"x": None}, {"x": None}, []),
+        ({"d": {"s": "on", "n": (1, None)}, "#": ["t"]}, {"d": {"s": "on", "n": [1, None]}}, ["t"]),
+        ({"at": [date(2026, 11, 15)]}, {"at": ["2026-11-15T00:00:00.000000000Z"]}, []),
+        ({"at": date(2026, 11, 15)}, {"at": "2026-11-15T00:00:00.000000000Z"}, []),
+        ({"d": {"n": Decimal("2.0")}}, {"d": {"n": 2}}, []),
         (Message({"x": 1}, ["t"]), {"x": 1}, ["t"]),
     ],
 )
@@ -41,7 +48,7 @@ def test_encoding_keeps_the_types_of_values():
 @pytest.mark.parametrize(
     "message",
     [
-        {"x": None}, {"x": [1]}, {"x": math.nan}, {"x": math.inf}, {"x": 2**63}, {"x": "\ud800"}, {"\ud800": 1}, {1: 1},
+        {"x": [math.nan]}, {"x": {"y": b""}}, {"x": {1: 1}}, {"x": math.nan}, {"x": math.inf}, {"x": 2**63}, {"x": "\ud800"}, {"\ud800": 1}, {1: 1},
         {"x": b"bytes"}, {"#": "tag"}, {"#": [1]}, {"#": ["\ud800"]}, "text", None, [("x", 1)],
     ],
 )  # fmt: skip
@@ -53,8 +60,10 @@ def test_invalid_message_is_an_input_error(message):
 @pytest.mark.parametrize(
     ("message", "payload"),
     [
-        ({f"x{n}": n for n in range(MAX_ATTRIBUTES + 1)}, b""),
+        ({f"x{n}": n for n in range(MAX_VALUES + 1)}, b""),
         ({"#": [f"t{n}" for n in range(MAX_TAGS + 1)]}, b""),
+        ({"x": [1] * MAX_VALUES}, b""),
+        ({"p" * 1_000: {"q" * 1_000: {f"x{n}": n for n in range(1_000)}}}, b""),
         ({}, bytes(MAX_PAYLOAD_BYTES + 1)),
         ({"x": "x" * (1 << 20)}, b""),
     ],

@@ -10,14 +10,14 @@ from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Ping, Pong, 
 def test_router_sends_hello_as_soon_as_a_link_opens():
     alone = Alone("a", life=7, network="n", scheme="multitree", trees=3)
     (greeting,) = sent(alone.router.opened(1, 0.0))
-    assert greeting == Hello(low=1, high=1, role="router", name="a", network="n", life=7, scheme="multitree:3")
+    assert greeting == Hello(low=2, high=2, role="router", name="a", network="n", life=7, scheme="multitree:3")
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"low": 2, "high": 3}, "no common protocol version: the peer supports 2 to 3, this router 1 to 1"),
-        ({"low": 0, "high": 0}, "no common protocol version: the peer supports 0 to 0, this router 1 to 1"),
+        ({"low": 3, "high": 4}, "no common protocol version: the peer supports 3 to 4, this router 2 to 2"),
+        ({"low": 1, "high": 1}, "no common protocol version: the peer supports 1 to 1, this router 2 to 2"),
         ({"network": "other"}, "this is network 'cbnet', not 'other'"),
         ({"scheme": "drp"}, "this network uses the routing scheme psf, not drp"),
         ({"name": "a"}, "the name 'a' belongs to this router itself"),

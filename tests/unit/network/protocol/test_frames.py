@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 from cbnet import parse_filter
+from cbnet.language.condition import MAX_CONDITION_LENGTH
+from cbnet.language.leaves import MAX_DEPTH
 from cbnet.network.link import settings
 from cbnet.network.linkstate import flooding
 from cbnet.network.protocol import fields as frame_parts
@@ -45,7 +47,7 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
 def test_the_limits_in_the_document_are_the_real_ones():
     limits = [
         wire.MAX_HELLO_BYTES, wire.MAX_CLIENT_FRAME_BYTES, wire.MAX_ROUTER_FRAME_BYTES, wire.MAX_PACKET_BYTES,
-        frame_parts.MAX_ATTRIBUTES, frame_parts.MAX_TAGS, frame_parts.MAX_PAYLOAD_BYTES, frame_parts.MAX_NEIGHBOURS, frame_parts.MAX_FRAME_FILTERS,
+        frame_parts.MAX_VALUES, frame_parts.MAX_NAME_CHARACTERS, MAX_CONDITION_LENGTH, MAX_DEPTH, frame_parts.MAX_TAGS, frame_parts.MAX_PAYLOAD_BYTES, frame_parts.MAX_NEIGHBOURS, frame_parts.MAX_FRAME_FILTERS,
         frame_parts.MAX_FILTER_BYTES, frame_parts.MAX_PREDICATE_LENGTH, frame_parts.MAX_ENTRIES, frame_parts.MAX_ROUTERS, frame_parts.MAX_WEIGHT,
         frame_parts.MAX_HOPS, frame_parts.MAX_REASON_LENGTH, frame_parts.MAX_EXAMPLES, frame_parts.MAX_BRANCHES, flooding.MAX_NODE_FILTERS, flooding.MAX_NODE_BYTES,
         clients.PREDICATE_LIMITS.filters, clients.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
@@ -57,12 +59,23 @@ def test_the_limits_in_the_document_are_the_real_ones():
     assert {f"{limit:,}" for limit in limits} <= numbers
 
 
+def example(text):
+    """Return the bytes at the start of the lines of a block."""
+    block = text.partition("```text\n")[2].partition("```")[0]
+    return bytes.fromhex("".join(re.match(r"(?:[0-9a-f]{2} )*[0-9a-f]{2}|", line)[0] for line in block.splitlines()))
+
+
+def test_filters_of_the_document_are_encoded_as_described():
+    filters = [parse_filter('x in ("a", 1, true, null)'), parse_filter("y = null and a < b and #t")]
+    data = example(DOCUMENT.partition("as\ncbnet prints it")[2])
+    assert data == b"".join(map(filter_to_bytes, filters))
+
+
 def test_example_of_the_document_decodes_as_described():
-    block = DOCUMENT.partition("## An example")[2].partition("```text\n")[2].partition("```")[0]
-    data = bytes.fromhex("".join(re.match(r"(?:[0-9a-f]{2} )*[0-9a-f]{2}|", line)[0] for line in block.splitlines()))
+    data = example(DOCUMENT.partition("## An example")[2])
     filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))
     assert list(FrameReader().feed(data)) == [
-        Hello(low=1, high=1, role="router", name="a", network="cbnet", life=7, scheme="psf"),
+        Hello(low=2, high=2, role="router", name="a", network="cbnet", life=7, scheme="psf"),
         FilterChange(owner="a", life=7, sequence=2, age=0, added=[filter], removed=[], wants_ack=False),
         Packet(
             source="a",

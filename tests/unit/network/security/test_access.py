@@ -18,7 +18,7 @@ ROUTERS = Access(routers=frozenset({"b"}), has_certificates=True)
 
 
 def client(name="c", token=""):
-    return Hello(low=1, high=1, role="client", name=name, network="cbnet", life=0, scheme="", token=token)
+    return Hello(low=2, high=2, role="client", name=name, network="cbnet", life=0, scheme="", token=token)
 
 
 def denial(access, said, names=None):

@@ -12,7 +12,7 @@ def link(name, role="router", **traffic):
         1,
         0.0,
         0.0,
-        Hello(low=1, high=1, role=role, name=name, network="n", life=1, scheme="psf") if name else None,
+        Hello(low=2, high=2, role=role, name=name, network="n", life=1, scheme="psf") if name else None,
         traffic=LinkTraffic(**traffic),
     )
 
