@@ -16,8 +16,20 @@ from cbnet.routing import SCHEMES
 # --- frames made from their own types, with names and filters that mean something
 
 _NAMES = st.sampled_from(["a", "b", "c", "d", "x", "12", "é"])
-_FILTERS = [filter_to_bytes(parse_filter(text)) for text in ("x = 1", "x > 0 and #t", "true", "b = false")]
-_TEXTS = st.sampled_from(["", "a", "b", "c", "x = 1", "x <", "true", "#", "é"]) | st.text(max_size=5)
+_FILTERS = [
+    filter_to_bytes(parse_filter(text))
+    for text in ("x = 1", "x > 0 and #t", "true", "b = false", "x in (1, null)", "x < b and a.b = null", "absent x")
+]
+_TEXTS = st.sampled_from(["", "a", "b", "c", "x = 1", "x <", "true", "#", "é", "x < b", "a.b"]) | st.text(max_size=5)
+_NESTED = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
 
 
 def made(kind):
@@ -35,6 +47,8 @@ def made(kind):
             return _NAMES if kind.min_length else _TEXTS
         case msgspec.inspect.BytesType():
             return st.sampled_from(_FILTERS) | st.binary(max_size=8)
+        case msgspec.inspect.AnyType():
+            return _NESTED
         case msgspec.inspect.NoneType():
             return st.none()
         case msgspec.inspect.LiteralType():
@@ -202,7 +216,7 @@ HELLO = encode(hello("client", "s", scheme=""))
         (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client must not send LinkRecord"),
         (
             encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, scheme="psf")),
-            "no common protocol version: the peer supports 7 to 9, this router 1 to 1",
+            "no common protocol version: the peer supports 7 to 9, this router 2 to 2",
         ),
         (b"", "no Hello received for 3.5 s"),
     ],

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.strategies import any_text, any_values
 
 from cbnet import Message
 from cbnet.network.client.message_encoding import encode_publish
@@ -13,7 +14,6 @@ from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
-from tests.support.strategies import any_text, any_values
 
 HELLO = encode(frames.Hello(low=2, high=2, role="router", name="a", network="cbnet", life=0, scheme="psf"))
 NESTED = st.recursive(
