@@ -136,10 +136,10 @@ def _number(text: str) -> int | float:
     digits = re.sub(r"(?<=[0-9a-fA-F])_+(?=[0-9a-fA-F])", "", text)
     if match := _INTEGER.fullmatch(digits):
         return _integer(match[1])
-    if match := _DECIMAL.fullmatch(digits) or _HEXADECIMAL.fullmatch(digits):
+    is_octal = digits.isdigit()  # with an 8 or 9
+    if not is_octal and (match := _DECIMAL.fullmatch(digits) or _HEXADECIMAL.fullmatch(digits)):
         return _float(match[1], match[2])
-    octal = text.isdigit() and text[0] == "0"
-    hint = "a leading 0 means octal; remove it" if octal else "write a number as 57, 6.2, 7E3 or 0xFF"
+    hint = "a leading 0 means octal; remove it" if is_octal else "write a number as 57, 6.2, 7E3 or 0xFF"
     raise ValueDomainError(f"`{text[:24]}` is not a number", hint=hint)
 
 
