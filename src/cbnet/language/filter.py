@@ -46,18 +46,27 @@ class Filter(ValueObject):
         message = Message.of(message)
         if not self.tags <= message.tags:
             return False
+        leaves, is_simple = message.leaves, not self.conditions
+        for constraint in self.constraints:
+            found = leaves.get(constraint.name)
+            if found is None:
+                return False
+            if len(found) == 1 and not found[0].element:
+                if not constraint.accepts(found[0].value):
+                    return False
+            else:
+                is_simple = False
+        return is_simple or self._has_binding(message)
+
+    def _has_binding(self, message: Message) -> bool:
+        """Return whether one binding satisfies every constraint and condition."""
         leaves = message.leaves
-        candidates = {constraint.name: leaves.get(constraint.name, ()) for constraint in self.constraints}
+        candidates = {name: leaves.get(name, ()) for name in self.names}
         for constraint in self.constraints:
             accepted = tuple(leaf for leaf in candidates[constraint.name] if constraint.accepts(leaf.value))
             if not accepted:
                 return False
             candidates[constraint.name] = accepted
-        if not self.conditions and not any(found[0].element for found in candidates.values()):
-            return True
-        for condition in self.conditions:
-            for name in condition.names - candidates.keys():
-                candidates[name] = leaves.get(name, ())
 
         def test(values: Mapping[str, Value]) -> bool:
             return all(condition.holds(values, leaves, message.tags) for condition in self.conditions)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.values import Value, validate_text, validate_value
+from cbnet.language.values import Value, type_name, validate_text, validate_value
 
 MAX_DEPTH = 64  # levels of nested objects and arrays
 
@@ -63,9 +63,11 @@ _CONTAINERS = (dict, list)
 
 
 def _plain(value: object, where: str, depth: int) -> Any:
+    if value is None or isinstance(value, str | int | float):  # most values
+        return validate_value(value, where)
     if isinstance(value, Mapping):
         return _plain_object(value, where, depth + 1)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         check_depth(where, depth + 1)
         return [_plain(item, where, depth + 1) for item in value]
     return validate_value(value, where)
@@ -76,7 +78,8 @@ def _plain_object(members: Mapping[str, Any], path: str, depth: int) -> dict[str
     plain = {}
     for key, value in members.items():
         if not isinstance(key, str):
-            raise ValueDomainError(f"{path or 'message'}: the name {key!r} is not a string", hint="use string keys")
+            where = f"{path}: " if path else ""
+            raise ValueDomainError(f"{where}an attribute's name must be a string, not {type_name(key)}")
         name = validate_text(key, "attribute name")
         plain[name] = _plain(value, f"{path}.{name}" if path else name, depth)
     return plain

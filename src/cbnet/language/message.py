@@ -30,9 +30,9 @@ class Message(ValueObject):
     def __init__(self, attributes: Mapping[str, Any] | None = None, tags: Iterable[str] = ()) -> None:
         if not isinstance(attributes, Mapping | None):
             raise ValueDomainError("the attributes must be a mapping", hint='write {"name": value}')
-        for name in attributes or ():
-            validate_name(name)
         members = plain_members(attributes or {})
+        if RESERVED_NAME in members:
+            validate_name(RESERVED_NAME)
         self._set(attributes=MappingProxyType(members), tags=validate_tags(tags))
 
     @classmethod

@@ -30,6 +30,9 @@ def forwarding(
     names: Annotated[
         int | None, typer.Option("--names", metavar="A", help="Attribute names.", show_default="as in the paper")
     ] = None,
+    conditions: Annotated[
+        float, typer.Option("--conditions", metavar="S", min=0, max=1, help="Share of filters with a condition.")
+    ] = 0.0,
     seed: Annotated[int, seed_option()] = 0,
     engine: Annotated[
         list[str] | None,
@@ -56,7 +59,7 @@ def forwarding(
     count = parse_interface_count(interfaces)
     parameters = parameters_of(mix, filters=filters, interfaces=count, messages=messages, names=names, seed=seed)
     with step_progress() as report:
-        outcome = run(parameters, engines, seconds, report)
+        outcome = run(parameters, engines, seconds, report, conditions)
     if json:
         for result in outcome.results:
             print_json(result.members())

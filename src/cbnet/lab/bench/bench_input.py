@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from cbnet.lab.workload import Forwarding2001, WorkloadParameters, as_messages, filters, messages, mix
+from cbnet.lab.workload.conditions import with_conditions
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
 if TYPE_CHECKING:
@@ -40,10 +41,12 @@ def parameters_of(name: str, *, names: int | None, **sizes: Any) -> WorkloadPara
     return cast("WorkloadParameters", replace(cast("Any", parameters), **{field: names}))
 
 
-def bench_input(parameters: WorkloadParameters, report: Report) -> BenchInput:
-    """Generate filters and messages."""
+def bench_input(parameters: WorkloadParameters, report: Report, conditions: float = 0.0) -> BenchInput:
+    """Generate filters and messages; `conditions` is the share of filters that have a condition."""
     report("generating filters")
     table = filters(parameters)
+    if conditions:
+        table = with_conditions(table, conditions)
     report("generating messages")
     batch = messages(parameters)
     members = as_messages(batch)

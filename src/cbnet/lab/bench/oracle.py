@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse_filter
 
 _VALUES = ("string", "int", "float", "bool")
 
@@ -56,11 +57,17 @@ class Oracle:
         end = 0
         for length in lengths.tolist():
             first, end = end, end + length
-            constraints = (_constraint(columns, row) for row in range(first, end) if columns["op"][row] is not None)
-            filters.setdefault(columns["interface"][first], []).append(Filter(constraints))
+            filter = Filter()
+            for row in range(first, end):
+                filter &= _part(columns, row)
+            filters.setdefault(columns["interface"][first], []).append(filter)
         return {interface: Predicate(group) for interface, group in filters.items()}
 
 
-def _constraint(columns: dict[str, list[Any]], row: int) -> Constraint:
+def _part(columns: dict[str, list[Any]], row: int) -> Filter:
+    if columns["op"][row] is None:
+        return Filter()
+    if columns["op"][row] == "text":
+        return parse_filter(columns["string"][row])
     value = next(columns[kind][row] for kind in _VALUES if columns[kind][row] is not None)
-    return Constraint(columns["name"][row], Op(columns["op"][row]), value)
+    return Filter([Constraint(columns["name"][row], Op(columns["op"][row]), value)])

@@ -2,7 +2,8 @@
 
 Columns of the input: `interface` (string or int64), `filter` (int64), `name`, `op`, and the constant in one
 of `string`, `int`, `float`, `bool`. A tag has op "#" and its text in `name`; a row with null op makes its
-filter empty. Rows of one filter need not be adjacent.
+filter empty. What these columns cannot hold has op "text" and is written in `string`, such as `x in (1, 2)`,
+`x = null` or `a < b`; its `name` is null. Rows of one filter need not be adjacent.
 """
 
 from __future__ import annotations
@@ -14,28 +15,56 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cbnet.errors import InputError
-from cbnet.language.constraint import Op
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.filter import Filter
+from cbnet.language.syntax.parser import parse_filter
 from cbnet.language.values import RESERVED_NAME, ValueType
 from cbnet.matching.storage.codes import TESTS, Test
-from cbnet.matching.storage.columns import Columns, Numbers, Texts, assemble, packed_texts, sort_numbers, split_ints
+from cbnet.matching.storage.columns import (
+    Columns,
+    Numbers,
+    Texts,
+    assemble,
+    columns_of_filters,
+    packed_texts,
+    sort_numbers,
+    split_ints,
+)
+from cbnet.matching.storage.merge import merge_columns
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
 
 _VALUES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "string": pa.string()}
 _KINDS = {"bool": ValueType.BOOL, "int": ValueType.NUMBER, "float": ValueType.NUMBER, "string": ValueType.STRING}
+_COLUMNS = {"name": pa.string(), "op": pa.string(), **_VALUES}
 _TAG = "#"
+_TEXT = "text"
 _NO_TEST = 255
 
 
 def columns_from_arrow(table: pa.Table) -> Columns:
     """Return the filters of an Arrow table as columns; an error names its row, counted from 1."""
-    rows = _Rows(table)
-    order, offsets = _grouped(rows.required("filter", pa.int64()).to_numpy())
+    rows = _Rows(table, np.arange(len(table)))
+    filters = rows.required("filter", pa.int64()).to_numpy()
     interfaces, targets = rows.interfaces()
+    has_text = np.isin(filters, filters[rows.are_texts()])
+    if not has_text.any():
+        return _flat_columns(rows, filters, interfaces, targets)
+    flat, written = rows.take(np.flatnonzero(~has_text)), rows.take(np.flatnonzero(has_text))
+    parts = [
+        _flat_columns(flat, filters[~has_text], interfaces, targets[~has_text]),
+        columns_of_filters(interfaces, written.filters(filters[has_text], targets[has_text])),
+    ]
+    return merge_columns(parts, interfaces)
+
+
+def _flat_columns(rows: _Rows, filters: Array, interfaces: list[str | int], targets: Array) -> Columns:
+    """Return the filters of rows without texts."""
+    order, offsets = _grouped(filters)
     filter_targets = targets[order[offsets[:-1]]]
     is_same = targets[order] == np.repeat(filter_targets, np.diff(offsets))
-    _check(is_same, "another row of its filter has another interface", order)
+    _check(is_same, "another row of its filter has another interface", rows.numbers[order])
     tests, is_empty = rows.tests()
     numbers, strings, operands = rows.operands(tests)
     symbols, texts, names = rows.symbols(tests, is_empty)
@@ -48,9 +77,34 @@ def columns_from_arrow(table: pa.Table) -> Columns:
 class _Rows:
     """The columns of the input."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, numbers: Array) -> None:
         self._table = table.unify_dictionaries()
         self._count = len(table)
+        self.numbers = numbers  # of the rows in the whole input, from 0
+
+    def take(self, rows: Array) -> _Rows:
+        """Return some of the rows."""
+        return _Rows(self._table.take(pa.array(rows)), self.numbers[rows])
+
+    def are_texts(self) -> Array:
+        """Return which rows are written as text."""
+        ops = self.column("op", pa.string()).cast(pa.string())
+        return np.asarray(pc.equal(ops, _TEXT).fill_null(False))
+
+    def filters(self, numbers: Array, targets: Array) -> list[tuple[int, Filter]]:
+        """Return the filters of all rows as values of the language, with their targets."""
+        columns = {name: self.column(name, type).to_pylist() for name, type in _COLUMNS.items()}
+        parts: dict[int, tuple[int, Filter]] = {}
+        for row, (number, target) in enumerate(zip(numbers.tolist(), targets.tolist(), strict=True)):
+            before, filter = parts.get(number, (target, Filter()))
+            at = f"row {self.numbers[row] + 1}"
+            if before != target:
+                raise InputError(f"{at}: another row of its filter has another interface")
+            try:
+                parts[number] = target, filter & _filter({name: column[row] for name, column in columns.items()})
+            except InputError as error:
+                raise InputError(f"{at}: {error.problem}", hint=error.hint) from None
+        return list(parts.values())
 
     def column(self, name: str, type: pa.DataType) -> pa.Array:
         """Return a column as one array of a type; all null if the column is missing."""
@@ -70,7 +124,7 @@ class _Rows:
             names = ", ".join(self._table.column_names)
             raise InputError(f"no column {name!r}", hint=f"the table has {names}")
         column = self.column(name, type)
-        _check(column.is_valid().to_numpy(zero_copy_only=False), f"column {name!r} is null")
+        _check(column.is_valid().to_numpy(zero_copy_only=False), f"column {name!r} is null", self.numbers)
         return column
 
     def interfaces(self) -> tuple[list[str | int], Array]:
@@ -86,7 +140,7 @@ class _Rows:
         kinds = np.zeros(self._count, np.uint8)  # 0: no constant, else its type + 1
         for name, type in _VALUES.items():
             valid = self.column(name, type).is_valid().to_numpy(zero_copy_only=False)
-            _check((kinds == 0) | ~valid, "two constants are set")
+            _check((kinds == 0) | ~valid, "two constants are set", self.numbers)
             kinds[valid] = _KINDS[name] + 1
         ops = _encoded(self.column("op", pa.string()))
         is_empty = ops.is_null().to_numpy(zero_copy_only=False)
@@ -95,13 +149,17 @@ class _Rows:
         )
         op = np.asarray(ops.indices.fill_null(0))
         tests = test_table[op, kinds]
-        _check(is_empty | (tests != _NO_TEST), "unknown op, or a constant of a type that the op does not take")
+        _check(
+            is_empty | (tests != _NO_TEST),
+            "unknown op, or a constant of a type that the op does not take",
+            self.numbers,
+        )
         return tests, is_empty
 
     def symbols(self, tests: Array, is_empty: Array) -> tuple[Array, Texts, int]:
         """Return the symbol of each row, the text of each symbol, and the number of names among them."""
         column = _encoded(self.column("name", pa.string()))
-        _check(is_empty | column.is_valid().to_numpy(zero_copy_only=False), "the name is null")
+        _check(is_empty | column.is_valid().to_numpy(zero_copy_only=False), "the name is null", self.numbers)
         texts = column.dictionary
         index = np.asarray(column.indices.fill_null(0)).astype(np.int64)
         is_tag = tests == Test.TAG
@@ -109,6 +167,7 @@ class _Rows:
         _check(
             is_tag | is_empty | ~reserved[index] if len(texts) else is_empty,
             'the name "#" is reserved for tags',
+            self.numbers,
         )
         names, tags = np.unique(index[~is_tag & ~is_empty]), np.unique(index[is_tag & ~is_empty])
         renumbered = np.zeros((2, max(1, len(texts))), np.int64)  # rows without a name refer to the first
@@ -137,13 +196,27 @@ class _Rows:
         floats = self.column("float", pa.float64())
         is_float = floats.is_valid().to_numpy(zero_copy_only=False)
         values = np.asarray(floats.fill_null(0.0))
-        _check(np.isfinite(values), "NaN and infinity are not values")
+        _check(np.isfinite(values), "NaN and infinity are not values", self.numbers)
         ints = split_ints(np.asarray(self.column("int", pa.int64()).fill_null(0))[is_number])
         is_float, values = is_float[is_number], values[is_number]
         low = np.where(is_float, 0, ints.low).astype(np.int16)
         numbers, ranks = sort_numbers(Numbers(np.where(is_float, values, ints.high), low))
         operands[is_number] = ranks
         return numbers
+
+
+def _filter(row: dict[str, Any]) -> Filter:
+    """Return the filter of one row."""
+    constants = [row[name] for name in _VALUES if row[name] is not None]
+    if row["op"] is None:
+        return Filter()
+    if row["op"] == _TEXT:
+        return parse_filter(row["string"] or "")
+    if row["op"] == _TAG:
+        return Filter(tags=[row["name"]])
+    if len(constants) > 1:
+        raise InputError("two constants are set")
+    return Filter([Constraint(row["name"], row["op"], *constants)])
 
 
 def _grouped(filters: Array) -> tuple[Array, Array]:
@@ -189,7 +262,6 @@ def _texts(strings: pa.Array) -> Texts:
     return packed_texts(text.copy(), ends - ends[0])
 
 
-def _check(ok: Array, problem: str, rows: Any = None) -> None:
+def _check(ok: Array, problem: str, rows: Array) -> None:
     if not ok.all():
-        first = int(np.argmin(ok))
-        raise InputError(f"row {(first if rows is None else int(rows[first])) + 1}: {problem}")
+        raise InputError(f"row {rows[np.argmin(ok)] + 1}: {problem}")

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from cbnet import InputError, Table
+from cbnet import InputError, Table, parse
 
 SCHEMA = pa.schema(
     [
@@ -70,3 +70,36 @@ def test_an_error_names_its_row(row, problem):
 def test_a_missing_column_is_named():
     with pytest.raises(InputError, match="no column 'filter'"):
         Table.from_arrow(filters({"name": "x", "op": "exists"}).drop_columns("filter"))
+
+
+def test_text_rows_hold_what_columns_cannot():
+    table = pa.table(
+        {
+            "interface": [1, 1, 2, 1, 3],
+            "filter": [0, 1, 2, 0, 3],
+            "name": ["x", None, None, None, "y"],
+            "op": [">", "text", "text", "text", "="],
+            "string": [None, "x in (1, 2)", "y = null", "a < b and not #t", "z"],
+            "int": [5, None, None, None, None],
+        }
+    )
+    built = Table.from_arrow(table)
+    assert {interface: built[interface] for interface in built} == {
+        1: parse("x > 5 and a < b and not #t or x in (1, 2)"),
+        2: parse("y = null"),
+        3: parse('y = "z"'),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"string": [None, "x ="]}, "row 2: a value is missing"),
+        ({"interface": [1, 2]}, "row 2: another row of its filter has another interface"),
+        ({"op": ["?", "text"]}, "row 1: unknown operator"),
+    ],
+)
+def test_errors_of_filters_with_text_name_their_row(changes, problem):
+    columns = {"interface": [1, 1], "filter": [0, 0], "name": ["x", None], "op": [">", "text"], "string": [None, "a < b"], "int": [5, None]}  # fmt: skip
+    with pytest.raises(InputError, match=problem):
+        Table.from_arrow(pa.table(columns | changes))

@@ -30,10 +30,13 @@ class ForwardingOutcome:
 
 
 def forwarding(
-    parameters: WorkloadParameters, engines: Sequence[str], seconds: float, report: Report
+    parameters: WorkloadParameters, engines: Sequence[str], seconds: float, report: Report, conditions: float = 0.0
 ) -> ForwardingOutcome:
-    """Measure engines on a workload; a measurement lasts at least `seconds`."""
-    given = bench_input(parameters, report)
+    """Measure engines on a workload; a measurement lasts at least `seconds`.
+
+    conditions: the share of filters that have a condition.
+    """
+    given = bench_input(parameters, report, conditions)
     expected = expected_matches(given, report)
     results: list[EngineResult] = []
     first: EngineAnswer | None = None
