@@ -100,6 +100,20 @@ def test_the_output_of_sub_is_the_input_of_pub(cbnet, folder, tmp_path):
     ]  # fmt: skip
 
 
+def test_nested_messages_are_printed_and_published_again_unchanged(cbnet, folder):
+    pattern = '{"detail": {"state": ["on", {"prefix": "o"}]}}'
+    printed = []
+    message = {"detail": {"state": "on", "list": [1, {"deep": None}, []], "é": 2**63 - 1}, "none": None, "#": ["t"]}
+    lines = json.dumps({"message": message, "payload": "AP8=", "encoding": "base64"}).encode()
+    for _ in range(2):
+        with subscriber(folder, pattern, "--count", "1", "--json", "--dialect", "eventbridge") as process:
+            assert cbnet("pub", "--network", folder, stdin=lines).code == 0
+            lines = process.communicate(timeout=20)[0].encode()
+        printed += rows(lines.decode())
+    expected = {"message": message, "payload": "AP8=", "encoding": "base64"}
+    assert [{**row, "source": None} for row in printed] == [{**expected, "source": None}] * 2
+
+
 def test_pub_keeps_the_rate(cbnet, folder):
     began = time.monotonic()
     assert cbnet("pub", "x=1", "--count", "11", "--rate", "20", "--network", folder).code == 0
