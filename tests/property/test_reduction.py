@@ -2,9 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.plain_reduction import plain_reduce
+from support.rich_language import literals, rich_filters
 from support.strategies import close_names, close_tags, close_values, constraints, filters, messages_near, predicates
 
-from cbnet.language import Predicate, covers, disjunction_advantage, reduce, satisfiable, size
+from cbnet.language import Constraint, Predicate, covers, disjunction_advantage, reduce, satisfiable, size
 from cbnet.language.relations.number_range import MAX_FLOAT
 from cbnet.language.relations.range_encoding import Shapes
 from cbnet.language.relations.ranges import AttributeRange
@@ -56,7 +57,8 @@ end_values = st.sampled_from(
         "\U0010fffe", "\U0010ffff", "\U0010ffff\U0010ffff", "\U0010ffff\0",
     ]
 )  # fmt: skip
-crowds = st.builds(
+rich_crowds = st.lists(rich_filters, max_size=12).map(Predicate)
+crowds = rich_crowds | st.builds(
     Predicate,
     st.lists(filters(st.sampled_from("xy"), close_values | end_values, close_tags, max_size=5), max_size=12),
 )
@@ -74,6 +76,19 @@ def test_index_and_kernel_keep_what_asking_every_pair_keeps(rules, predicate):
 def test_the_kernel_agrees_with_the_ranges_or_leaves_it_open(group, data):
     shapes = Shapes()
     wide = data.draw(constraints(st.just("x"), close_values | end_values))
+    asked, had = shapes.of(wide), shapes.together([shapes.of(constraint) for constraint in group])
+    narrow = AttributeRange(group)
+    expected = narrow.is_empty or narrow.implies(wide)
+    assert shapes.packed().contains(asked, had) in (expected, None)
+    assert shapes.contains(asked, had) == expected
+
+
+one_attribute = literals.filter(lambda part: isinstance(part, Constraint))
+
+
+@given(st.lists(one_attribute, min_size=1, max_size=4), one_attribute)
+def test_the_kernel_agrees_on_sets_and_null(group, wide):
+    shapes = Shapes()
     asked, had = shapes.of(wide), shapes.together([shapes.of(constraint) for constraint in group])
     narrow = AttributeRange(group)
     expected = narrow.is_empty or narrow.implies(wide)

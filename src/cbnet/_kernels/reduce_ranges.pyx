@@ -9,11 +9,13 @@ A row has words; a word has a symbol and a shape, which is a set of values:
 
 A row asks for some words and has some, perhaps the same. It is inside another row if each shape that
 the other asks for contains one that it has itself, of the same symbol. All values that occur are ranked in
-one order, bools, numbers, strings, and a shape is
+one order, null, bools, numbers, strings, and a shape is
 
     low ●───────first────────last───────( high      an interval of ranks of one type, closed below and
                                                     open above, two sample members, and for strings
                                                     texts that every member contains
+
+A finite shape has its smallest and largest member as ends; only the caller knows the members between them.
 
 Rows are found by the words under which they are filed, one for each symbol: its shape is inside all
 shapes that the row has of the symbol. They are sorted by symbol and first member:
@@ -41,16 +43,17 @@ cdef extern from *:
     #define EMPTY 0xFFFFFFFFU   /* first of a shape without members */
     #define ANY 0xFFFFFFFEU     /* first of a shape of all values of all types */
     #define NO_TEXT 0xFFFFFFFFU
+    #define FINITE 2            /* in `bounded`: a list of values */
     #define VALUE_BITS 0xFFFFFF0000000000ULL
     """
     const uint64_t MIX, VALUE_BITS
-    const uint32_t EMPTY, ANY, NO_TEXT
+    const uint32_t EMPTY, ANY, NO_TEXT, FINITE
 
 cdef extern from "Python.h":
     const Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum Asks:
-    ALL, BETWEEN, OTHER_THAN, ENDS_WITH, CONTAINS
+    ALL, BETWEEN, AMONG, NOT_NULL, OTHER_THAN, ENDS_WITH, CONTAINS
 
 cdef enum Answer:
     NO, YES, UNDECIDED
@@ -195,16 +198,22 @@ cdef class PackedShapes:
         cdef Asks asks = <Asks> self.asks[wide]
         if first == EMPTY or asks == ALL:
             return YES
+        if asks == NOT_NULL:
+            return YES if self.lows[narrow] else NO  # null has the rank 0
         if first == ANY:
             return NO
-        if asks == BETWEEN:
+        if asks <= AMONG:
             if first < self.lows[wide] or self.lasts[narrow] >= self.highs[wide]:
                 return NO
+            if asks == AMONG:
+                return UNDECIDED
             if self.lows[wide] <= self.lows[narrow] and self.highs[narrow] <= self.highs[wide]:
                 return YES
             return self._sticks_out(wide, narrow)
         if self._type(first) != self._type(self.operands[wide]):
             return NO
+        if self.bounded[narrow] == FINITE:
+            return UNDECIDED
         if asks == OTHER_THAN:
             return NO if self._holds(narrow, self.operands[wide]) else YES
         return self._all_have(narrow, self._text(self.operands[wide]), asks == ENDS_WITH)
@@ -350,7 +359,7 @@ cdef class _Index:
         for at in range(start, end):
             shape = <uint32_t> words[at]
             span.signature |= self.shapes._needed(shape)
-            if self.shapes.asks[shape] == BETWEEN:
+            if self.shapes.asks[shape] == BETWEEN or self.shapes.asks[shape] == AMONG:
                 span.is_cut = True
                 low = max(low, self.shapes.lows[shape])
                 high = min(high, self.shapes.highs[shape])

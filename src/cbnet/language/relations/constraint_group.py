@@ -54,6 +54,8 @@ def _others(shapes: Shapes, group: Sequence[int]) -> Callable[[int], Iterable[in
     if len(group) <= _MAX_UNINDEXED:
         return lambda _: everything
     attributes = [shapes.ranges[shape] for shape in group]
+    if any(attribute.members is not None for attribute in attributes):
+        return lambda _: everything
     ranges = [None if attribute.is_empty else {"": attribute} for attribute in attributes]
     index = RangeIndex(ranges)
     return lambda position: index.candidates(ranges[position], lambda: everything)
@@ -64,15 +66,17 @@ def _not_implied(shapes: Shapes, group: Sequence[int], whole: int) -> Sequence[i
 
     No constraint of the group implies another, and some value satisfies all. So there is at most one
     lower and one upper bound, one prefix, one suffix and one equality; only `!=` and `*=` can be many.
-    The others together imply `!= v` only if one of them rejects v.
+    The others together imply `!= v` only if one of them rejects v. (Sets of values are exceptions.)
     """
     kept, typed = group, shapes.ranges[whole].typed
+    is_finite = shapes.ranges[whole].members is not None
     for shape in group if len(group) > 2 else ():  # two have been compared with each other
         test = shapes.test(shape)
-        if test.op is Op.NE or (
+        is_needed = test.op is Op.NE or (
             # most substrings are needed, which this cheap test shows
             test.op is Op.SUBSTRING and isinstance(typed, StringRange) and typed.may_lack(str(test.value))
-        ):
+        )
+        if is_needed and not is_finite:
             continue
         others = [other for other in kept if other != shape]
         if AttributeRange(map(shapes.test, others)).implies(test):

@@ -3,22 +3,25 @@
 `covers(wide, narrow)` promises that every message that matches `narrow` also matches `wide`, so a
 router that forwards for `wide` need not keep `narrow` [2006 §2.4].
 
-Between two filters without conditions the answer is exact, with several constraints on one attribute taken
-together. A filter with conditions covers only filters that have the same conditions, and more. Between
-two predicates it is sound, not complete: each narrow filter must be covered by a single wide filter, so
-`x < 5 or x >= 5` does not cover `x != 9`. There False means "not proved" and costs one table entry;
-a wrong True would lose messages.
+It compares the values of one binding, so it is right for messages with several values, too: the binding that
+satisfies `narrow` satisfies `wide`. Between two filters without conditions the answer is exact, with several
+constraints on one attribute taken together. A condition is compared only with conditions that have the same test, by
+the outcomes that they accept. Between two predicates it is sound, not complete: each narrow filter must be covered by
+a single wide filter, so `x < 5 or x >= 5` does not cover `x != 9`. There False means "not proved" and costs one
+table entry; a wrong True would lose messages.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TypeAlias
 
 from cbnet.errors import InputError
-from cbnet.language.constraint import Constraint
+from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
+from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.relations.ranges import AttributeRange, ranges
+from cbnet.language.relations.ranges import AttributeRange, ranges, ranges_by_name
 from cbnet.language.syntax.parser import parse
 
 PredicateLike: TypeAlias = str | Constraint | Filter | Predicate
@@ -38,26 +41,59 @@ def as_predicate(source: PredicateLike) -> Predicate:
 
 
 class FilterAnalysis:
-    """A filter with the ranges of its attributes."""
+    """A filter with the ranges of its attributes, and of the outcomes of its tests."""
 
-    __slots__ = ("_conditions", "filter", "is_satisfiable", "ranges")
+    __slots__ = ("_outcomes", "filter", "is_satisfiable", "ranges")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
-        self._conditions = frozenset(filter.conditions)
         self.ranges: dict[str, AttributeRange] = ranges(filter)
-        self.is_satisfiable = not any(attribute.is_empty for attribute in self.ranges.values())
+        self._outcomes = ranges_by_name(map(outcome_constraint, filter.conditions)) if filter.conditions else {}
+        attributes = chain(self.ranges.values(), self._outcomes.values())
+        self.is_satisfiable = not any(attribute.is_empty for attribute in attributes)
 
     def implies(self, wide: Filter) -> bool:
-        """Return whether every message that matches this filter matches `wide`."""
+        """Return whether every message that matches this filter provably matches `wide`."""
         if not self.is_satisfiable:
             return True
-        if not self._conditions.issuperset(wide.conditions):
-            return False
-        return wide.tags <= self.filter.tags and all(
-            constraint.name in self.ranges and self.ranges[constraint.name].implies(constraint)
-            for constraint in wide.constraints
+        return (
+            wide.tags <= self.filter.tags
+            and all(_is_implied(constraint, self.ranges) for constraint in wide.constraints)
+            and all(_is_implied(outcome_constraint(condition), self._outcomes) for condition in wide.conditions)
         )
+
+
+def outcome_constraint(condition: Condition) -> Constraint:
+    """Return a condition as a constraint on the outcome of its test: null is unknown.
+
+    Comparisons that always have opposite outcomes, such as `a < b` and `b <= a`, are one test.
+    """
+    test, is_opposite = condition.test, False
+    if isinstance(test, Comparison) and test.op in _CANONICAL:
+        op, is_mirrored, is_opposite = _CANONICAL[test.op]
+        left, right = str(test.left), str(test.right)
+        name = f"{right} {op} {left}" if is_mirrored or (op is Op.EQ and right < left) else f"{left} {op} {right}"
+    else:
+        name = str(test)
+    outcomes = zip((True, False, None), _OPPOSITE_OUTCOMES if is_opposite else Outcome, strict=True)
+    return Constraint(name, Op.IN, [value for value, outcome in outcomes if outcome in condition.accepted])
+
+
+_OPPOSITE_OUTCOMES = (Outcome.FALSE, Outcome.TRUE, Outcome.UNKNOWN)
+# By operator: the one that stands for it, whether the operands change places, and whether the outcome is opposite.
+_CANONICAL = {
+    Op.EQ: (Op.EQ, False, False),
+    Op.NE: (Op.EQ, False, True),
+    Op.LT: (Op.LT, False, False),
+    Op.GT: (Op.LT, True, False),
+    Op.GE: (Op.LT, False, True),
+    Op.LE: (Op.LT, True, True),
+}
+
+
+def _is_implied(constraint: Constraint, found: dict[str, AttributeRange]) -> bool:
+    attribute = found.get(constraint.name)
+    return attribute is not None and attribute.implies(constraint)
 
 
 def covers(wide: PredicateLike, narrow: PredicateLike) -> bool:
@@ -70,11 +106,25 @@ def covers(wide: PredicateLike, narrow: PredicateLike) -> bool:
 
 
 def satisfiable(predicate: PredicateLike) -> bool:
-    """Return whether a message can match."""
+    """Return whether a message can match. False is a proof; conditions that contradict each other may give True."""
     return any(FilterAnalysis(filter).is_satisfiable for filter in as_predicate(predicate).filters)
 
 
 def overlaps(left: PredicateLike, right: PredicateLike) -> bool:
-    """Return whether one message can match both."""
-    rights = as_predicate(right).filters
-    return any(satisfiable(f & g) for f in as_predicate(left).filters for g in rights)
+    """Return whether one message can match both. False is a proof.
+
+    The message {"x": [1, 9]} matches both `x < 5` and `x > 5`, so only a missing attribute or tag that the other
+    filter requires keeps two filters apart. For a single value that passes both, use `satisfiable(left & right)`.
+    """
+    lefts, rights = ([filter for filter in as_predicate(side).filters if satisfiable(filter)] for side in (left, right))
+    return any(not (_excludes(f, g) or _excludes(g, f)) for f in lefts for g in rights)
+
+
+def _excludes(first: Filter, second: Filter) -> bool:
+    """Return whether a filter requires that a message lacks an attribute or tag which another one requires."""
+    refused = [condition.test for condition in first.conditions if condition.accepted == Outcome.FALSE]
+    present = {constraint.name for constraint in second.constraints}
+    return any(
+        (isinstance(test, Presence) and test.name in present) or (isinstance(test, TagTest) and test.tag in second.tags)
+        for test in refused
+    )

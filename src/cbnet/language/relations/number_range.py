@@ -14,11 +14,12 @@ import math
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import chain
 from typing import cast
 
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.values import INT_MAX, INT_MIN, canonical
+from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, value_type
 
 Number = int | float
 MAX_FLOAT = sys.float_info.max
@@ -71,17 +72,14 @@ class NumberRange:
         return self.high
 
     @property
-    def only_members(self) -> Sequence[Number] | None:
-        """Return the only member, if there is one only."""
-        return [self.low] if self.low is not None and self.low == self.high else None
-
-    @property
     def is_bounded(self) -> bool:
         """Return whether there are constraints other than `!=`."""
         return (self.low, self.high) != (-MAX_FLOAT, MAX_FLOAT)
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether all members of a non-empty range satisfy a constraint on numbers."""
+        """Return whether all members of a non-empty range satisfy a constraint on numbers, or are in its set."""
+        if constraint.op is Op.IN:
+            return self._has_only(constraint.members)
         assert self.low is not None
         assert self.high is not None
         value = cast(Number, constraint.value)
@@ -122,6 +120,12 @@ class NumberRange:
         round_ones = [_canonical(round(number, digits)) for digits in (1, 2, 3) for number in between]
         return next(filter(self._holds, chain(near, round_ones, [self.low])))
 
+    def _has_only(self, values: Iterable[Value]) -> bool:
+        rest = copy(self)
+        rest.excluded = {*self.excluded, *(cast(Number, value) for value in values if _is_number(value))}
+        rest._trim()
+        return rest.is_empty
+
     def _holds(self, number: Number) -> bool:
         assert self.low is not None
         assert self.high is not None
@@ -159,6 +163,10 @@ class NumberRange:
             self._raise_low(successor(self.low))
         while not self.is_empty and self.high in self.excluded:
             self._lower_high(predecessor(self.high))
+
+
+def _is_number(value: Value) -> bool:
+    return value_type(value) is ValueType.NUMBER
 
 
 def _canonical(number: Number) -> Number:

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from cbnet.language.relations.ranges import AttributeRange, Range
+from cbnet.language.relations.ranges import AttributeRange, FiniteRange, Range
 from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType
 
@@ -72,8 +72,8 @@ class _Group:
         self._positions = memoryview(array("I", positions))  # slices are not copied
         self._ordered = [self.firsts[position] for position in positions]
         bounded = [(position, range) for position, range in rows if range.is_bounded]
-        self._patterned = [position for position, range in bounded if _has_texts(range)]
-        self._interval = [position for position, range in bounded if not _has_texts(range)]
+        self._scattered = [position for position, range in bounded if _is_scattered(range)]
+        self._interval = [position for position, range in bounded if not _is_scattered(range)]
         self._excluding: dict[Value, list[int]] = defaultdict(list)
         for position, range in rows:
             for value in range.excluded:
@@ -94,11 +94,12 @@ class _Group:
         """Return the positions of ranges that may lack a value: they exclude it or end before it."""
         firsts, lasts = self.firsts, self.lasts
         beside = [position for position in self._interval if not firsts[position] <= value <= lasts[position]]
-        return beside + self._patterned + self._excluding.get(value, [])
+        return beside + self._scattered + self._excluding.get(value, [])
 
 
-def _has_texts(range: Range) -> bool:
-    return isinstance(range, StringRange) and bool(range.texts)
+def _is_scattered(range: Range) -> bool:
+    """Return whether a range may lack values between its ends."""
+    return isinstance(range, FiniteRange) or (isinstance(range, StringRange) and bool(range.texts))
 
 
 def _start(range: StringRange) -> str:

@@ -6,6 +6,7 @@ numbers, strings, bools, a finite set of values, every value but null, or any va
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Value, ValueType
+from cbnet.language.values import Value, ValueType, value_type
 
 
 class Range(Protocol):
@@ -31,10 +32,6 @@ class Range(Protocol):
     @property
     def last(self) -> Value | None:
         """Return another member, far from the first if it is easily found."""
-
-    @property
-    def only_members(self) -> Sequence[Value] | None:
-        """Return all members of a very small range; None if there are more, or it is not known."""
 
     @property
     def excluded(self) -> Collection[Value]:
@@ -54,16 +51,15 @@ class Range(Protocol):
         """Return the positions of the ranges that this one may contain, judged by two members of each."""
 
 
-class BoolRange:
-    """The bools that satisfy some constraints."""
+class FiniteRange:
+    """A few values of one type, listed in order."""
 
     __slots__ = ("_members",)
     excluded: Collection[Value] = ()
     is_bounded = True
 
-    def __init__(self, constraints: Iterable[Constraint]) -> None:
-        tests = list(constraints)
-        self._members = [value for value in (True, False) if all(test.accepts(value) for test in tests)]
+    def __init__(self, members: Sequence[Value]) -> None:
+        self._members: Sequence[Any] = members
 
     @property
     def is_empty(self) -> bool:
@@ -71,65 +67,65 @@ class BoolRange:
         return not self._members
 
     @property
-    def first(self) -> bool | None:
-        """Return a member."""
-        return next(iter(self._members), None)
-
-    last = first
+    def first(self) -> Value | None:
+        """Return the smallest member."""
+        return self._members[0] if self._members else None
 
     @property
-    def only_members(self) -> Sequence[bool]:
-        """Return all members."""
-        return self._members
+    def last(self) -> Value | None:
+        """Return the largest member."""
+        return self._members[-1] if self._members else None
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether all members satisfy a constraint on bools."""
+        """Return whether all members satisfy a constraint."""
         return all(map(constraint.accepts, self._members))
 
-    def span(self, ordered: Sequence[bool]) -> slice:
-        """Return the slice of a whole ordered list."""
-        return slice(len(ordered))
+    def span(self, ordered: Sequence[Any]) -> slice:
+        """Return the slice of an ordered list of values between the ends."""
+        if not self._members:
+            return slice(0)
+        return slice(bisect_left(ordered, self._members[0]), bisect_right(ordered, self._members[-1]))
 
-    def select_within(
-        self, firsts: Mapping[int, bool], lasts: Mapping[int, bool], positions: Iterable[int]
-    ) -> list[int]:
+    def select_within(self, firsts: Mapping[int, Any], lasts: Mapping[int, Any], positions: Iterable[int]) -> list[int]:
         """Return the positions whose first and last members are members here."""
-        pairs = ((position, {firsts[position], lasts[position]}) for position in positions if position in firsts)
-        return [position for position, ends in pairs if ends <= {*self._members}]
-
-
-_RANGES: dict[ValueType, type[BoolRange | NumberRange | StringRange]] = {
-    ValueType.BOOL: BoolRange,
-    ValueType.NUMBER: NumberRange,
-    ValueType.STRING: StringRange,
-}
+        members = frozenset(self._members)
+        return [p for p in positions if p in firsts and firsts[p] in members and lasts[p] in members]
 
 
 class AttributeRange:
-    """The values of one attribute that satisfy all constraints on it."""
+    """The values of one attribute that satisfy all constraints on it.
+
+    Constraints that list values, by `in` or `= null`, leave a finite set; others a range of one type, every value
+    but null, or any value.
+    """
 
     __slots__ = ("is_empty", "kind", "members", "not_null", "typed")
 
     def __init__(self, constraints: Iterable[Constraint]) -> None:
         tests = [constraint for constraint in constraints if constraint.op is not Op.EXISTS]
-        self.kind: ValueType | None = None  # None: any value, no value, or members of several types
+        self.kind: ValueType | None = None  # None: null, or values of several types
         self.typed: Range | None = None
-        self.members: Sequence[Value] | None = None  # where `in` or null leaves a finite set
+        self.members: Sequence[Value] | None = None  # where there is a finite set
         self.not_null = bool(tests)
-        finite = [test for test in tests if test.op is Op.IN or (test.op is Op.EQ and test.value is None)]
-        if finite:
-            fewest = min((test.members for test in finite), key=len)
-            self.members = [value for value in fewest if all(test.accepts(value) for test in tests)]
-            self.not_null = None not in self.members
-            self.is_empty = not self.members
-            return
-        typed = [test for test in tests if test.value is not None]
-        kinds = {test.kind for test in typed}
-        if len(kinds) == 1:
-            self.kind = typed[0].kind
-            assert self.kind is not None
-            self.typed = _RANGES[self.kind](typed)
-        self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
+        lists = [test.members for test in tests if test.op is Op.IN or (test.op is Op.EQ and test.value is None)]
+        if lists:
+            self._list([value for value in min(lists, key=len) if all(test.accepts(value) for test in tests)])
+        else:
+            self._restrict([test for test in tests if test.value is not None])
+
+    @property
+    def first(self) -> Value:
+        """Return a value of a non-empty range."""
+        if self.members is not None:
+            return self.members[0]
+        return self.typed.first if self.typed is not None else True
+
+    @property
+    def last(self) -> Value:
+        """Return another value, far from the first if it is easily found."""
+        if self.members is not None:
+            return self.members[-1]
+        return self.typed.last if self.typed is not None else ""
 
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all values of a non-empty range satisfy a constraint."""
@@ -137,14 +133,33 @@ class AttributeRange:
             return True
         if self.members is not None:
             return all(map(constraint.accepts, self.members))
-        if constraint.op is Op.NE and constraint.value is None:
-            return self.not_null
-        if self.typed is None or constraint.value is None:
+        if constraint.value is None:
+            return constraint.op is Op.NE and self.not_null
+        if self.typed is None or not (constraint.op is Op.IN or constraint.kind is self.kind):
             return False
-        if constraint.op is Op.IN:
-            only = self.typed.only_members
-            return only is not None and all(map(constraint.accepts, only))
-        return constraint.kind is self.kind and self.typed.implies(constraint)
+        return self.typed.implies(constraint)
+
+    def _list(self, members: Sequence[Value]) -> None:
+        self.members = members
+        self.not_null = None not in members
+        self.is_empty = not members
+        kinds = {value_type(value) for value in members}
+        if len(kinds) == 1 and self.not_null:
+            self.kind = kinds.pop()
+            self.typed = FiniteRange(members)
+
+    def _restrict(self, tests: Sequence[Constraint]) -> None:
+        kinds = {test.kind for test in tests}
+        if len(kinds) == 1:
+            self.kind = tests[0].kind
+            self.typed = _typed_range(self.kind, tests)
+        self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
+
+
+def _typed_range(kind: ValueType | None, tests: Sequence[Constraint]) -> Range:
+    if kind is ValueType.BOOL:
+        return FiniteRange([value for value in (False, True) if all(test.accepts(value) for test in tests)])
+    return NumberRange(tests) if kind is ValueType.NUMBER else StringRange(tests)
 
 
 def by_name(constraints: Iterable[Constraint]) -> dict[str, list[Constraint]]:
@@ -155,6 +170,11 @@ def by_name(constraints: Iterable[Constraint]) -> dict[str, list[Constraint]]:
     return groups
 
 
+def ranges_by_name(constraints: Iterable[Constraint]) -> dict[str, AttributeRange]:
+    """Return the range of each attribute that is constrained."""
+    return {name: AttributeRange(group) for name, group in by_name(constraints).items()}
+
+
 def ranges(filter: Filter) -> dict[str, AttributeRange]:
     """Return the range of each attribute that the filter constrains."""
-    return {name: AttributeRange(constraints) for name, constraints in by_name(filter.constraints).items()}
+    return ranges_by_name(filter.constraints)

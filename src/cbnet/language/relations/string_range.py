@@ -90,11 +90,6 @@ class StringRange:
         return below if self._holds(below) else self.member
 
     @property
-    def only_members(self) -> Sequence[str] | None:
-        """Return the only member, if the ends leave one only."""
-        return [self.low] if self.high == self.low + _NUL and self._holds(self.low) else None
-
-    @property
     def stem(self) -> str | None:
         """Return a prefix of all strings between the ends that any of two characters, then anything, may follow.
 
@@ -115,7 +110,7 @@ class StringRange:
         return bool(self.low or self.high is not None or self.texts)
 
     def implies(self, constraint: Constraint) -> bool:
-        """Return whether all members satisfy a constraint on strings."""
+        """Return whether all members satisfy a constraint on strings, or are in its set."""
         assert self.member is not None
         if not constraint.accepts(self.member):
             return False
@@ -125,7 +120,10 @@ class StringRange:
         excluded: set[str] = set()
         outside._refused_texts, outside._refused_suffixes = [*self._refused_texts], [*self._refused_suffixes]
         outside._removed = [*self._removed]
-        outside._refuse(constraint.op, cast(str, constraint.value), excluded)
+        if constraint.op is Op.IN:
+            excluded.update(value for value in constraint.members if isinstance(value, str))
+        else:
+            outside._refuse(constraint.op, cast(str, constraint.value), excluded)
         outside.excluded = self.excluded | excluded
         return outside._find() is None
 

@@ -3,7 +3,11 @@
 Found by construction: a message with exactly the attributes and tags of a narrow filter can match only
 the wide filters that name no others. A wide filter with one constraint fails only if that constraint
 does, so all of these are excluded first. If the message matches a larger filter, one of its constraints
-must fail: each is tried in turn, with a new value. The search is exhaustive up to a budget.
+must fail: each is tried in turn, with a new value. The search is exhaustive up to a budget. Several values of an
+attribute never help: if a message matches the narrow filter only, so does the one with just the values that it bound.
+
+Conditions are ignored at first: without them the narrow filter matches more, so finding nothing is still a proof.
+Where they matter, values near their constants are tried (`condition_search`).
 """
 
 from __future__ import annotations
@@ -13,13 +17,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
+from cbnet.language.expression import UNKNOWN, Missing
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
-from cbnet.language.relations.covering import PredicateLike, as_predicate
+from cbnet.language.relations.condition_search import ConditionSearch
+from cbnet.language.relations.covering import FilterAnalysis, PredicateLike, as_predicate
 from cbnet.language.relations.number_range import NumberRange
-from cbnet.language.relations.ranges import BoolRange, by_name
+from cbnet.language.relations.ranges import AttributeRange, by_name
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Value, ValueType
+from cbnet.language.values import Value, ValueType, value_type
 
 DEFAULT_BUDGET = 1_000  # new values
 
@@ -32,7 +38,7 @@ class Search(NamedTuple):
 
 
 def witness(predicate: PredicateLike) -> Message | None:
-    """Return a message that matches; None if there is none."""
+    """Return a message that matches; None if there is none, or none was found for the conditions."""
     return counterexample("false", predicate)
 
 
@@ -50,12 +56,27 @@ def search_counterexample(wide: PredicateLike, narrow: PredicateLike, budget: in
     wide_filters = as_predicate(wide).filters
     is_exhausted = True
     for filter in as_predicate(narrow).filters:
-        search = _Search(wide_filters, filter, budget)
-        message = search.run()
-        if message is not None:
-            return Search(message, True)
-        is_exhausted &= not search.is_over_budget
+        found = _search(wide_filters, filter, budget)
+        if found.message is not None:
+            return found
+        is_exhausted &= found.is_exhausted
     return Search(None, is_exhausted)
+
+
+def _search(wide: Sequence[Filter], narrow: Filter, budget: int) -> Search:
+    if not FilterAnalysis(narrow).is_satisfiable:
+        return Search(None, True)
+    search = _Search(wide, narrow, budget)
+    message = search.run()
+    conditional = [filter for filter in wide if filter.conditions]
+    if message is None and not search.is_over_budget:
+        return Search(None, True)
+    if not narrow.conditions and not conditional:
+        return Search(message, message is not None)
+    if message is not None and narrow.matches(message) and not any(each.matches(message) for each in conditional):
+        return Search(message, True)
+    message = ConditionSearch(wide, narrow, budget).run()
+    return Search(message, message is not None)
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ class _Demand:
 
 
 class _Search:
-    """The search for a message that matches one filter and none of the others."""
+    """The search for a message that matches the constraints of one filter, and no other without conditions."""
 
     def __init__(self, wide: Sequence[Filter], narrow: Filter, budget: int) -> None:
         self._narrow = narrow
@@ -79,7 +100,9 @@ class _Search:
         rivals = [
             filter
             for filter in wide
-            if filter.tags <= narrow.tags and names.issuperset(c.name for c in filter.constraints)
+            if not filter.conditions
+            and filter.tags <= narrow.tags
+            and names.issuperset(c.name for c in filter.constraints)
         ]
         self._matches_always = any(not rival.constraints for rival in rivals)
         self._single = by_name(rival.constraints[0] for rival in rivals if len(rival.constraints) == 1)
@@ -95,7 +118,7 @@ class _Search:
         required = by_name(self._narrow.constraints)
         demands = {name: _Demand(constraints, self._single.get(name, ())) for name, constraints in required.items()}
         chosen = {name: _choice(demand) for name, demand in demands.items()}
-        values = {name: value for name, value in chosen.items() if value is not None}
+        values = {name: value for name, value in chosen.items() if not isinstance(value, Missing)}
         is_possible = len(values) == len(demands) and not self._matches_always
         stack = [(demands, values)] if is_possible else []
         while stack:
@@ -110,35 +133,58 @@ class _Search:
             for constraint in reversed(rival.constraints):
                 demand = demands[constraint.name].without(constraint)
                 value = _choice(demand)
-                if value is not None:
+                if not isinstance(value, Missing):
                     stack.append(({**demands, constraint.name: demand}, {**values, constraint.name: value}))
         return None
 
 
-def _choice(demand: _Demand) -> Value | None:
-    """Return a value that meets the demand; None proves that there is none."""
-    if any(constraint.op is Op.EXISTS for constraint in demand.forbidden):
-        return None
-    return next((value for kind in _kinds(demand) if (value := _value(kind, demand)) is not None), None)
+def _choice(demand: _Demand) -> Value | Missing:
+    """Return a value that meets the demand; UNKNOWN proves that there is none."""
+    allowed = AttributeRange(demand.required)
+    if allowed.is_empty or any(constraint.op is Op.EXISTS for constraint in demand.forbidden):
+        return UNKNOWN
+    if allowed.members is not None:
+        fitting = (value for value in allowed.members if not any(each.accepts(value) for each in demand.forbidden))
+        return next(fitting, UNKNOWN)
+    found = (_value(kind, demand) for kind in _kinds(allowed, demand))
+    return next((value for value in found if value is not None), _null(allowed, demand))
 
 
-def _kinds(demand: _Demand) -> Iterator[ValueType]:
-    """Yield the possible types of the value, those without forbidden constraints first."""
-    required = {constraint.kind for constraint in demand.required if constraint.kind is not None}
+def _kinds(allowed: AttributeRange, demand: _Demand) -> Sequence[ValueType]:
+    """Return the possible types of a value that is not null, those without forbidden constraints first."""
+    if any(constraint.op is Op.NE and constraint.value is None for constraint in demand.forbidden):
+        return ()
+    if allowed.kind is not None:
+        return (allowed.kind,)
     restricted = {constraint.kind for constraint in demand.forbidden}
-    for kind in sorted((ValueType.NUMBER, ValueType.STRING, ValueType.BOOL), key=lambda kind: kind in restricted):
-        if required <= {kind}:
-            yield kind
+    return sorted((ValueType.NUMBER, ValueType.STRING, ValueType.BOOL), key=lambda kind: kind in restricted)
 
 
-def _value(kind: ValueType, demand: _Demand) -> Value | None:
-    """Return a value of this type that meets the demand."""
-    required = [constraint for constraint in demand.required if constraint.op is not Op.EXISTS]
-    forbidden = [constraint for constraint in demand.forbidden if constraint.kind is kind]
+def _null(allowed: AttributeRange, demand: _Demand) -> Missing | None:
+    is_refused = allowed.not_null or any(constraint.accepts(None) for constraint in demand.forbidden)
+    return UNKNOWN if is_refused else None
+
+
+def _value(kind: ValueType, demand: _Demand) -> Value:
+    """Return a value of this type that meets the demand; None if there is none."""
+    required = [constraint for constraint in demand.required if constraint.value is not None]
+    forbidden = [each for constraint in demand.forbidden for each in _of_kind(constraint, kind)]
     if kind is ValueType.STRING:
         return StringRange(required, forbidden).member
     constraints = required + [_opposite(constraint) for constraint in forbidden]
-    return NumberRange(constraints).witness() if kind is ValueType.NUMBER else BoolRange(constraints).first
+    if kind is ValueType.NUMBER:
+        return NumberRange(constraints).witness()
+    return next((value for value in (True, False) if all(each.accepts(value) for each in constraints)), None)
+
+
+def _of_kind(constraint: Constraint, kind: ValueType) -> Iterator[Constraint]:
+    """Yield the part of a constraint on values of a type: that of `in` as equalities."""
+    if constraint.op is Op.IN:
+        for member in constraint.members:
+            if value_type(member) is kind:
+                yield Constraint(constraint.name, Op.EQ, member)
+    elif constraint.kind is kind:
+        yield constraint
 
 
 def _opposite(constraint: Constraint) -> Constraint:
