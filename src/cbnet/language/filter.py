@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cbnet.language.binding import binding_exists
-from cbnet.language.condition import Condition
+from cbnet.language.condition import Condition, TagTest
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.message import Message
 from cbnet.language.notation import format_tag
@@ -91,6 +91,12 @@ class Filter(ValueObject):
         return frozenset(constraint.name for constraint in self.constraints).union(
             *(condition.names for condition in self.conditions)
         )
+
+    @property
+    def tag_names(self) -> frozenset[str]:
+        """The tags that the filter requires or forbids."""
+        tests = (condition.test for condition in self.conditions)
+        return self.tags.union(test.tag for test in tests if isinstance(test, TagTest))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Filter, (self.constraints, self.tags, self.conditions)

@@ -40,7 +40,11 @@ class Predicate(ValueObject):
         return NotImplemented if others is None else Predicate(others + self.filters)
 
     def __and__(self, other: object) -> Predicate:
-        """Return the predicate that matches the messages that both match, within the limits of the parser."""
+        """Return the predicate that matches the messages that both match with one binding of their values.
+
+        A message with several values of an attribute may match both by different values, and not match this:
+        {"x": [1, 9]} matches `x < 5` and `x > 5`. The limits are those of the parser.
+        """
         others = _filters(other)
         return NotImplemented if others is None else _product(self.filters, others)
 

@@ -117,11 +117,11 @@ class Interests:
 
 
 def filter_words(filter: Filter) -> int:
-    """Return the 64-bit words of a filter: one for each constraint or tag, as in a compiled table.
+    """Return the 64-bit words of a filter: one for each constraint, tag or condition, as in a compiled table.
 
     The filter `true`, which has none, takes one word.
     """
-    return max(1, len(filter.constraints) + len(filter.tags))
+    return max(1, len(filter.constraints) + len(filter.tags) + len(filter.conditions))
 
 
 def set_bits(bits: int) -> Iterator[int]:

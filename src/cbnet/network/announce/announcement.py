@@ -19,10 +19,9 @@ from typing import TypeAlias
 
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
-from cbnet.language.relations.covering import FilterAnalysis, satisfiable
-from cbnet.language.relations.ranges import AttributeRange
+from cbnet.language.relations.covering import FilterAnalysis, outcome_constraint, satisfiable
 from cbnet.language.relations.reduction import reduce
-from cbnet.language.values import Value, sort_key
+from cbnet.language.values import sort_key
 from cbnet.matching import LiveTable
 from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.timed_table import empty_table
@@ -155,9 +154,9 @@ class Announcement:
 class _Index:
     """The announced filters, indexed so that few are tested for covering.
 
-    A filter that covers another matches every message that the other matches: candidates are those whose constraints
-    and tags match two such messages, found by a table. A filter that is covered by another has all the other's
-    symbols: tags, names, and names with the value that `=` requires.
+    A filter that covers another matches every message that the other matches: candidates are those that match two
+    such messages, found by a table, which holds them without their conditions. A filter that is covered by another has
+    all the other's symbols: tags, names, names with the value that `=` requires, and the tests of its conditions.
     """
 
     def __init__(self) -> None:
@@ -205,7 +204,8 @@ def _normalise(filter: Filter) -> Filter | None:
     canonical = canonical_filter(filter)
     if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
         return canonical if satisfiable(canonical) else None
-    return next(iter(reduce(Filter(sorted(canonical.constraints), canonical.tags, canonical.conditions))), None)
+    ordered = Filter(sorted(canonical.constraints), canonical.tags, sorted(canonical.conditions))
+    return next(iter(reduce(ordered)), None)
 
 
 def _without_conditions(filter: Filter) -> Filter:
@@ -216,9 +216,9 @@ def _symbols(analysis: FilterAnalysis) -> Iterator[Symbol]:
     """Yield the symbols of a filter, a superset of the required symbols of any filter that covers it."""
     for name, attribute in analysis.ranges.items():
         yield ("name", name)
-        first, _ = _ends(attribute)
-        if first is not None:
-            yield ("value", name, sort_key(first))
+        yield ("value", name, sort_key(attribute.first))
+    for condition in analysis.filter.conditions:
+        yield ("test", outcome_constraint(condition).name)
     for tag in sorted(analysis.filter.tags):
         yield ("tag", tag)
 
@@ -226,25 +226,19 @@ def _symbols(analysis: FilterAnalysis) -> Iterator[Symbol]:
 def _required_symbols(filter: Filter) -> Iterator[Symbol]:
     """Yield the symbols that every filter covered by this one has."""
     for constraint in filter.constraints:
-        if constraint.op is Op.EQ and constraint.value is not None:
+        if constraint.op is Op.EQ:
             yield ("value", constraint.name, sort_key(constraint.members[0]))
         else:
             yield ("name", constraint.name)
+    for condition in filter.conditions:
+        yield ("test", outcome_constraint(condition).name)
     for tag in sorted(filter.tags):
         yield ("tag", tag)
 
 
 def _witnesses(analysis: FilterAnalysis) -> tuple[dict[str, object], dict[str, object]]:
-    """Return two messages that match a filter, with values far apart where that is easy."""
+    """Return two messages that satisfy the constraints of a filter, with values far apart where that is easy."""
     tags = {"#": sorted(analysis.filter.tags)} if analysis.filter.tags else {}
-    ends = {name: _ends(attribute) for name, attribute in analysis.ranges.items()}
-    firsts: dict[str, object] = {name: first for name, (first, _) in ends.items()}
-    lasts: dict[str, object] = {name: last for name, (_, last) in ends.items()}
+    firsts = {name: attribute.first for name, attribute in analysis.ranges.items()}
+    lasts = {name: attribute.last for name, attribute in analysis.ranges.items()}
     return {**firsts, **tags}, {**lasts, **tags}
-
-
-def _ends(attribute: AttributeRange) -> tuple[Value, Value]:
-    """Return two values of a range, far apart where that is easy."""
-    if attribute.members is not None:
-        return attribute.members[0], attribute.members[-1]
-    return (True, "") if attribute.typed is None else (attribute.typed.first, attribute.typed.last)

@@ -93,7 +93,7 @@ def _spurious(
         if indexes[neighbour] not in table:
             continue
         own = table[indexes[neighbour]]
-        if any(filter.constraints for filter in own):
+        if any(filter.constraints or filter.conditions for filter in own):
             raise InputError("the table has filters with constraints, not only tags", hint=_HINT)
         receivers = {indexes[node] for node in nodes}
         filters = [sorted(filter.tags) for filter in own]

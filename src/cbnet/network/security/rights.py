@@ -1,6 +1,6 @@
 """Rights of a client: access rights are predicates too.
 
-    publish     every published message must match it
+    publish     every published message must match it, with each of its values if an attribute has several
     subscribe   it must cover the predicate of every subscription, so that nothing else can ever be delivered
     offer       it must cover the predicate of every offer
     request     every request, as a message, must match it
@@ -23,17 +23,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from itertools import product
+from math import prod
 from typing import Any, Final
 
 from cbnet.errors import InputError
 from cbnet.files import check_keys
+from cbnet.language.condition import Presence
 from cbnet.language.filter import Filter
 from cbnet.language.limits import Limits
 from cbnet.language.message import Message
+from cbnet.language.notation import format_name, format_value
 from cbnet.language.predicate import Predicate
-from cbnet.language.relations.covering import covers, overlaps
+from cbnet.language.relations.covering import covers, satisfiable
 from cbnet.language.relations.witness import search_counterexample
 from cbnet.language.syntax.parser import parse
+from cbnet.language.values import RESERVED_NAME, Value, sort_key
 from cbnet.matching import Table
 from cbnet.network.protocol.content import Content
 
@@ -41,6 +46,7 @@ RIGHTS_LIMITS: Final = Limits(length=4_096, filters=16, constraints=64)  # of on
 _MAX_COMPARED = 1_000  # filters of a predicate: as many as a subscription may have
 _SEARCH_BUDGET = 64  # values that the search for a counterexample may try
 _MAX_EXPLAINED = 1_000  # characters of a predicate: explaining a longer one costs more than refusing it
+_MAX_COMBINATIONS = 256  # of the values of a message with several, per attribute of a right
 _MAX_QUOTED = 140  # characters of a predicate in a message
 
 
@@ -65,6 +71,8 @@ class Rights:
         """Raise `Denied` unless the client may publish a message."""
         self._check_text(message)
         self._check_message("publish", self.publish, message)
+        if self.publish is not None:
+            _check_every_value(self.publish, message)
 
     def check_request(self, request: Message) -> None:
         """Raise `Denied` unless the client may send a request."""
@@ -164,6 +172,33 @@ def _table(right: Predicate) -> Table[int]:
     return Table.build({0: right})
 
 
+def _check_every_value(right: Predicate, message: Message) -> None:
+    """Raise `Denied` if some values of a message match a right and others do not: subscribers may match any."""
+    if not any(isinstance(value, dict | list) for value in message.attributes.values()):
+        return
+    values = {name: found for name in _names(right) if (found := _distinct(message.values(name)))}
+    if prod(map(len, values.values())) > _MAX_COMBINATIONS:
+        raise Denied(f"a message with too many values of the attributes in `{_short(right)}`", hint="publish several")
+    tags = {RESERVED_NAME: sorted(message.tags)}
+    for chosen in product(*values.values()):
+        single = dict(zip(values, chosen, strict=True))
+        if not _table(right).match(single | tags):
+            shown = ", ".join(f"{format_name(name)} = {format_value(value)}" for name, value in single.items())
+            raise Denied(f"you may only publish `{_short(right)}`: {_short(shown)} does not match it")
+
+
+@lru_cache(maxsize=1_000)
+def _names(right: Predicate) -> tuple[str, ...]:
+    """Return the attributes that a right names."""
+    tests = (condition.test for filter in right.filters for condition in filter.conditions)
+    named = {test.name for test in tests if isinstance(test, Presence)}
+    return tuple(sorted(named.union(*(filter.names for filter in right.filters))))
+
+
+def _distinct(values: Iterable[Value]) -> list[Value]:
+    return list({sort_key(value): value for value in values}.values())
+
+
 def _denial(may: str, right: Predicate, message: Message) -> Denied:
     if not right.filters:
         return Denied(f"you may not {may} anything")
@@ -211,7 +246,7 @@ def _correction(right: Predicate, predicate: Predicate) -> str:
     """Return a hint on how to restrict a predicate to a right."""
     corrected = within(right, predicate)
     if not corrected.filters:
-        return "no message matches both"
+        return "no values match both"
     text = str(corrected)
     if len(text) <= _MAX_QUOTED:
         return f"write `{text}`"
@@ -219,13 +254,18 @@ def _correction(right: Predicate, predicate: Predicate) -> str:
 
 
 def within(right: Predicate, predicate: Predicate) -> Predicate:
-    """Return the conjunction of a predicate and a right, without redundant constraints."""
+    """Return the conjunction of a predicate and a right, without redundant constraints.
+
+    One value of each attribute must match both, which is what `covers` can prove: of a message with several values,
+    one may match the predicate and another the right.
+    """
     kept: dict[Filter, None] = {}
     for filter in predicate.filters:
         if covers(right, filter):
             kept[filter] = None
         else:
-            kept.update(dict.fromkeys(_both(wide, filter) for wide in right.filters if overlaps(wide, filter)))
+            both = (_both(wide, filter) for wide in right.filters)
+            kept.update(dict.fromkeys(filter for filter in both if satisfiable(filter)))
         if len(kept) > RIGHTS_LIMITS.filters:  # nobody reads more
             break
     return Predicate(kept)

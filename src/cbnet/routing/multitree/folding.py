@@ -57,8 +57,8 @@ def _folded(predicates: Mapping[str, Predicate]) -> Predicate:
 
 
 def unused_tags(stem: str, count: int, predicates: Iterable[Predicate]) -> list[str]:
-    """Return `count` tags that no filter has: the stem and a number."""
-    taken = {tag for predicate in predicates for filter in predicate.filters for tag in filter.tags}
+    """Return `count` tags that no filter names: the stem and a number."""
+    taken = {tag for predicate in predicates for filter in predicate.filters for tag in filter.tag_names}
     while any(tag.startswith(stem) for tag in taken):
         stem = f"_{stem}"
     return [f"{stem}{number}" for number in range(1, count + 1)]

@@ -36,7 +36,8 @@ class PredicateFibs(Fibs):
         """
         fib = self.scheme.router(u).fib(tree)
         entries = FoldedFib([{w: fib[w] for w in neighbours}]).entries
-        has_constraints = any(filter.constraints for predicate in entries.values() for filter in predicate)
+        filters = (filter for predicate in entries.values() for filter in predicate)
+        has_constraints = any(filter.constraints or filter.conditions for filter in filters)
         return Table.build(entries, engine="pivot" if has_constraints else "tags", reduce=False)
 
     def entries(self, u: int) -> Entries:

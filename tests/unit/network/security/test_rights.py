@@ -60,7 +60,7 @@ def test_denial_of_a_predicate_suggests_a_correction():
         ('region = "EU" and x > 5', "x > 7", 'write `region = "EU" and x > 7`'),
         ("#a and #b", "#a", "write `#a and #b`"),
         ("x = 1 or y = 1", "z = 1", "write `x = 1 and z = 1 or y = 1 and z = 1`"),
-        ('region = "EU"', 'region = "US"', "no message matches both"),
+        ('region = "EU"', 'region = "US"', "no values match both"),
         ('region = "EU"', "true", 'write `region = "EU"`'),
     ],
 )
@@ -250,3 +250,33 @@ def test_status_without_the_right_to_watch_hides_other_peers():
     assert (len(seen.peers), seen.counters["published"]) == (2, 1)
     (hidden,) = sent(alone(watch=False).say(1, *asked), Status)
     assert (hidden.peers, hidden.counters, hidden.router) == ([], {}, "a")
+
+
+# --- several values
+
+
+def test_each_of_several_values_must_match_the_right_to_publish():
+    right = Rights(publish=EU)
+    right.check_publish(Message({"region": ["EU", "EU"], "n": [1, 2]}))
+    told = denial(right.check_publish, Message({"region": ["EU", "US"]}))
+    assert told == 'you may only publish `region = "EU"`: region = "US" does not match it'
+    nested = Rights(publish=parse('from.region = "EU" and n < 5'))
+    nested.check_publish(Message({"from": [{"region": "EU"}, {"region": "EU"}], "n": [1, 2]}))
+    assert "from.region" in denial(
+        nested.check_publish, Message({"from.region": "EU", "from": {"region": "US"}, "n": 1})
+    )
+    assert "too many values" in denial(
+        nested.check_publish, Message({"from.region": "EU", "n": [n / 300 for n in range(300)]})
+    )
+
+
+def test_text_of_nested_members_counts():
+    assert (
+        text_length(Message({"ab": {"cd": ["efg", {"h": "ij"}, 5]}}, ["tag"])) == 25
+    )  # ab.cd twice, ab.cd.h; efg, ij; tag
+
+
+def test_correction_keeps_the_conditions():
+    told = denial(Rights(subscribe=parse("a < b")).check_subscribe, parse("c * 2 > d"))
+    assert told.endswith("write `a < b and c * 2 > d`")
+    Rights(subscribe=parse("a < b")).check_subscribe(parse("a < b and c * 2 > d"))
