@@ -170,11 +170,9 @@ class _Translator:
         if node.op == "-" and inner.value == INT_MAX + 1 and isinstance(inner.value, int):
             return _Operand(Constant(-inner.value), ValueType.NUMBER, node.token)
         operand = self._operand(inner)
-        if node.op == "+" and operand.type is ValueType.NUMBER:
-            return operand
-        if node.op == "+" and operand.type is None:
-            return self._numeric(operand)
-        return self._calculated("-", _Operand(_ZERO, ValueType.NUMBER, node.token), operand, node.token)
+        if node.op == "-":
+            return self._calculated("-", _Operand(_ZERO, ValueType.NUMBER, node.token), operand, node.token)
+        return operand if operand.type is ValueType.NUMBER else self._numeric(operand)
 
     def _numeric(self, operand: _Operand) -> _Operand:
         """Return a property as one that has a value only if it is a number."""

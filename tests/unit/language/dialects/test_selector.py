@@ -65,6 +65,7 @@ def test_selectors_become_constraints_where_they_can(selector, text):
         ("s > 'b'", "1:5", "compares numbers, not a string", "= and <>"),
         ("b BETWEEN TRUE AND 5", "1:11", "compares numbers, not a bool", "= and <>"),
         ("s + 'b' = 1", "1:5", "needs numbers, not a string", "number"),
+        ("+'b' = s", "1:2", "`+` needs numbers, not a string", "number"),
         ("n / m = 3", "1:3", "depends on Java's types", "decimal point"),
         ("n = 1 / 0", "1:7", "has no value", "operands"),
         ("n = 9223372036854775807 + 1", "1:25", "has no value of 64 bits", "operands"),
