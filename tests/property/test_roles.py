@@ -2,10 +2,21 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rich_language import nested_messages, unconditional_filters
 from support.strategies import any_messages, close_names, close_values, messages_near, predicates
 
-from cbnet.language import Message
+from cbnet.language import Message, Predicate
 from cbnet.language.roles import answers, filter_of, request_of
+
+offers = st.lists(unconditional_filters, max_size=3).map(Predicate)
+
+
+@given(st.data(), offers, nested_messages)
+def test_a_nested_reply_matches_every_offer_that_the_request_matches(data, offer, reply):
+    bound = {name: data.draw(st.sampled_from(leaves)).value for name, leaves in reply.leaves.items()}
+    request = Message(bound, reply.tags)
+    if answers(reply, request):
+        assert offer.matches(reply) or not offer.matches(request)
 
 
 @given(any_messages)

@@ -6,7 +6,8 @@
 
 Subscriptions and offers are predicates that a node registers; the other three are messages. A request is both a
 message and a filter: it holds tags and equality constraints only, so it is the message with those values, and the
-filter that replies must match. Hence a reply to a request matches every offer that the request matches.
+filter that replies must match. Hence a reply to a request matches every offer that the request matches, unless the
+offer accepts that an attribute or tag is absent, which the reply may add.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def filter_of(request: Message) -> Filter:
     """Return the filter that replies to a request must match; each attribute of a request has one value."""
     for name, (leaf, *others) in request.leaves.items():
         if others or leaf.element:
-            raise InputError(f"a request has one value per attribute, and {name!r} is in a list")
+            hint = "send one request for each value"
+            raise InputError(f"a request has one value per attribute, and {name!r} is in a list", hint=hint)
     return Filter((Constraint(name, Op.EQ, leaf.value) for name, (leaf,) in request.leaves.items()), request.tags)
 
 

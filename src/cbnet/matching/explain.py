@@ -1,36 +1,41 @@
-"""Explanations: the filter that a message matches, or the filters that came closest."""
+"""Explanations: the filter that a message matches, or the filters that came closest.
+
+A failure is a constraint, tag or condition that no value of the message satisfies. Where each is satisfied by some
+value, and no values satisfy all together, the failure is the whole filter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cbnet.language.constraint import Constraint
+from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.expression import Constant, Expression, Missing, evaluate, names
 from cbnet.language.filter import Filter
+from cbnet.language.leaves import Leaf
 from cbnet.language.message import Message
 from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import Value, value_type
+from cbnet.language.values import Value, ValueType, value_type
 
 _SHOWN = 3  # closest filters printed, where several are equally close
+_MAX_VALUES = 5  # of one attribute
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A constraint, or a required tag, that the message does not satisfy."""
+    """A part of a filter that a message does not satisfy, and the reason."""
 
-    required: Constraint | str  # a string is a tag
-    value: Value | None  # None: the message has no such attribute or tag
+    required: Constraint | Condition | Filter | str  # a string is a tag; a filter fails as a whole
+    reason: str
 
     def __str__(self) -> str:
-        if isinstance(self.required, str):
-            return f"{format_tag(self.required)} fails: the tag is missing"
-        name = format_name(self.required.name)
-        if self.value is None:
-            return f"{self.required} fails: {name} is absent"
-        actual, expected = value_type(self.value), self.required.kind
-        other_type = f", a {actual} and not a {expected}" if actual is not expected else ""
-        return f"{self.required} fails: {name} is {format_value(self.value)}{other_type}"
+        if isinstance(self.required, Filter):
+            return self.reason
+        required = format_tag(self.required) if isinstance(self.required, str) else self.required
+        return f"{required} fails: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -81,9 +86,76 @@ def explain(message: Message, interface: str | int, predicate: Predicate) -> Exp
 
 
 def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
-    for constraint in filter.constraints:
-        value = message.attributes.get(constraint.name)
-        if value is None or not constraint.accepts(value):
-            yield Failure(constraint, value)
+    failed = False
+    for constraint in filter.written_constraints:
+        if not Filter([constraint]).matches(message):
+            failed = True
+            yield Failure(constraint, _constraint_reason(constraint, message.leaves.get(constraint.name, ())))
+    for condition in filter.conditions:
+        if not Filter(conditions=[condition]).matches(message):
+            failed = True
+            yield Failure(condition, _condition_reason(condition, message))
     for tag in sorted(filter.tags - message.tags):
-        yield Failure(tag, None)
+        failed = True
+        yield Failure(tag, "the tag is missing")
+    if not failed and not filter.matches(message):
+        yield Failure(filter, _joint_reason(filter, message))
+
+
+def _constraint_reason(constraint: Constraint, found: Sequence[Leaf]) -> str:
+    is_value = f"{format_name(constraint.name)} is {_format_values(found)}"
+    kinds = {value_type(leaf.value) for leaf in found}
+    is_compared = constraint.op is not Op.IN and constraint.kind not in (None, ValueType.NULL)
+    if len(kinds) == 1 and is_compared and constraint.kind not in kinds and ValueType.NULL not in kinds:
+        return f"{is_value}, a {kinds.pop()} and not a {constraint.kind}"
+    return is_value
+
+
+def _condition_reason(condition: Condition, message: Message) -> str:
+    test = condition.test
+    if isinstance(test, Presence):
+        return f"{format_name(test.name)} is {_format_values(message.leaves.get(test.name, ()))}"
+    if isinstance(test, TagTest):
+        return "the tag is present" if Outcome.FALSE in condition.accepted else "the tag is missing"
+    operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+    found = {name: message.leaves.get(name, ()) for operand in operands for name in names(operand)}
+    if any(len(leaves) != 1 for leaves in found.values()):
+        return _format_attributes(found)
+    values = {name: leaves[0].value for name, leaves in found.items()}
+    return " and ".join(_operand_reason(operand, values) for operand in operands if not isinstance(operand, Constant))
+
+
+def _operand_reason(operand: Expression, values: Mapping[str, Value]) -> str:
+    """Return the value of an operand; without one, those of its attributes."""
+    value = evaluate(operand, values)
+    if not isinstance(value, Missing):
+        return f"{operand} is {format_value(value)}"
+    attributes = _format_attributes({name: (Leaf(values[name]),) for name in names(operand)})
+    return f"{operand} has no value, since {attributes}"
+
+
+def _joint_reason(filter: Filter, message: Message) -> str:
+    """Return why no binding exists, though each part of a filter is satisfied by some value."""
+    found = {name: message.leaves[name] for name in sorted(filter.names) if name in message.leaves}
+    arrays = Counter(
+        array for leaves in found.values() for array in {array for leaf in leaves for array, _ in leaf.element}
+    )
+    shared = [path for (path, _), count in arrays.items() if count > 1]
+    if shared:
+        return f"no one element of {format_name(min(shared, key=len))} satisfies all"
+    repeated = {name: leaves for name, leaves in found.items() if len(leaves) > 1}
+    if len(repeated) == 1:
+        return f"no one value satisfies all: {_format_attributes(repeated)}"
+    return f"no one value of each of {', '.join(map(format_name, repeated))} satisfies all"
+
+
+def _format_attributes(found: Mapping[str, Sequence[Leaf]]) -> str:
+    return " and ".join(f"{format_name(name)} is {_format_values(leaves)}" for name, leaves in found.items())
+
+
+def _format_values(found: Sequence[Leaf]) -> str:
+    if len(found) <= 1:
+        return format_value(found[0].value) if found else "absent"
+    shown = [format_value(leaf.value) for leaf in found[:_MAX_VALUES]]
+    more = [f"… {len(found) - _MAX_VALUES:,} more"] if len(found) > _MAX_VALUES else []
+    return f"[{', '.join([*shown, *more])}]"
