@@ -33,6 +33,7 @@ cdef enum:
 
 cdef struct Operand:
     uint8_t kind
+    bint is_null_constant
     bint is_int
     int64_t whole           # the number, if it is a 64-bit int; of a bool, 0 or 1
     double real             # the number, or its nearest float
@@ -85,6 +86,7 @@ cdef bint _read_constant(Reader *reader, uint8_t operation, Operand *constant) n
     cdef int16_t low
     cdef uint32_t length
     constant.allocated = NULL
+    constant.is_null_constant = operation == NULL_CONSTANT
     if operation == NULL_CONSTANT:
         constant.kind = NULL_VALUE
         return True
@@ -128,6 +130,7 @@ cdef int _push(Machine *machine, uint8_t operation, const Scope *scope) noexcept
 cdef bint _set_value(Operand *operand, const Attribute *attribute) noexcept nogil:
     """Set an operand to a value of the message; return False if there is none."""
     operand.allocated = NULL
+    operand.is_null_constant = False
     if attribute == NULL:
         return False
     operand.kind = attribute.kind
@@ -270,7 +273,7 @@ cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right
 cdef int _compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
     cdef int order
     if operation <= UNEQUAL:
-        if left.kind == NULL_VALUE or right.kind == NULL_VALUE:
+        if left.is_null_constant or right.is_null_constant:
             return _outcome((left.kind == right.kind) == (operation == EQUAL))
         if left.kind != right.kind:
             return IS_UNKNOWN

@@ -21,12 +21,22 @@ from typing import Any, TypeAlias
 from cbnet.errors import LimitError
 from cbnet.language.address_block import block_contains, block_of, common_prefix
 from cbnet.language.constraint import ORDERING, PATTERNS, TESTS, Constraint, Op, Values, format_set
-from cbnet.language.expression import UNKNOWN, Attribute, Expression, Missing, check_expression_depth, evaluate, names
+from cbnet.language.expression import (
+    UNKNOWN,
+    Attribute,
+    Constant,
+    Expression,
+    Missing,
+    check_expression_depth,
+    evaluate,
+    names,
+)
 from cbnet.language.like_pattern import implied, like
 from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import Value, ValueType, sort_key, value_type
 
+_NULL = Constant(None)
 MAX_CONDITION_LENGTH = 16_384  # characters of its text
 
 
@@ -160,7 +170,7 @@ class Condition(ValueObject):
         elif isinstance(test, TagTest):
             result = test.tag in tags
         elif isinstance(test, Comparison):
-            result = compare(test.op, evaluate(test.left, values), evaluate(test.right, values))
+            result = compare(test, values)
         elif isinstance(test, Like):
             text = evaluate(test.operand, values)
             result = like(text, test.pattern) if isinstance(text, str) else UNKNOWN
@@ -183,11 +193,12 @@ class Condition(ValueObject):
         return (self.text,)
 
 
-def compare(op: Op, left: Value | Missing, right: Value | Missing) -> bool | Missing:
-    """Return the outcome of a comparison of two values."""
+def compare(test: Comparison, values: Mapping[str, Value]) -> bool | Missing:
+    """Return the outcome of a comparison; `=` and `!=` with the constant null are defined for all types."""
+    op, left, right = test.op, evaluate(test.left, values), evaluate(test.right, values)
     if isinstance(left, Missing) or isinstance(right, Missing):
         return UNKNOWN
-    if op in (Op.EQ, Op.NE) and (left is None or right is None):
+    if op in (Op.EQ, Op.NE) and (test.left == _NULL or test.right == _NULL):
         return (left is right) == (op is Op.EQ)
     kind = value_type(left)
     if (

@@ -186,7 +186,7 @@ def _swapped(accepted: Outcome) -> Outcome:
 def _comparison(test: Comparison, accepted: Outcome) -> Constraint | Condition | bool:
     op, left, right = test.op, test.left, test.right
     if isinstance(left, Constant) and isinstance(right, Constant):
-        result = compare(op, left.value, right.value)
+        result = compare(test, {})
         outcome = Outcome.UNKNOWN if isinstance(result, Missing) else Outcome.TRUE if result else Outcome.FALSE
         return bool(outcome & accepted)
     if accepted == Outcome.FALSE and op in OPPOSITE:
