@@ -8,6 +8,7 @@ from cbnet.language.address_block import block_of
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
+from cbnet.language.functions import FUNCTIONS, call
 from cbnet.language.like_pattern import pattern_text, pieces
 from cbnet.language.values import INT_MAX, INT_MIN, canonical, sort_key
 from cbnet.matching.storage.condition_code import decode_condition, encode_condition
@@ -21,6 +22,30 @@ ints = ints.map(lambda number: max(INT_MIN, min(INT_MAX, number)))
 floats = st.sampled_from([-0.0, 0.5, 1.5, -2.5, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 5e-324, 1e308, -1e308])
 # The case of these changes their length: Ⱥ ⱥ (two bytes, three), K (three, one); or it is several characters: ß İ ﬁ.
 texts = st.text("aAbß%_\\Ⱥⱥ\u212akİıſﬁΣςé\U00010400\U00010428\0", max_size=6)
+# Texts that are numbers or bools, or almost.
+numerals = (
+    st.from_regex(r"[+-]?[0-9]{0,21}", fullmatch=True)
+    | ints.map(str)
+    | st.sampled_from(
+        [
+            "true",
+            "TRUE",
+            "False",
+            "fALSE",
+            "tru",
+            "falsee",
+            "+",
+            "-",
+            "",
+            "1.0",
+            " 1",
+            "1_0",
+            "\u0661",
+            "+0005",
+            "-" + "0" * 30 + "7",
+        ]
+    )
+)
 # Texts of addresses, right and almost right, from pieces of them.
 addresses = (
     st.ip_addresses().map(str)
@@ -43,9 +68,7 @@ operators = st.sampled_from(["+", "-", "*", "/", "div", "mod"])
 leaves = st.builds(Attribute, st.sampled_from("xyz")) | st.builds(Constant, values.map(canonical))
 expressions = st.recursive(
     leaves,
-    lambda inner: (
-        st.builds(Arithmetic, operators, inner, inner) | st.builds(Call, st.sampled_from(["lower", "upper"]), inner)
-    ),
+    lambda inner: st.builds(Arithmetic, operators, inner, inner) | st.builds(Call, st.sampled_from(FUNCTIONS), inner),
     max_leaves=6,
 )
 sets = st.lists(values.map(canonical), min_size=1, max_size=5, unique_by=sort_key)
@@ -88,6 +111,19 @@ def test_results_compare_as_in_the_language(operator, left, right, other):
         for op in (Op.EQ, Op.LT, Op.LE):
             assert agrees(Condition(Comparison(op, result, Attribute("z")), outcome), values)
             assert agrees(Condition(Comparison(op, Attribute("z"), result), outcome), values)
+
+
+@given(st.sampled_from(FUNCTIONS), values | numerals, st.sampled_from(FUNCTIONS), values | numerals)
+@example("string", INT_MIN, "length", INT_MIN)
+@example("int", "-9223372036854775808", "abs", INT_MIN)
+@example("int", "9223372036854775808", "int", "-0")
+def test_functions_give_the_values_of_the_language(function, value, other, right):
+    left = Call(function, Attribute("x"))
+    for outcome in Outcome:
+        test = Comparison(Op.EQ, left, Call(other, Call(function, Attribute("y"))))
+        assert agrees(Condition(test, outcome), {"x": value, "y": right})
+        result = call(function, value)
+        assert agrees(Condition(Comparison(Op.EQ, left, Constant(result)), outcome), {"x": value})
 
 
 @given(st.text("aé%_", max_size=7), st.text("aé\U0010ffff", max_size=9))

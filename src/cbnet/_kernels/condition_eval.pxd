@@ -23,6 +23,9 @@ cdef enum Operation:
     TRUE_CONSTANT = 4
     NUMBER_CONSTANT = 5     # f64 high, i16 low
     STRING_CONSTANT = 6     # text
+    BOOL_OF = 7
+    LENGTH = 8
+    ABS = 9
     ADD = 10
     SUBTRACT = 11
     MULTIPLY = 12
@@ -31,6 +34,8 @@ cdef enum Operation:
     REMAINDER = 15
     LOWER = 16
     UPPER = 17
+    INT_OF = 18
+    STRING_OF = 19
     EQUAL = 20
     UNEQUAL = 21
     LESS = 22

@@ -6,12 +6,13 @@ wrong answer, but is not read beyond its end.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int64_t, uint8_t, uint32_t
+from libc.stdio cimport snprintf
 from libc.string cimport memcmp, memcpy
 
 from cbnet._kernels.condition_address cimport has_prefix, read_address
-from cbnet._kernels.condition_text cimport change_case, changed_room, is_like
+from cbnet._kernels.condition_text cimport change_case, changed_room, character_count, is_like, read_bool, read_int
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, read_value
 
 cdef extern from *:
@@ -28,6 +29,7 @@ cdef extern from "string.h" nogil:
 cdef enum:
     MAX_OPERANDS = 65   # language.expression.MAX_EXPRESSION_DEPTH, and one before: the left side
     SCRATCH = 512       # bytes for changed strings; longer ones are allocated
+    DIGITS = 24         # bytes for the text of an int, with the zero at its end
     DAMAGED = 0         # never accepted, unlike the outcomes 1, 2 and 4
     NEXT = 8            # evaluation goes on
 
@@ -51,6 +53,10 @@ cdef struct Machine:
     Operand operands[MAX_OPERANDS]
     Py_ssize_t scratch_used
     uint8_t scratch[SCRATCH]
+
+
+cdef const uint8_t *_TRUE = b"true"
+cdef const uint8_t *_FALSE = b"false"
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -228,6 +234,76 @@ cdef int _convert(Machine *machine, bint to_upper) noexcept nogil:
     return NEXT
 
 
+cdef int _set_int(Operand *operand, int64_t whole) noexcept nogil:
+    """Replace an operand by an int."""
+    PyMem_RawFree(operand.allocated)
+    operand.allocated = NULL
+    operand.kind = NUMBER
+    operand.is_int = True
+    operand.whole = whole
+    operand.real = <double> whole
+    return NEXT
+
+
+cdef int _set_bool(Operand *operand, bint truth) noexcept nogil:
+    _set_int(operand, truth)
+    operand.kind = BOOL
+    return NEXT
+
+
+cdef int _set_digits(Machine *machine, Operand *operand) noexcept nogil:
+    """Replace an int by its decimal text; unknown if there is no memory for it."""
+    cdef uint8_t *digits = machine.scratch + machine.scratch_used
+    if SCRATCH - machine.scratch_used < DIGITS:
+        operand.allocated = digits = <uint8_t *> PyMem_RawMalloc(DIGITS)
+        if digits == NULL:
+            return IS_UNKNOWN
+    operand.length = snprintf(<char *> digits, DIGITS, "%lld", <long long> operand.whole)
+    if operand.allocated == NULL:
+        machine.scratch_used += operand.length
+    operand.kind = STRING
+    operand.text = digits
+    return NEXT
+
+
+cdef int _cast(Machine *machine, uint8_t operation) noexcept nogil:
+    """Replace a value by its int, string, bool, length or absolute value."""
+    cdef Operand *operand
+    cdef int64_t whole
+    cdef int truth
+    if machine.depth < 1:
+        return DAMAGED
+    operand = &machine.operands[machine.depth - 1]
+    if operation == LENGTH:
+        if operand.kind != STRING:
+            return IS_UNKNOWN
+        return _set_int(operand, character_count(operand.text, operand.length))
+    if operation == ABS:
+        if operand.kind != NUMBER:
+            return IS_UNKNOWN
+        if operand.is_int and operand.whole > INT64_MIN:
+            return _set_int(operand, operand.whole if operand.whole >= 0 else -operand.whole)
+        return NEXT if _set_number(operand, fabs(operand.real), 0) else IS_UNKNOWN
+    if operand.kind == NULL_VALUE or (operand.kind == NUMBER and not operand.is_int):
+        return IS_UNKNOWN
+    if operation == INT_OF:
+        if operand.kind != STRING:
+            return _set_int(operand, operand.whole)
+        return _set_int(operand, whole) if read_int(operand.text, operand.length, &whole) else IS_UNKNOWN
+    if operation == BOOL_OF:
+        if operand.kind != STRING:
+            return _set_bool(operand, operand.whole != 0)
+        truth = read_bool(operand.text, operand.length)
+        return IS_UNKNOWN if truth < 0 else _set_bool(operand, truth)
+    if operand.kind == NUMBER:
+        return _set_digits(machine, operand)
+    if operand.kind == BOOL:
+        operand.kind = STRING
+        operand.text = _TRUE if operand.whole else _FALSE
+        operand.length = 4 if operand.whole else 5
+    return NEXT
+
+
 # --- tests -----------------------------------------------------------------------------------
 
 cdef inline int _outcome(bint holds) noexcept nogil:
@@ -362,6 +438,8 @@ cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
             state = _calculate(machine, operation)
         elif operation == LOWER or operation == UPPER:
             state = _convert(machine, operation == UPPER)
+        elif operation < EQUAL:
+            state = _cast(machine, operation)
         else:
             state = _test(machine, operation, scope)
     return state
@@ -406,7 +484,7 @@ cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t 
         if mention.operation <= STRING_CONSTANT:
             if not _read_constant(&reader, mention.operation, &constant):
                 return 0
-        elif mention.operation > UPPER:  # a test, the last operation
+        elif mention.operation >= EQUAL:  # a test, the last operation
             return 0
     return 0
 

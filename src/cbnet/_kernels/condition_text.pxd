@@ -1,6 +1,6 @@
 """String functions of conditions, on UTF-8."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 cdef enum:
     ANY_RUN = 0xFF          # `%` in a compiled pattern; no byte of UTF-8
@@ -10,6 +10,10 @@ cdef bint is_like(const uint8_t *text, Py_ssize_t length, const uint8_t *pattern
 
 # `changed` has room for changed_room(length) bytes.
 cdef Py_ssize_t change_case(const uint8_t *text, Py_ssize_t length, bint to_upper, uint8_t *changed) noexcept nogil
+
+cdef Py_ssize_t character_count(const uint8_t *text, Py_ssize_t length) noexcept nogil
+cdef bint read_int(const uint8_t *text, Py_ssize_t length, int64_t *number) noexcept nogil
+cdef int read_bool(const uint8_t *text, Py_ssize_t length) noexcept nogil
 
 cdef inline Py_ssize_t changed_room(Py_ssize_t length) noexcept nogil:
     """Return how long a text can be after a change of case: at most one byte more for two."""

@@ -1,4 +1,4 @@
-"""String functions of conditions, on UTF-8: `like`, `lower` and `upper`.
+"""String functions of conditions, on UTF-8: `like`, `lower`, `upper`, `length`, and the ints and bools of texts.
 
 Texts are never NULL. Bytes that are not valid UTF-8 keep their case, and give no read or write outside the text.
 
@@ -10,8 +10,12 @@ has a fixed number of characters. So no choice is ever undone.
               └─┘   └───┘   └                └─┘   └───┘   └
 """
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memchr
+
+cdef extern from *:
+    bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
+    bint __builtin_mul_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
 
 cdef extern from "Python.h" nogil:
     # Lookups in constant tables, which need no GIL.
@@ -117,6 +121,50 @@ cdef Py_ssize_t change_case(const uint8_t *text, Py_ssize_t length, bint to_uppe
         at += width
         written += new_width
     return written
+
+
+# --- length, ints and bools ------------------------------------------------------------------
+
+cdef Py_ssize_t character_count(const uint8_t *text, Py_ssize_t length) noexcept nogil:
+    cdef Py_ssize_t at
+    cdef Py_ssize_t count = 0
+    for at in range(length):
+        count += not _is_tail(text[at])
+    return count
+
+
+cdef bint read_int(const uint8_t *text, Py_ssize_t length, int64_t *number) noexcept nogil:
+    """Read an optional sign and digits; return False if the text is something else, or beyond 64 bits."""
+    cdef bint is_negative = length > 0 and text[0] == c'-'
+    cdef Py_ssize_t at = is_negative or (length > 0 and text[0] == c'+')
+    cdef int64_t digit
+    if at == length:
+        return False
+    number[0] = 0
+    while at < length:
+        digit = <int64_t> text[at] - c'0'
+        if not 0 <= digit <= 9 or __builtin_mul_overflow(number[0], 10, number):
+            return False
+        if __builtin_add_overflow(number[0], -digit if is_negative else digit, number):
+            return False
+        at += 1
+    return True
+
+
+cdef int read_bool(const uint8_t *text, Py_ssize_t length) noexcept nogil:
+    """Return the bool of `true` or `false` in any case, -1 of other texts."""
+    if length == 4 and _is_word(text, b"true", 4):
+        return 1
+    return 0 if length == 5 and _is_word(text, b"false", 5) else -1
+
+
+cdef inline bint _is_word(const uint8_t *text, const char *word, Py_ssize_t length) noexcept nogil:
+    """Return whether a text is an ASCII word, in any case."""
+    cdef Py_ssize_t at
+    for at in range(length):
+        if text[at] | 0x20 != <uint8_t> word[at]:
+            return False
+    return True
 
 
 # --- like ------------------------------------------------------------------------------------

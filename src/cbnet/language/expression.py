@@ -1,4 +1,4 @@
-"""Expressions: attributes, constants, arithmetic and string functions, with their values.
+"""Expressions: attributes, constants, arithmetic and functions, with their values.
 
 An expression has a value, or none (`UNKNOWN`): an attribute is missing, an operand has the wrong type, or a
 result is not a number. A number that equals a 64-bit int is that int. Sums, differences and products of ints are
@@ -12,9 +12,10 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from cbnet.errors import LimitError
+from cbnet.language.functions import Function, call
 from cbnet.language.notation import format_name, format_value
 from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, value_type
 
@@ -69,9 +70,9 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of a string: lower or upper."""
+    """A function of one value."""
 
-    function: Literal["lower", "upper"]
+    function: Function
     argument: Expression
 
     def __str__(self) -> str:
@@ -114,18 +115,13 @@ def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value | Mis
     if isinstance(expression, Attribute):
         return values.get(expression.name, UNKNOWN)
     if isinstance(expression, Call):
-        text = evaluate(expression.argument, values)
-        return change_case(expression.function, text) if isinstance(text, str) else UNKNOWN
+        argument = evaluate(expression.argument, values)
+        result = None if isinstance(argument, Missing) else call(expression.function, argument)
+        return UNKNOWN if result is None else result
     left, right = evaluate(expression.left, values), evaluate(expression.right, values)
     if not _is_number(left) or not _is_number(right):
         return UNKNOWN
     return calculate(expression.op, left, right)  # type: ignore[arg-type]
-
-
-def change_case(function: Literal["lower", "upper"], text: str) -> str:
-    """Return a text in lower or upper case, code point by code point; one that has no single counterpart stays."""
-    method = str.lower if function == "lower" else str.upper
-    return "".join(changed if len(changed := method(char)) == 1 else char for char in text)
 
 
 def calculate(op: str, left: Number, right: Number) -> Number | Missing:

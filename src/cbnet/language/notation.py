@@ -8,7 +8,7 @@ from cbnet.language.values import Value
 
 KEYWORDS = frozenset({"and", "or", "not", "exists", "true", "false", "null"})
 # Keywords in some positions only: names that read as one there are printed in backquotes.
-CONTEXTUAL_KEYWORDS = frozenset({"absent", "in", "like", "is", "lower", "upper", "div", "mod"})
+CONTEXTUAL_KEYWORDS = frozenset({"absent", "in", "like", "is", "div", "mod"})
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}

@@ -2,7 +2,7 @@
 
     expression = product { ( "+" | "-" ) product }
     product    = primary { ( "*" | "/" | "div" | "mod" ) primary }
-    primary    = name | value | "-" primary | ( "lower" | "upper" ) "(" expression ")" | "(" expression ")"
+    primary    = name | value | "-" primary | function "(" expression ")" | "(" expression ")"
     set        = "(" value { "," value } ")"
 
 A minus sign between two names needs blanks: `a-b` is a name. Operations on constants are computed at once.
@@ -25,13 +25,13 @@ from cbnet.language.expression import (
     Missing,
     evaluate,
 )
+from cbnet.language.functions import FUNCTIONS
 from cbnet.language.syntax.hints import FOREIGN_VALUES, name_hint, value_hint
 from cbnet.language.syntax.lexer import Token, TokenType, tokenize
 from cbnet.language.values import RESERVED_NAME, Value
 
 MAX_EXPRESSION_NESTING = 32
 _CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they join constraints
-_FUNCTIONS = frozenset({"lower", "upper"})
 _Result = TypeVar("_Result")
 
 
@@ -86,8 +86,8 @@ class ExpressionReader:
 
     def _call(self) -> Expression:
         token = self._take()
-        if token.text not in _FUNCTIONS:
-            hint = "the functions are lower(x) and upper(x)"
+        if token.text not in FUNCTIONS:
+            hint = f"the functions are {', '.join(FUNCTIONS)}"
             raise self._error(f"unknown function `{token.text}`", token, hint=hint)
         return self._folded(Call(token.text, self._parenthesised()), token)  # type: ignore[arg-type]
 

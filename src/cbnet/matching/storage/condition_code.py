@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import Any, Literal
+from typing import Any
 
 from cbnet.errors import TableFileError
 from cbnet.language.address_block import block_of
@@ -26,12 +26,15 @@ from cbnet.language.condition import (
 )
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression
+from cbnet.language.functions import Function
 from cbnet.language.like_pattern import pattern_text, pieces
 from cbnet.language.values import Value, canonical, validate_value
 
 _ATTRIBUTE, _NULL, _FALSE, _TRUE, _NUMBER, _STRING = range(1, 7)
 _ARITHMETIC = {op: 10 + number for number, op in enumerate(("+", "-", "*", "/", "div", "mod"))}
-_CALLS: dict[Literal["lower", "upper"], int] = {"lower": 16, "upper": 17}
+_CALLS: dict[Function, int] = {
+    "bool": 7, "length": 8, "abs": 9, "lower": 16, "upper": 17, "int": 18, "string": 19,
+}  # fmt: skip
 _ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING)
 _COMPARISONS = {op: 20 + number for number, op in enumerate(_ORDER)}
 _LIKE, _MEMBER, _PRESENCE, _TAG, _ADDRESS = range(30, 35)

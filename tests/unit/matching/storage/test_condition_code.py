@@ -20,6 +20,8 @@ CONDITIONS = [
     Condition(Comparison(Op.NE, Arithmetic("div", X, Constant(3)), Arithmetic("mod", Y, Constant(0.5)))),
     Condition(Comparison(Op.SUBSTRING, Call("upper", X), Y), Outcome.FALSE | Outcome.UNKNOWN),
     Condition(Comparison(Op.EQ, X, Constant(None)), Outcome.TRUE | Outcome.UNKNOWN),
+    Condition(Comparison(Op.EQ, Call("abs", Call("int", X)), Call("length", Call("string", Y)))),
+    Condition(Comparison(Op.NE, Call("bool", X), Constant(True))),
     Condition(Like(X, "a%b_é%")),
     Condition(Like(X, r"\%\_\\%"), Outcome.FALSE),
     Condition(Membership(X, (False, 1, 2**53 + 1, INT_MAX, 1e300, "", "é", None))),
@@ -194,6 +196,47 @@ def test_ints_and_floats_compare_exactly_at_the_limits():
 def test_comparisons_of_types_that_do_not_compare_are_unknown(op, left, right, expected):
     assert outcome(Comparison(op, X, Y), x=left, y=right) is expected
     assert outcome(Comparison(op, X, Y), x=left) is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "expected"),
+    [
+        ("int", 5.0, 5), ("int", "5", 5), ("int", "+05", 5), ("int", "-5", -5), ("int", "-0", 0), ("int", True, 1),
+        ("int", False, 0), ("int", str(INT_MAX), INT_MAX), ("int", str(INT_MIN), INT_MIN),
+        ("int", "0" * 5_000 + "7", 7),
+        ("string", "é", "é"), ("string", -5, "-5"), ("string", 5.0, "5"), ("string", INT_MIN, str(INT_MIN)),
+        ("string", True, "true"), ("string", False, "false"),
+        ("bool", True, True), ("bool", 0, False), ("bool", -8, True), ("bool", "TRUE", True), ("bool", "fAlse", False),
+        ("length", "", 0), ("length", "aé\U0001f600", 3),
+        ("abs", -5, 5), ("abs", 2.5, 2.5), ("abs", -2.5, 2.5), ("abs", INT_MAX, INT_MAX), ("abs", INT_MIN, 2.0**63),
+    ],
+)  # fmt: skip
+def test_functions_of_values(function, value, expected):
+    assert result_is(Call(function, X), expected, x=value)
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [
+        ("int", 5.5), ("int", "5.0"), ("int", ""), ("int", "+"), ("int", "--5"), ("int", " 5"), ("int", "5 "),
+        ("int", "1_0"), ("int", "٣"), ("int", "0x1"), ("int", str(INT_MAX + 1)), ("int", str(INT_MIN - 1)),
+        ("int", None), ("int", "true"), ("string", 5.5), ("string", None), ("bool", "yes"), ("bool", "1"),
+        ("bool", "true "), ("bool", 0.5), ("bool", None), ("length", 5), ("abs", "5"), ("abs", True), ("abs", None),
+    ],
+)  # fmt: skip
+def test_functions_without_a_result_are_unknown(function, value):
+    assert is_unknown(Call(function, X), x=value)
+
+
+def test_many_texts_of_ints_are_kept_apart():
+    test = Comparison(
+        Op.EQ, Arithmetic("+", Call("length", Call("string", X)), Call("int", Call("string", Y))), Constant(30)
+    )
+    assert outcome(test, x="é" * 20, y=10) is Outcome.TRUE
+    text = Call("string", X)
+    for _ in range(30):  # more texts than the interpreter has memory of its own for
+        text = Call("string", Call("int", text))
+    assert holds(Comparison(Op.EQ, text, Call("string", Y)), x=INT_MIN, y=INT_MIN)
 
 
 @pytest.mark.parametrize("function", ["lower", "upper"])
