@@ -15,7 +15,7 @@ def test_a_function_is_a_name_without_parenthesis(function):
 
 def test_functions_of_constants_are_computed():
     assert str(parse('x = int("-07") and y = length("é") and z = string(5) and b = bool("TRUE")')) == (
-        'b = true and x = -7 and y = 1 and z = "5"'
+        'x = -7 and y = 1 and z = "5" and b = true'
     )
 
 

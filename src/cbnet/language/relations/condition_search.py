@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 from cbnet.language.condition import Comparison, Condition, Like, Membership, Presence, TagTest, Test
 from cbnet.language.constraint import Constraint
-from cbnet.language.expression import Arithmetic, Call, Constant, Expression, Missing, calculate, change_case
+from cbnet.language.expression import Arithmetic, Call, Constant, Expression, Missing, calculate
 from cbnet.language.filter import Filter
+from cbnet.language.functions import change_case
 from cbnet.language.like_pattern import pieces
 from cbnet.language.message import Message
 from cbnet.language.relations.ranges import AttributeRange, by_name

@@ -89,7 +89,7 @@ class ExpressionReader:
         if token.text not in FUNCTIONS:
             hint = f"the functions are {', '.join(FUNCTIONS)}"
             raise self._error(f"unknown function `{token.text}`", token, hint=hint)
-        return self._folded(Call(token.text, self._parenthesised()), token)  # type: ignore[arg-type]
+        return self._folded(Call(token.text, self._parenthesised()), token)
 
     def _parenthesised(self) -> Expression:
         opening = self._take()
