@@ -9,7 +9,7 @@ from cbnet import Table
 from cbnet.language import Message
 from cbnet.matching import reference
 
-ENGINES = ["pivot"]
+ENGINES = ["pivot", "counting"]
 tables = st.dictionaries(st.integers(0, 9), nested_predicates(), max_size=6)
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 

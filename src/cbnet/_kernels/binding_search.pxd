@@ -28,5 +28,7 @@ cdef struct BindingSearch:
 cdef void open_search(BindingSearch *search) noexcept nogil
 cdef void close_search(BindingSearch *search) noexcept nogil
 cdef bint condition_passes(const Constants *constants, Leaves *leaves, uint32_t number) noexcept nogil
-cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSearch *search, uint64_t pivot,
+cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSearch *search, const uint64_t *pivot,
                          const uint64_t *words, uint32_t count) noexcept nogil
+cdef bint has_several_values(Leaves *leaves, uint32_t count) noexcept nogil
+cdef void enter_leaves(const Constants *constants, Leaves *leaves, uint32_t count) noexcept nogil

@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from cbnet._kernels.condition_eval cimport ATTRIBUTE, Mention, Scope, condition_holds, next_mention
-from cbnet._kernels.constant_pool cimport text_at
-from cbnet._kernels.message_encoding cimport Attribute, SymbolTable, compatible, find_symbol, symbol_text
+from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
+from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, SymbolTable, compatible, find_symbol, symbol_text
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, Leaves, passes
 
@@ -142,14 +142,48 @@ cdef bint _constrain(const Constants *constants, Leaves *leaves, BindingSearch *
     return kept > 0
 
 
-cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSearch *search, uint64_t pivot,
+cdef bint has_several_values(Leaves *leaves, uint32_t count) noexcept nogil:
+    """Return whether a nested message has several values of an attribute, or elements. The slots are free."""
+    cdef const Attribute *attribute
+    cdef bint has_several = False
+    cdef uint32_t i
+    for i in range(count):
+        attribute = leaves.attributes + i
+        if attribute.symbol < leaves.symbols.count and attribute.kind != TAG:
+            has_several |= attribute.element != 0 or leaves.slots[attribute.symbol] != 0
+            leaves.slots[attribute.symbol] = 1
+    for i in range(count):
+        if leaves.attributes[i].symbol < leaves.symbols.count:
+            leaves.slots[leaves.attributes[i].symbol] = 0
+    return has_several
+
+
+cdef void enter_leaves(const Constants *constants, Leaves *leaves, uint32_t count) noexcept nogil:
+    """Set slots, places and followers of the attributes of a message."""
+    cdef const Attribute *attribute
+    cdef uint32_t i, at
+    for i in range(count):
+        at = count - 1 - i  # from the last on, so that they follow each other in order
+        attribute = leaves.attributes + at
+        leaves.places[at] = 0
+        if attribute.symbol >= leaves.symbols.count:
+            continue
+        leaves.following[at] = leaves.slots[attribute.symbol]
+        leaves.slots[attribute.symbol] = at + 1
+        if attribute.kind == NUMBER:
+            leaves.places[at] = number_place(&constants.numbers, attribute.high, attribute.low)
+        elif attribute.kind == STRING:
+            leaves.places[at] = text_place(&constants.strings, attribute.text, attribute.length)
+
+
+cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSearch *search, const uint64_t *pivot,
                          const uint64_t *words, uint32_t count) noexcept nogil:
-    """Return whether a binding satisfies the pivot, the other words and the conditions among them."""
+    """Return whether a binding satisfies the pivot, if given, the other words and the conditions among them."""
     cdef uint32_t i
     cdef bint has_conditions = False
     cdef bint has_elements = False
     search.variable_count = search.candidate_count = 0
-    if not _constrain(constants, leaves, search, pivot):
+    if pivot != NULL and not _constrain(constants, leaves, search, pivot[0]):
         return False
     for i in range(count):
         if not _constrain(constants, leaves, search, words[i]):

@@ -10,8 +10,12 @@ from libc.string cimport memcpy, memset
 from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.counting_view cimport *
 from cbnet._kernels.counting_selectivity cimport count_ones, exclude
+from cbnet._kernels.binding_search cimport (
+    BindingSearch, binding_exists, close_search, enter_leaves, has_several_values, open_search,
+)
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch, Symbols
 from cbnet._kernels.constant_pool cimport number_place
+from cbnet._kernels.word_test cimport Leaves
 from cbnet._kernels.target_set cimport Found, TargetSet, add_target, close_targets, open_targets, take_targets
 from cbnet._kernels.counting_strings cimport STRING_GE, STRING_LT, STRING_NE, Entry, Search, search_trie
 
@@ -51,7 +55,13 @@ cdef struct State:
     uint32_t found
     bint has_more               # than RUN_ROOM runs were counted
     int64_t touched             # postings, by this message
-    uint32_t *slots             # per symbol: index + 1 in the message; 0: absent
+    Leaves leaves
+    Py_ssize_t leaf_room
+    bint has_several            # values of one attribute, or elements
+    bint is_verified            # some filters are checked as a whole
+    uint32_t *stamps            # per constraint: the last message with several values that satisfied it
+    uint32_t stamp
+    BindingSearch bindings
     Search search               # of the last trie
     Work work
 
@@ -84,6 +94,23 @@ cdef bint _is_complete(State *state, uint32_t filter) noexcept nogil:
 
 cdef inline bint _is_ignored(const uint64_t *ignored, uint32_t target) noexcept nogil:
     return (ignored[target >> 6] >> (target & 63)) & 1
+
+
+cdef bint _is_satisfied(State *state, uint32_t filter) noexcept nogil:
+    """Return whether a filter whose counted constraints hold is satisfied as a whole."""
+    cdef const View *view = state.view
+    cdef uint32_t first, end
+    if not state.has_several and (view.uncounted == NULL or not view.uncounted[filter]):
+        return True
+    end = min(view.filter_offsets[filter + 1], view.filter_word_count)
+    first = min(view.filter_offsets[filter], end)
+    return binding_exists(&view.constants, &state.leaves, &state.bindings, NULL, view.filter_words + first, end - first)
+
+
+cdef void _complete(State *state, uint32_t filter, uint32_t target) noexcept nogil:
+    """Add the interface of a filter whose constraints are counted, if it is satisfied."""
+    if not state.is_verified or _is_satisfied(state, filter):
+        _deliver(state, target)
 
 
 cdef void _deliver(State *state, uint32_t target) noexcept nogil:
@@ -130,7 +157,7 @@ cdef void _count_checked(State *state, Run *run) noexcept nogil:
             counted += 1
             counters[filter] -= 1
             if counters[filter] == 0 and _is_complete(state, filter):
-                _deliver(state, targets[left[i]])
+                _complete(state, filter, targets[left[i]])
                 has_matched = state.is_short
                 if state.remaining == 0:
                     at = left[i] + 1
@@ -154,7 +181,7 @@ cdef void _count_all(State *state, const Run *run) noexcept nogil:
         counters[filter] -= 1
         if counters[filter] == 0 and _is_complete(state, filter):
             if view.posting_targets[at] < state.targets.total:
-                _deliver(state, view.posting_targets[at])
+                _complete(state, filter, view.posting_targets[at])
     state.work.counters += run.end - run.first
     state.touched += run.end - run.first
 
@@ -170,12 +197,23 @@ cdef void _count_found(State *state) noexcept nogil:
 
 
 cdef void _find(State *state, uint32_t first, uint32_t end) noexcept nogil:
-    """Record that a range of constraints holds, and prefetch its postings."""
+    """Record that a range of constraints holds; one that another value satisfied counts once."""
+    cdef uint32_t constraint
+    end = min(end, state.view.constraint_count)
+    if not state.has_several:
+        if first < end:
+            _find_run(state, first, end)
+        return
+    for constraint in range(first, end):
+        if state.stamps[constraint] != state.stamp:
+            state.stamps[constraint] = state.stamp
+            _find_run(state, constraint, constraint + 1)
+
+
+cdef void _find_run(State *state, uint32_t first, uint32_t end) noexcept nogil:
+    """Record a range of constraints, not empty, and prefetch its postings."""
     cdef const View *view = state.view
     cdef Run *run
-    end = min(end, view.constraint_count)
-    if first >= end:
-        return
     if state.found == RUN_ROOM:
         _count_found(state)
         state.counted = state.found = 0
@@ -306,7 +344,7 @@ cdef void _find_constraints(State *state, const Attribute *attribute) noexcept n
         elif kind <= NUMBER_GE:
             if attribute.kind == NUMBER:
                 if not has_place:
-                    place = number_place(&view.numbers, attribute.high, attribute.low)
+                    place = number_place(&view.constants.numbers, attribute.high, attribute.low)
                     has_place = True
                 _find_numbers(state, branch, place)
         elif attribute.kind == STRING:
@@ -316,49 +354,79 @@ cdef void _find_constraints(State *state, const Attribute *attribute) noexcept n
                 _follow_chain(state, branch)
 
 
-cdef void _enter(State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
-    """Record the symbols of the message."""
+cdef uint32_t _enter(State *state, Batch batch, Py_ssize_t message) noexcept nogil:
+    """Record the attributes of a message of a batch; return their number."""
     cdef const View *view = state.view
+    cdef Leaves *leaves = &state.leaves
+    cdef uint32_t count = <uint32_t> (batch.offsets[message + 1] - batch.offsets[message])
     cdef uint32_t i, symbol
-    for i in range(count):
-        symbol = attributes[i].symbol
-        if symbol < view.symbols and state.slots[symbol] == 0:  # else a repeated tag
-            state.slots[symbol] = i + 1
+    leaves.attributes = batch.attributes + batch.offsets[message]
+    leaves.elements = batch.elements
+    state.has_several = batch.is_nested[message] and has_several_values(leaves, count)
+    state.is_verified = state.has_several or view.uncounted != NULL
+    state.stamp += state.has_several
+    if state.is_verified:
+        enter_leaves(&view.constants, leaves, count)
+    else:
+        for i in range(count):
+            symbol = leaves.attributes[i].symbol
+            if symbol < view.symbols and leaves.slots[symbol] == 0:  # else a repeated tag
+                leaves.slots[symbol] = i + 1
+    if view.message_symbol < view.symbols:
+        leaves.slots[view.message_symbol] = 1
+    return count
 
 
-cdef void _leave(State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
+cdef void _leave(State *state, uint32_t count) noexcept nogil:
     cdef const View *view = state.view
     cdef uint32_t i
     for i in range(count):
-        if attributes[i].symbol < view.symbols:
-            state.slots[attributes[i].symbol] = 0
+        if state.leaves.attributes[i].symbol < view.symbols:
+            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
+    if view.message_symbol < view.symbols:
+        state.leaves.slots[view.message_symbol] = 0
 
 
 cdef uint64_t _exclude(State *state, uint32_t rounds) noexcept nogil:
     """Ignore interfaces by the selectivity table; return how many remain."""
     cdef const View *view = state.view
-    cdef uint64_t ones = exclude(&view.selectivity, state.slots, view.symbols, rounds, state.ignored)
+    cdef uint64_t ones = exclude(&view.selectivity, state.leaves.slots, view.symbols, rounds, state.ignored)
     state.work.excluded += ones - view.selectivity.silent_ones
     return 64 * <uint64_t> view.selectivity.words - ones
 
 
-cdef void _match(State *state, const Attribute *attributes, uint32_t count, uint32_t rounds) noexcept nogil:
+cdef void _match_loose(State *state) noexcept nogil:
+    """Check the filters that no constraint counts for."""
+    cdef const View *view = state.view
+    cdef uint32_t i, filter, target
+    for i in range(view.loose_count):
+        filter = view.loose[i]
+        if filter < view.filters and state.remaining:
+            target = view.filter_targets[filter]
+            if target < state.targets.total and not (state.is_checked and _is_ignored(state.ignored, target)):
+                _complete(state, filter, target)
+
+
+cdef void _match(State *state, Batch batch, Py_ssize_t message, uint32_t rounds) noexcept nogil:
     """Find the targets of one message [2002 Figure 6]."""
     cdef const View *view = state.view
-    cdef uint32_t i, symbol
-    _enter(state, attributes, count)
+    cdef uint32_t count = _enter(state, batch, message)
+    cdef const Attribute *attribute
+    cdef uint32_t i
     state.is_checked = state.is_short or rounds > 0
     state.remaining = _exclude(state, rounds) if state.is_checked else 1
     for i in range(view.always_count):
         if view.always[i] < state.targets.total:
             _deliver(state, view.always[i])
+    _match_loose(state)
     for i in range(count):
-        symbol = attributes[i].symbol
-        if state.remaining and symbol < view.symbols and state.slots[symbol] == i + 1:
-            _find_constraints(state, attributes + i)
-            _count_found(state)
+        attribute = state.leaves.attributes + i
+        if state.remaining and attribute.symbol < view.symbols:
+            if state.leaves.slots[attribute.symbol] == i + 1 or (state.has_several and attribute.kind != TAG):
+                _find_constraints(state, attribute)
+                _count_found(state)
     _restore(state)
-    _leave(state, attributes, count)
+    _leave(state, count)
 
 
 cdef class CountingIndex:
@@ -377,7 +445,7 @@ cdef class CountingIndex:
         self.kept = arrays
         self.batch = Batch()
         open_view(&self.view, symbols, arrays, targets)
-        _open_state(&self.own, &self.view, targets)
+        _open_state(&self.own, &self.view, symbols, targets)
 
     def __dealloc__(self):
         _close_state(&self.own)
@@ -394,11 +462,15 @@ cdef class CountingIndex:
         if not self.batch.push_message(self.symbols, message):
             return -1
         self.own.is_short = short_circuit
-        _match(&self.own, self.batch.attributes, <uint32_t> self.batch.used, rounds)
+        _reserve(&self.own, self.batch, 0, 1)
+        _match(&self.own, self.batch, 0, rounds)
         found.targets = &out[0] if out.shape[0] else NULL
         found.used = 0
         found.room = INT64_MAX  # all fit, so `out` is never reallocated
         take_targets(&self.own.targets, &found)
+        if self.own.bindings.is_out_of_memory:
+            self.own.bindings.is_out_of_memory = False
+            raise MemoryError
         return found.used
 
     def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end, uint32_t rounds=10, bint short_circuit=True):
@@ -412,16 +484,16 @@ cdef class CountingIndex:
         cdef bint ok = True
         offsets = empty("q", end - first + 1)
         cdef int64_t[::1] ends = offsets
-        _open_state(&state, &self.view, self.targets)
+        _open_state(&state, &self.view, self.symbols, self.targets)
         state.is_short = short_circuit
+        _reserve(&state, batch, first, end)
         found.targets = NULL
         found.used = found.room = 0
         with nogil:
             ends[0] = 0
             for row in range(first, end):
-                _match(&state, batch.attributes + batch.offsets[row],
-                       <uint32_t> (batch.offsets[row + 1] - batch.offsets[row]), rounds)
-                ok = take_targets(&state.targets, &found)
+                _match(&state, batch, row, rounds)
+                ok = take_targets(&state.targets, &found) and not state.bindings.is_out_of_memory
                 if not ok:
                     break
                 ends[row - first + 1] = found.used
@@ -440,21 +512,19 @@ cdef class CountingIndex:
         """
         cdef State state
         cdef Py_ssize_t message
-        cdef const Attribute *attributes
         cdef uint32_t count, i
         cdef int64_t before = 0
         added = empty("q", rounds)
         cdef int64_t[::1] out = added
-        _open_state(&state, &self.view, self.targets)
+        _open_state(&state, &self.view, self.symbols, self.targets)
+        _reserve(&state, batch, first, end)
         with nogil:
             for i in range(rounds):
                 state.work.excluded = 0
                 for message in range(first, end):
-                    attributes = batch.attributes + batch.offsets[message]
-                    count = <uint32_t> (batch.offsets[message + 1] - batch.offsets[message])
-                    _enter(&state, attributes, count)
+                    count = _enter(&state, batch, message)
                     _exclude(&state, i + 1)
-                    _leave(&state, attributes, count)
+                    _leave(&state, count)
                 out[i] = state.work.excluded - before
                 before = state.work.excluded
         _close_state(&state)
@@ -470,9 +540,27 @@ cdef void *_zeros(Py_ssize_t count, size_t size) except NULL:
     return room
 
 
-cdef int _open_state(State *state, const View *view, uint32_t targets) except -1:
+cdef int _reserve(State *state, Batch batch, Py_ssize_t first, Py_ssize_t end) except -1:
+    """Make room for the attributes of any of some messages."""
+    cdef Py_ssize_t widest = 0
+    cdef Py_ssize_t row
+    for row in range(first, end):
+        widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
+    if widest > state.leaf_room or state.leaves.places == NULL:
+        PyMem_RawFree(state.leaves.places)
+        state.leaves.places = NULL
+        state.leaves.places = <uint32_t *> _zeros(2 * (widest + 16), sizeof(uint32_t))
+        state.leaf_room = widest + 16
+        state.leaves.following = state.leaves.places + state.leaf_room
+    return 0
+
+
+cdef int _open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1:
     memset(state, 0, sizeof(State))
     state.view = view
+    state.leaves.symbols = &symbols.table
+    state.leaves.message_symbol = view.message_symbol
+    open_search(&state.bindings)
     state.search.find = _find_one
     state.search.owner = state
     try:
@@ -480,7 +568,8 @@ cdef int _open_state(State *state, const View *view, uint32_t targets) except -1
         state.ignored = <uint64_t *> _zeros(view.selectivity.words, sizeof(uint64_t))
         state.counters = <uint8_t *> _zeros(view.filters, sizeof(uint8_t))
         state.large_rests = <uint32_t *> _zeros(view.large_count, sizeof(uint32_t))
-        state.slots = <uint32_t *> _zeros(view.symbols, sizeof(uint32_t))
+        state.leaves.slots = <uint32_t *> _zeros(view.symbols, sizeof(uint32_t))
+        state.stamps = <uint32_t *> _zeros(view.constraint_count, sizeof(uint32_t))
         state.search.seen = <uint32_t *> _zeros(view.tries.entry_count, sizeof(uint32_t))
     except MemoryError:
         _close_state(state)
@@ -495,6 +584,9 @@ cdef void _close_state(State *state) noexcept:
     PyMem_RawFree(state.ignored)
     PyMem_RawFree(state.counters)
     PyMem_RawFree(state.large_rests)
-    PyMem_RawFree(state.slots)
+    PyMem_RawFree(state.leaves.slots)
+    PyMem_RawFree(state.leaves.places)
+    PyMem_RawFree(state.stamps)
+    close_search(&state.bindings)
     PyMem_RawFree(state.search.seen)
     memset(state, 0, sizeof(State))

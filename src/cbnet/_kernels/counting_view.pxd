@@ -21,16 +21,26 @@ Right side, from constraints to filters and interfaces:
 Selected constraints are adjacent, so a message reads a few runs of postings. They are recorded:
 afterwards their counters are restored one by one, or all are copied if that is less work.
 
+A filter also has words that are not counted: tests for null, `in` and conditions. When the others are counted, it
+is checked as a whole by `binding_search`; so is every filter if the message has several values of an attribute. Filters
+without a counted word are *loose*, and checked always.
+
+    filter_offsets   0     3   4 …                uint32[filters + 1]
+    filter_words     │ w w w │ w │ …              uint64: all words of each filter
+    filter_targets   I     J …                    uint32[filters]
+    uncounted        0     1 …                    uint8[filters]: it has a word that is not counted; or empty
+    loose            g h …                        uint32: filters
+
 Invariant: every index read from an array is checked against the length of the array that it refers to,
 and walks only go forward, so a damaged file can give wrong answers but no read outside it.
 """
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from cbnet._kernels.counting_selectivity cimport Selectivity
 from cbnet._kernels.message_encoding cimport Symbols
-from cbnet._kernels.constant_pool cimport Numbers
 from cbnet._kernels.counting_strings cimport Tries
+from cbnet._kernels.word_test cimport Constants
 
 cdef enum Kind:
     BOOL_EQ, NUMBER_EQ, NUMBER_NE, NUMBER_LT, NUMBER_LE, NUMBER_GT, NUMBER_GE
@@ -48,7 +58,8 @@ cdef struct View:
     const uint32_t *symbol_branches
     const Branch *branches
     uint32_t branch_count
-    Numbers numbers
+    uint32_t message_symbol     # of "#"; or the number of symbols
+    Constants constants
     const uint32_t *operands
     uint32_t operand_count
     Tries tries
@@ -64,6 +75,13 @@ cdef struct View:
     uint32_t large_count
     const uint32_t *always
     uint32_t always_count
+    const uint32_t *filter_offsets
+    const uint64_t *filter_words
+    uint32_t filter_word_count
+    const uint32_t *filter_targets
+    const uint8_t *uncounted    # or NULL
+    const uint32_t *loose
+    uint32_t loose_count
     Selectivity selectivity
 
 cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) except -1

@@ -1,11 +1,11 @@
 """Opening the counting index, which is drawn in `counting_view.pxd`."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.counting_selectivity cimport count_ones
-from cbnet._kernels.constant_pool cimport open_numbers, open_texts
 from cbnet._kernels.counting_strings cimport Entry, Node
+from cbnet._kernels.word_test cimport open_constants
 
 
 cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) except -1:
@@ -15,7 +15,7 @@ cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) e
     view.symbol_branches = <const uint32_t *> pointer(arrays, "symbol_branches", 4, <Py_ssize_t> symbols.count + 1)
     view.branches = <const Branch *> pointer(arrays, "branches", sizeof(Branch), 0)
     view.branch_count = <uint32_t> len(arrays["branches"])
-    open_numbers(&view.numbers, arrays)
+    open_constants(&view.constants, arrays)
     view.operands = <const uint32_t *> pointer(arrays, "operands", 4, 0)
     view.operand_count = <uint32_t> len(arrays["operands"])
     view.posting_offsets = <const uint32_t *> pointer(arrays, "posting_offsets", 4, 1)
@@ -30,13 +30,30 @@ cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) e
     view.large_rests = <const uint32_t *> pointer(arrays, "large_rests", 4, view.large_count)
     view.always = <const uint32_t *> pointer(arrays, "always", 4, 0)
     view.always_count = <uint32_t> len(arrays["always"])
+    _open_filters(view, symbols, arrays)
     _open_tries(&view.tries, arrays)
+    view.tries.strings = view.constants.strings.texts
     _open_selectivity(&view.selectivity, arrays, targets)
     return 0
 
 
+cdef int _open_filters(View *view, Symbols symbols, dict arrays) except -1:
+    """Open what is needed to check a filter as a whole."""
+    cdef int64_t message_symbol = symbols.find("#", 1, False)
+    view.message_symbol = symbols.count if message_symbol < 0 else <uint32_t> message_symbol
+    view.filter_offsets = <const uint32_t *> pointer(arrays, "filter_offsets", 4, <Py_ssize_t> view.filters + 1)
+    view.filter_words = <const uint64_t *> pointer(arrays, "filter_words", 8, 0)
+    view.filter_word_count = <uint32_t> len(arrays["filter_words"])
+    view.filter_targets = <const uint32_t *> pointer(arrays, "filter_targets", 4, view.filters)
+    view.uncounted = NULL
+    if len(arrays["uncounted"]):
+        view.uncounted = <const uint8_t *> pointer(arrays, "uncounted", 1, view.filters)
+    view.loose = <const uint32_t *> pointer(arrays, "loose", 4, 0)
+    view.loose_count = <uint32_t> len(arrays["loose"])
+    return 0
+
+
 cdef int _open_tries(Tries *tries, dict arrays) except -1:
-    open_texts(&tries.strings, arrays, "string")
     tries.entries = <const Entry *> pointer(arrays, "entries", sizeof(Entry), 0)
     tries.entry_count = <uint32_t> len(arrays["entries"])
     tries.nodes = <const Node *> pointer(arrays, "nodes", sizeof(Node), 0)

@@ -3,7 +3,9 @@
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t, uint64_t
 
-from cbnet._kernels.binding_search cimport binding_exists, close_search, condition_passes, open_search
+from cbnet._kernels.binding_search cimport (
+    binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
+)
 from cbnet._kernels.constant_pool cimport Pool, begins, filter_bit, last_not_above, number_place, text_place
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch, Symbols
 from cbnet._kernels.pivot_view cimport *
@@ -110,7 +112,7 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
         test_end = min((candidate + 1).tests, view.word_count)
         if is_listed:
             pivot = listed_word(visit.pivot, view.entry_bounds[entry])
-        if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, pivot,
+        if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, &pivot,
                                                           view.words + candidate.tests, test_end - candidate.tests):
             _deliver(view, state, candidate.target)
 
@@ -314,33 +316,32 @@ cdef void _match_patterns(const View *view, State *state, const Attribute *attri
         _visit_substrings(view, state, attribute)
 
 
-cdef inline void _enter(const View *view, State *state, uint32_t count, bint has_several) noexcept nogil:
-    """Set slots, places and mask from the attributes of the message."""
+cdef void _enter(const View *view, State *state, uint32_t count) noexcept nogil:
+    """Set slots, places and mask from the attributes of a message of single values."""
     cdef Leaves *leaves = &state.leaves
     cdef const Attribute *attribute
-    cdef uint32_t i, at, tested
-    state.mask = 0
-    if view.message_symbol < view.symbols:
-        leaves.slots[view.message_symbol] = 1
-        state.mask |= mask_bit(view.message_symbol)
+    cdef uint32_t i, tested
     for i in range(count):
-        at = count - 1 - i if has_several else i
-        attribute = leaves.attributes + at
-        if attribute.symbol >= view.symbols:
-            continue
-        if has_several:  # from the last to the first, so that they follow each other in order
-            leaves.following[at] = leaves.slots[attribute.symbol]
-        elif leaves.slots[attribute.symbol]:
+        attribute = leaves.attributes + i
+        if attribute.symbol >= view.symbols or leaves.slots[attribute.symbol]:
             continue  # a repeated tag
-        leaves.slots[attribute.symbol] = at + 1
+        leaves.slots[attribute.symbol] = i + 1
         state.mask |= mask_bit(attribute.symbol)
         tested = view.tested[attribute.symbol]
         if attribute.kind == NUMBER and tested & NUMBER_TESTS:
-            leaves.places[at] = number_place(&view.constants.numbers, attribute.high, attribute.low)
+            leaves.places[i] = number_place(&view.constants.numbers, attribute.high, attribute.low)
         elif attribute.kind == STRING and tested & STRING_TESTS:
-            leaves.places[at] = text_place(&view.constants.strings, attribute.text, attribute.length)
+            leaves.places[i] = text_place(&view.constants.strings, attribute.text, attribute.length)
         else:
-            leaves.places[at] = 0
+            leaves.places[i] = 0
+
+
+cdef void _enter_several(const View *view, State *state, uint32_t count) noexcept nogil:
+    """Set slots, places, followers and mask from all attributes of a message."""
+    cdef uint32_t i
+    enter_leaves(&view.constants, &state.leaves, count)
+    for i in range(count):
+        state.mask |= mask_bit(state.leaves.attributes[i].symbol)
 
 
 cdef inline bint _is_looked_up(const View *view, const State *state, uint32_t at, bint has_several) noexcept nogil:
@@ -361,8 +362,14 @@ cdef inline void _match(const View *view, State *state, uint32_t count, bint has
         if view.removed == NULL or not is_removed(view, before + i):
             _deliver(view, state, view.always[i])
     state.has_several = has_several
-    _enter(view, state, count, has_several)
+    state.mask = 0
+    if has_several:
+        _enter_several(view, state, count)
+    else:
+        _enter(view, state, count)
     if view.message_symbol < view.names:
+        state.leaves.slots[view.message_symbol] = 1
+        state.mask |= mask_bit(view.message_symbol)
         _visit_list(view, state, view.message_symbol, ANY, 0)
     for i in range(count):
         if _is_looked_up(view, state, i, has_several):
@@ -376,27 +383,11 @@ cdef inline void _match(const View *view, State *state, uint32_t count, bint has
                 _match_patterns(view, state, attributes + i)
         _find_asked(view, state)
         _visit_queued(view, state)
-    if view.message_symbol < view.symbols:
+    if view.message_symbol < view.names:
         state.leaves.slots[view.message_symbol] = 0
     for i in range(count):
         if attributes[i].symbol < view.symbols:
             state.leaves.slots[attributes[i].symbol] = 0
-
-
-cdef bint _has_several(const View *view, State *state, uint32_t count) noexcept nogil:
-    """Return whether a nested message has several values of an attribute, or elements."""
-    cdef const Attribute *attribute
-    cdef bint has_several = False
-    cdef uint32_t i
-    for i in range(count):
-        attribute = state.leaves.attributes + i
-        if attribute.symbol < view.symbols and attribute.kind != TAG:
-            has_several |= attribute.element != 0 or state.leaves.slots[attribute.symbol] != 0
-            state.leaves.slots[attribute.symbol] = 1
-    for i in range(count):
-        if state.leaves.attributes[i].symbol < view.symbols:
-            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
-    return has_several
 
 
 cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil:
@@ -404,7 +395,7 @@ cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t 
     cdef uint32_t count = <uint32_t> (batch.offsets[number + 1] - batch.offsets[number])
     state.leaves.attributes = batch.attributes + batch.offsets[number]
     state.leaves.elements = batch.elements
-    if batch.is_nested[number] and _has_several(view, state, count):
+    if batch.is_nested[number] and has_several_values(&state.leaves, count):
         _match(view, state, count, True)
     else:
         _match(view, state, count, False)

@@ -89,8 +89,6 @@ class CompiledTable:
             **builder.build(kept, report, _checked(sample, "sample message")),
             **aside,
             "symbol_data": symbols.data, "symbol_offsets": symbols.offsets, "symbol_slots": slots,
-            "value_set_offsets": columns.sets.offsets, "value_set_members": columns.sets.members,
-            "condition_data": columns.conditions.data, "condition_offsets": columns.conditions.offsets,
             **labels_to_arrays(columns.interfaces if labelled else ()),
             **rules_to_arrays(rules, columns.interfaces),
         }  # fmt: skip

@@ -45,6 +45,7 @@ _PARTS = {
     "tries of strings": ("nodes", "entries"),
     "postings of constraints": ("posting_",),
     "sizes of filters": ("sizes", "large_"),
+    "filters, to be read back": ("filter_", "uncounted", "loose"),
     "selectivity table": ("determinants", "dense", "sparse", "silent"),
     "interfaces of empty filters": ("always",),
     "covered filters, kept aside": ("covered_",),

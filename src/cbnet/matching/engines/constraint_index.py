@@ -17,7 +17,6 @@ which the chains of its `<` and `>` follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -66,7 +65,6 @@ _KINDS = {
 INDEXED = len(_KINDS)  # the tests below this one
 KIND = np.array([_KINDS[test][0] for test in sorted(_KINDS)], np.uint64)
 _TURN = np.array([_KINDS[test][1] for test in sorted(_KINDS)], np.uint64)
-_TEST = np.array([min(test for test in _KINDS if KIND[test] == kind) for kind in BranchKind])  # the inverse, below TRIE
 
 
 @dataclass(frozen=True)
@@ -160,25 +158,3 @@ def index_arrays(constraints: Constraints, symbols: int, *parts: ConstraintBranc
         "branches": rows[order],
         "operands": constraints.operands[:searched],
     }
-
-
-def words_of(symbols: Array, tests: Array, operands: Array | int) -> Array:
-    """Return the words of constraints, as in `codes`: uint64[n]."""
-    words = symbols.astype(np.uint64) << np.uint64(SYMBOL_SHIFT) | tests.astype(np.uint64) << np.uint64(TEST_SHIFT)
-    return np.asarray(words | np.asarray(operands, np.uint64))
-
-
-def branch_symbols(arrays: Mapping[str, Array]) -> Array:
-    """Return the symbol of each branch: int64[branches]."""
-    counts: Array = np.diff(arrays["symbol_branches"].astype(np.int64))
-    return np.repeat(np.arange(len(counts)), counts)
-
-
-def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
-    """Write the words of all constraints except those of strings: uint64[constraints]."""
-    chosen = arrays["branches"]["kind"] < BranchKind.TRIE
-    branches = arrays["branches"][chosen]
-    lengths = branches["end"].astype(np.int64) - branches["first"]
-    rows = np.repeat(branches["first"] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    words[rows] = np.repeat(words_of(branch_symbols(arrays)[chosen], _TEST[branches["kind"]], 0), lengths)
-    words[: len(arrays["operands"])] |= arrays["operands"]

@@ -41,6 +41,8 @@ class TableDescriptors:
 NO_CONSTANTS: dict[str, Array] = {
     "number_high": np.empty(0), "number_low": np.empty(0, np.int16),
     "string_data": np.empty(0, np.uint8), "string_offsets": np.zeros(1, np.uint32),
+    "value_set_offsets": np.zeros(1, np.uint32), "value_set_members": np.empty(0, np.uint64),
+    "condition_data": np.empty(0, np.uint8), "condition_offsets": np.zeros(1, np.uint32),
 }  # fmt: skip
 
 

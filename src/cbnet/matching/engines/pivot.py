@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cbnet._kernels import constant_pool as pools
 from cbnet._kernels import pivot_build, word_rows
 from cbnet.errors import LimitError
+from cbnet.matching.engines.constant_arrays import constant_arrays
 from cbnet.matching.engines.pivot_cost import likelihoods
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import lengths_of
@@ -190,15 +191,9 @@ def _used_tests(columns: Columns, *pivots: Array) -> dict[str, Array]:
 
 
 def _constants(columns: Columns) -> dict[str, Array]:
-    """Return the numbers, the strings, and the pools of prefixes, suffixes and substrings."""
+    """Return all constants, and the pools of prefixes, suffixes and substrings."""
     strings = columns.strings
-    nothing = np.empty(0, np.uint32)
-    keys = np.empty(len(strings), np.uint64)
-    pools.fill_pool(strings.data, strings.offsets, np.arange(len(strings), dtype=np.uint32), False, keys, nothing)
-    arrays: dict[str, Any] = {
-        "number_high": columns.numbers.high, "number_low": columns.numbers.low,
-        "string_data": strings.data, "string_offsets": strings.offsets, "string_keys": keys,
-    }  # fmt: skip
+    arrays = constant_arrays(columns)
     for name, test in (("prefix", Test.PREFIX), ("suffix", Test.SUFFIX), ("substring", Test.SUBSTRING)):
         ids = np.unique(columns.words[_test(columns.words) == test] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
         arrays |= _pool(strings, name, ids, is_reversed=test is Test.SUFFIX)

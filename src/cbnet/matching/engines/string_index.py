@@ -26,7 +26,6 @@ Invariant: `low`, `high` and the next node follow the node, so every walk ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,9 +38,7 @@ from cbnet.matching.engines.constraint_index import (
     BranchKind,
     ConstraintBranches,
     Constraints,
-    branch_symbols,
     regions,
-    words_of,
 )
 from cbnet.matching.storage.codes import Test
 
@@ -82,8 +79,7 @@ def build(constraints: Constraints, strings: Texts) -> tuple[ConstraintBranches,
     nodes, rows["root"] = _nodes(strings, operands, np.append(firsts, len(keys)).astype(np.uint32))
     branches = ConstraintBranches(symbols[firsts], tries[firsts], rows)
     entries = _entries(constraints, symbols, tries, operands, tests)
-    texts = {"string_data": strings.data, "string_offsets": strings.offsets}
-    return branches, {"entries": entries, "nodes": nodes, **texts}
+    return branches, {"entries": entries, "nodes": nodes}
 
 
 def _nodes(strings: Texts, operands: Array, firsts: Array) -> tuple[Array, Array]:
@@ -109,17 +105,3 @@ def _entries(constraints: Constraints, symbols: Array, tries: Array, operands: A
             linked = KIND[tries] == kind
         entries[link][linked] = constraints.find(region[linked], symbols[linked], operands[linked])
     return entries
-
-
-def fill_words(arrays: Mapping[str, Array], words: Array) -> None:
-    """Write the words of all string constraints: uint64[constraints]."""
-    entries = arrays["entries"]
-    is_trie = arrays["branches"]["kind"] == BranchKind.TRIE
-    sizes = arrays["branches"]["end"][is_trie].astype(np.int64) - arrays["branches"]["first"][is_trie]
-    symbols = np.repeat(branch_symbols(arrays)[is_trie], sizes)
-    numbers = {link: entries[link].astype(np.int64) for link in _LINKS}
-    for test in _BITS:
-        (link,) = (link for link, kind in _LINKS.items() if kind == KIND[test])
-        has = entries["tests"] & _BIT[test] != 0
-        words[numbers[link][has]] = words_of(symbols[has], np.full(has.sum(), test), entries["string"][has])
-        numbers[link] += has

@@ -23,7 +23,7 @@ from cbnet._kernels.condition_eval import mentions
 from cbnet.errors import LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import INT_MAX, Value, ValueType
+from cbnet.language.values import INT_MAX, RESERVED_NAME, Value, ValueType
 from cbnet.matching.storage.codes import (
     MAX_CONSTANTS,
     MAX_SYMBOLS,
@@ -104,6 +104,13 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    @property
+    def message_symbol(self) -> int:
+        """The symbol of "#", an attribute that every message has, for conditions; or the number of symbols."""
+        short = np.flatnonzero(lengths_of(self.symbols.offsets)[: self.names] == 1)
+        found = short[self.symbols.data[self.symbols.offsets[short]] == ord(RESERVED_NAME)]
+        return int(found[0]) if len(found) else len(self.symbols)
 
     def filter(self, row: int) -> Filter:
         """Return a filter as a value of the language."""
