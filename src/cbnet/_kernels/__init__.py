@@ -11,6 +11,6 @@ package that owns the concept.
     tag_       the tag and Bloom engines   reduce_  covered filters
     condition_ conditions
 
-Shared: arrays, message_encoding, column_encoding, constant_pool, word_test, binding_search, target_set, word_rows,
-test_codes.
+Shared: arrays, message_encoding, message_names, column_encoding, constant_pool, word_test, binding_search, target_set,
+word_rows, test_codes.
 """

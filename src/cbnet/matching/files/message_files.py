@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cbnet._kernels.message_names import are_names_distinct
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.message import Message
 from cbnet.language.syntax.json_form import message_from_json
@@ -124,9 +125,7 @@ def _plain_members(line: bytes) -> dict[str, Any] | None:
     """Return the members of a JSON object with distinct names; None if the line holds anything else."""
     try:
         members = _decode(line)
-        # As many colons as members: the names are distinct. With more, a string contains colons, the message is
-        # nested, or a name is repeated.
-        if line.count(b":") != len(members):
+        if not are_names_distinct(line, members):
             _check_names(line.decode())
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

@@ -1,11 +1,13 @@
 import json
+from io import BytesIO
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbnet import Constraint, Filter, Message
+from cbnet import Constraint, Filter, Message, Table
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.message_files import read_encoded, read_messages
 from cbnet.matching.storage.columns import columns_of
@@ -75,3 +77,20 @@ def test_read_encoded_agrees_with_read_messages(stream, step):
         return stream[at - step : at]
 
     assert outcomes(read) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "is_valid"),
+    [
+        ('{"a": {"b": 1, "c": "x:y"}, "d": [{"e": "\\":"}]}', True),
+        ('{"a": {"b": 1, "b": 2}}', False),
+        ('{"a": {"b": 1, "b" : 2}}', False),
+        ('{"a": [{"b": 1, "b": 2, "t": "12:30"}]}', False),
+        ('{"a" : {"b"\t: 1}}', True),
+        ('{"a": "\\":", "b": {"c": 1, "c": 2}}', False),
+    ],
+)
+def test_repeated_names_are_found_in_nested_objects(line, is_valid):
+    table = Table.build({"x": "exists a.b or exists a"})
+    (lines,) = read_encoded(BytesIO(line.encode()).read, table._compiled.symbols)
+    assert isinstance(lines.outcomes[0], int) == is_valid

@@ -1,0 +1,3 @@
+from typing import Any
+
+def are_names_distinct(text: bytes, members: dict[str, Any]) -> bool: ...
