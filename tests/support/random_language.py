@@ -1,0 +1,141 @@
+"""Fast random filters and messages of the whole language, from a seed: for fuzzing in a loop, without shrinking."""
+
+import random
+import string
+
+from cbnet.errors import InputError
+from cbnet.language import Filter, parse
+
+NAMES = ("x", "y", "s", "o", "o.x", "o.s", "os", "os.x", "os.s", "os.p.x", "os.p.s", "xs", "o.xs")
+TAGS = ("p", "q", "r")
+NUMBERS = (-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 10, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1e300)
+STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3)
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+class RandomLanguage:
+    """Random values, messages and predicates."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed)
+
+    def scalar(self, *, has_null: bool = True) -> object:
+        kind = self.random.randrange(8 if has_null else 7)
+        if kind < 3:
+            return self.random.choice(NUMBERS)
+        if kind < 6:
+            return self.random.choice(STRINGS)
+        return self.random.choice((True, False)) if kind == 6 else None
+
+    def text(self, value: object) -> str:
+        if value is None or isinstance(value, bool):
+            return str(value).lower().replace("none", "null")
+        if isinstance(value, str):
+            return '"' + value.replace("\\", "\\\\").replace("\0", "\\u0000").replace('"', '\\"') + '"'
+        return repr(value)
+
+    # --- predicates
+
+    def predicate(self) -> str:
+        return " or ".join(self.filter() for _ in range(self.random.choice((1, 1, 1, 2, 3))))
+
+    def filter(self) -> str:
+        return " and ".join(self.part() for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))))
+
+    def part(self) -> str:
+        kind = self.random.randrange(12)
+        name = self.random.choice(NAMES)
+        if kind < 4:
+            return self.constraint(name)
+        if kind == 4:
+            values = ", ".join(self.text(self.scalar()) for _ in range(self.random.randint(1, 4)))
+            return f"{name} {self.random.choice(('in', 'in', 'not in'))} ({values})"
+        if kind == 5:
+            return self.random.choice(("exists", "absent", "exists")) + f" {name}"
+        if kind == 6:
+            return self.random.choice(("", "not ")) + f"#{self.random.choice(TAGS)}"
+        if kind == 7:
+            return f"{name} {self.random.choice(('=', '!='))} null"
+        return self.random.choice(("{}", "{}", "not ({})", "({}) is not true", "({}) is not false")).format(self.test())
+
+    def constraint(self, name: str) -> str:
+        if self.random.random() < 0.5:
+            return f"{name} {self.random.choice(OPERATORS)} {self.text(self.random.choice(NUMBERS))}"
+        return f"{name} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {self.text(self.random.choice(STRINGS))}"
+
+    def test(self) -> str:
+        kind = self.random.randrange(6)
+        left, right = self.random.choice(NAMES), self.random.choice(NAMES)
+        if kind == 0:
+            return f"{left} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {right}"
+        if kind == 1:
+            number = self.text(self.random.choice(NUMBERS))
+            return f"{self.arithmetic()} {self.random.choice(OPERATORS)} {self.random.choice((right, number))}"
+        if kind == 2:
+            return f"{self.random.choice(('lower', 'upper'))}({left}) = {self.text(self.random.choice(STRINGS))}"
+        if kind == 3:
+            pattern = "".join(self.random.choices("ab%_", k=self.random.randint(1, 5)))
+            return f'{left} {self.random.choice(("like", "not like"))} "{pattern}"'
+        if kind == 4:
+            return self.constraint(left)
+        return f"{left} + 1 in (1, 2, 3.5, {self.text(self.scalar())})"
+
+    def arithmetic(self) -> str:
+        operands = [self.random.choice((*NAMES, "2", "0.5", "1e300")) for _ in range(self.random.choice((1, 2)))]
+        ops = self.random.choices((" + ", " - ", " * ", " / ", " div ", " mod "), k=len(operands))
+        return self.random.choice(NAMES) + "".join(op + operand for op, operand in zip(ops, operands, strict=True))
+
+    def rules(self, count: int) -> dict[object, object]:
+        """Return a table of predicates; a few texts that the parser refuses are left out."""
+        is_text = self.random.random() < 0.3
+        rules: dict[object, object] = {}
+        for number in range(count):
+            try:
+                rules[f"i{number}" if is_text else number] = parse(self.predicate())
+            except InputError:
+                continue
+        return rules
+
+    def some_filter(self) -> Filter:
+        while True:
+            try:
+                filters = parse(self.filter()).filters
+            except InputError:
+                continue
+            if filters:
+                return filters[0]
+
+    # --- messages
+
+    def message(self) -> dict[str, object]:
+        members: dict[str, object] = {}
+        for key in self.random.sample(("x", "y", "s", "xs", "o", "os", "o.x", "os.x", "o.xs", "other"), k=5):
+            members[key] = self.member(key)
+        if self.random.random() < 0.5:
+            members["#"] = self.random.sample(TAGS, self.random.randrange(3))
+        return members
+
+    def member(self, key: str) -> object:
+        kind = self.random.randrange(6)
+        if key in ("o", "os", "other", "p") and kind < 5:
+            if kind < 2:
+                return self.inner()
+            return [
+                self.inner() if self.random.random() < 0.8 else self.nested() for _ in range(self.random.randrange(4))
+            ]
+        return self.scalar() if kind < 4 else [self.scalar() for _ in range(self.random.randrange(4))]
+
+    def inner(self) -> dict[str, object]:
+        keys = self.random.sample(("x", "s", "xs", "p", "p.x"), k=self.random.randrange(4))
+        return {key: self.member(key) if self.random.random() < 0.7 else self.scalar() for key in keys}
+
+    def nested(self) -> object:
+        return self.random.choice((self.scalar, lambda: [self.inner(), self.scalar()], lambda: [[self.inner()]]))()
+
+    def flat_message(self) -> dict[str, object]:
+        names = self.random.sample(NAMES, k=self.random.randrange(6))
+        tags = {"#": self.random.sample(TAGS, 1)} if self.random.random() < 0.5 else {}
+        return {name: self.scalar() for name in names} | tags
+
+    def word(self, length: int = 3) -> str:
+        return "".join(self.random.choices(string.ascii_lowercase, k=length))
