@@ -6,8 +6,9 @@ Outcomes are True, False and None (unknown).
 import math
 import re
 from fractions import Fraction
+from ipaddress import ip_address, ip_network
 
-from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.expression import Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not
 
@@ -35,10 +36,16 @@ def _test(test, values, tags):
     if isinstance(test, TagTest):
         return test.tag in tags
     if isinstance(test, Comparison):
-        return _compare(test.op.value, _value(test.left, values), _value(test.right, values))
+        is_null_test = Constant(None) in (test.left, test.right)
+        return _compare(test.op.value, _value(test.left, values), _value(test.right, values), is_null_test)
     value = _value(test.operand, values)
     if isinstance(test, Like):
         return bool(_regex(test.pattern).fullmatch(value)) if isinstance(value, str) else None
+    if isinstance(test, AddressTest):
+        try:
+            return ip_address(value) in ip_network(test.block) if isinstance(value, str) else None
+        except ValueError:
+            return None
     assert isinstance(test, Membership)
     if value is ABSENT:
         return None
@@ -46,10 +53,10 @@ def _test(test, values, tags):
     return value in same_type if same_type else None
 
 
-def _compare(op, left, right):
+def _compare(op, left, right, is_null_test):
     if left is ABSENT or right is ABSENT:
         return None
-    if op in ("=", "!=") and (left is None or right is None):
+    if op in ("=", "!=") and is_null_test:
         return (left is right) == (op == "=")
     if _type(left) != _type(right) or (op in ("^=", "$=", "*=") and not isinstance(left, str)):
         return None
@@ -68,8 +75,8 @@ def _value(expression, values):
     if isinstance(expression, Attribute):
         return values.get(expression.name, ABSENT)
     if isinstance(expression, Call):
-        text = _value(expression.argument, values)
-        return _case(text, expression.function) if isinstance(text, str) else ABSENT
+        argument = _value(expression.argument, values)
+        return ABSENT if argument is ABSENT else _called(expression.function, argument)
     left, right = _value(expression.left, values), _value(expression.right, values)
     if _type(left) != "number" or _type(right) != "number":
         return ABSENT
@@ -103,6 +110,33 @@ def _is_int(number):
 
 def _number(exact):
     return int(exact) if _is_int(Fraction(exact)) else float(exact)
+
+
+def _called(function, value):
+    kind = _type(value)
+    if kind == "number" and Fraction(value).denominator == 1 and _is_int(Fraction(value)):
+        kind, value = "int", int(value)
+    match function, kind:
+        case (("lower" | "upper"), "string"):
+            return _case(value, function)
+        case "length", "string":
+            return sum(1 for _ in value)
+        case "abs", ("number" | "int"):
+            return _number(abs(Fraction(value)))
+        case "int", ("bool" | "int"):
+            return int(value)
+        case "int", "string":
+            is_int = re.fullmatch("[+-]?[0-9]+", value, re.ASCII)
+            return int(value) if is_int and _is_int(Fraction(int(value))) else ABSENT
+        case "string", "bool":
+            return str(value).lower()
+        case "string", ("int" | "string"):
+            return str(value)
+        case "bool", ("bool" | "int"):
+            return value != 0
+        case "bool", "string":
+            return {"true": True, "false": False}.get(_case(value, "lower"), ABSENT)
+    return ABSENT
 
 
 def _case(text, function):

@@ -9,7 +9,9 @@ from cbnet.language import Filter, parse
 NAMES = ("x", "y", "s", "o", "o.x", "o.s", "os", "os.x", "os.s", "os.p.x", "os.p.s", "xs", "o.xs")
 TAGS = ("p", "q", "r")
 NUMBERS = (-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 10, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1e300)
-STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3)
+STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3, "007", "True", "-1",
+    "10.1.2.3", "10.200.0.1", "::ffff:10.1.2.3", "2001:db8::1", "10.1.2.03")  # fmt: skip
+BLOCKS = ("10.0.0.0/8", "10.1.0.0/17", "0.0.0.0/0", "2001:db8::/32", "::/0")
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -64,7 +66,7 @@ class RandomLanguage:
         return f"{name} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {self.text(self.random.choice(STRINGS))}"
 
     def test(self) -> str:
-        kind = self.random.randrange(6)
+        kind = self.random.randrange(8)
         left, right = self.random.choice(NAMES), self.random.choice(NAMES)
         if kind == 0:
             return f"{left} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {right}"
@@ -78,6 +80,11 @@ class RandomLanguage:
             return f'{left} {self.random.choice(("like", "not like"))} "{pattern}"'
         if kind == 4:
             return self.constraint(left)
+        if kind == 5:
+            function = self.random.choice(("length", "abs", "int", "string", "bool"))
+            return f"{function}({left}) {self.random.choice(('=', '!='))} {self.text(self.scalar())}"
+        if kind == 6:
+            return f'{left} {self.random.choice(("in", "not in"))} cidr("{self.random.choice(BLOCKS)}")'
         return f"{left} + 1 in (1, 2, 3.5, {self.text(self.scalar())})"
 
     def arithmetic(self) -> str:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.strategies import near
 
 from cbnet.language import Constraint, Filter, Message, Op, Predicate
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import ORDERING, PATTERNS, value_set
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not, literal, predicate_of
@@ -15,7 +15,9 @@ from cbnet.language.values import canonical
 NAMES = ("x", "y", "o", "o.x", "o.y", "o.p.x")
 TAGS = ("p", "q")
 numbers = st.sampled_from([-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2.0**63, 1e300])
-strings = st.sampled_from(["", "a", "A", "ab", "aB", "b", "ba", "a%", "é", "ß", "İ", "\U0010ffff"])
+strings = st.sampled_from(
+    ["", "a", "A", "ab", "aB", "b", "ba", "a%", "é", "ß", "İ", "\U0010ffff", "07", "TRUE", "10.1.2.3", "::1"]
+)
 scalars = st.none() | st.booleans() | numbers | strings
 names = st.sampled_from(NAMES)
 tags = st.frozensets(st.sampled_from(TAGS), max_size=2)
@@ -37,8 +39,11 @@ def _arithmetic(children):
     return st.builds(lambda op, operands: Arithmetic(op, *operands), ops, sides)
 
 
-arithmetic = st.recursive(_attributes, _arithmetic, max_leaves=4)
-texts = _attributes | st.builds(Call, st.sampled_from(["lower", "upper"]), _attributes)
+_counts = st.builds(Call, st.sampled_from(["length", "abs", "int"]), _attributes)
+arithmetic = st.recursive(_attributes | _counts, _arithmetic, max_leaves=4)
+blocks = st.sampled_from(["10.0.0.0/8", "10.1.0.0/17", "0.0.0.0/0", "2001:db8::/32"])
+bools = st.builds(Call, st.just("bool"), _attributes)
+texts = _attributes | st.builds(Call, st.sampled_from(["lower", "upper", "string"]), _attributes)
 
 
 @st.composite
@@ -51,7 +56,7 @@ def comparisons(draw):
         is_text = draw(st.booleans())
         left, constants = draw(texts if is_text else arithmetic), _string_constants if is_text else _number_constants
     else:
-        left, constants = draw(arithmetic | texts), scalars.map(lambda value: Constant(canonical(value)))
+        left, constants = draw(arithmetic | texts | bools), scalars.map(lambda value: Constant(canonical(value)))
     operands = left, draw(constants | _attributes | (texts if op in PATTERNS else arithmetic))
     return Comparison(op, *(operands[::-1] if draw(st.booleans()) else operands))
 
@@ -60,6 +65,7 @@ tests = (
     comparisons()
     | st.builds(Like, texts, patterns)
     | st.builds(Membership, arithmetic | texts, value_sets)
+    | st.builds(AddressTest, texts, blocks)
     | st.builds(Presence, names)
     | st.builds(TagTest, st.sampled_from(TAGS))
 )

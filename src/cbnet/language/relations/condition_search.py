@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Presence, TagTest, Test
+from cbnet.language.address_block import block_of
+from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Presence, TagTest, Test
 from cbnet.language.constraint import Constraint
 from cbnet.language.expression import Arithmetic, Call, Constant, Expression, Missing, calculate
 from cbnet.language.filter import Filter
@@ -24,6 +25,7 @@ from cbnet.language.values import Value, ValueType, canonical, sort_key, value_t
 _MAX_TRIED = 64  # attributes and tags; the others keep their first value
 _MAX_VALUES = 24  # of one attribute
 _MAX_CONSTANTS = 6  # combined by arithmetic
+_MAX_LENGTH = 64  # of a string tried for a number
 _STEPS = 20  # values assigned, per message of the budget
 _COMPARED = 64  # wide filters, per message of the budget
 _COMMON: Sequence[Value] = (1, 0, 2, -1, 10, 0.5, "a", "", True, False, None)
@@ -131,6 +133,8 @@ def _near(test: Test) -> Iterator[Value]:
             yield value
     for number in numbers:
         yield from _results([number], [0, 1, -1], "+")
+        if isinstance(number, int) and 0 <= number <= _MAX_LENGTH:
+            yield "a" * number  # for length(x)
     for op in "*+-/":
         yield from _results(numbers, numbers, op)
 
@@ -152,6 +156,8 @@ def _constants(test: Test) -> Iterator[Value]:
     elif isinstance(test, Like):
         yield "".join("".join(char or "a" for char in piece) for piece in pieces(test.pattern))
         yield from _constants_of(test.operand)
+    elif isinstance(test, AddressTest):
+        yield from (str(block_of(test.block).network_address), "0.0.0.0", "::")
 
 
 def _constants_of(expression: Expression) -> Iterator[Value]:
