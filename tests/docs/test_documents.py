@@ -1,4 +1,4 @@
-"""The examples of the documents print the output that is shown, and links have targets."""
+"""The examples of a document print the output that is shown, in order and in one folder; links have targets."""
 
 import doctest
 import os
@@ -11,24 +11,21 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+RUN = {"console", "pycon"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(document, language):
-    return [text for found, text in BLOCK.findall(document.read_text()) if found == language]
+def examples(document):
+    """Return the language and the text of each example."""
+    return [(language, text) for language, text in BLOCK.findall(document.read_text()) if language in RUN]
 
 
-def with_blocks(language):
-    documents = [document for document in DOCUMENTS if blocks(document, language)]
-    return pytest.mark.parametrize("document", documents, ids=lambda document: str(document.relative_to(ROOT)))
-
-
-@with_blocks("pycon")
-def test_python_sessions(document):
-    text = "\n".join(blocks(document, "pycon"))
-    session = doctest.DocTestParser().get_doctest(text, {}, document.name, str(document), 0)
+def run_python(text, document, names):
+    """Run a Python session; names: those of the earlier sessions of the document, and its own after the run."""
+    session = doctest.DocTestParser().get_doctest(text, names, document.name, str(document), 0)
     reports = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=reports.append)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=reports.append, clear_globs=False)
+    names.update(session.globs)
     assert not reports, "".join(reports)
 
 
@@ -42,21 +39,27 @@ def steps(block):
         yield command, rest.rstrip("\n")
 
 
-@with_blocks("console")
-def test_console_sessions(document, tmp_path):
+def run_console(block, folder):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
-    for block in blocks(document, "console"):
-        for command, expected in steps(block):
-            done = subprocess.run(
-                ["bash", "-c", command],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=300,
-            )
-            assert (done.stdout + done.stderr).rstrip("\n") == expected, command
+    for command, expected in steps(block):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert (done.stdout + done.stderr).rstrip("\n") == expected, command
+
+
+@pytest.mark.parametrize(
+    "document", [*filter(examples, DOCUMENTS)], ids=lambda document: str(document.relative_to(ROOT))
+)
+def test_examples_print_what_is_shown(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for language, text in examples(document):
+        if language == "pycon":
+            run_python(text, document, names)
+        else:
+            run_console(text, tmp_path)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))

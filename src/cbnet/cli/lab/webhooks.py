@@ -13,6 +13,9 @@ from cbnet.cli.console import print_json, print_note
 from cbnet.cli.options import Json, seed_option
 from cbnet.files import unwritable
 
+# field of an event -> first word of the rule's name, team
+_KINDS = {"order": ("order", "shop"), "pull_request": ("pull-request", "code"), "detail": ("cluster", "cluster")}
+
 
 def webhooks(
     output: Annotated[
@@ -27,13 +30,14 @@ def webhooks(
 
     Example: cbnet lab webhooks --output webhooks
     """
-    from cbnet.lab.workload.webhooks import event, many, pattern
+    from cbnet.lab.workload.webhooks import SMALL, event, many, pattern
 
     written = {"events": output / "events.jsonl", "rules": output / "rules.jsonl"}
     try:
         output.mkdir(parents=True, exist_ok=True)
-        _write(written["events"], many(event, events, seed + 1))
-        _write(written["rules"], [{"dialect": "eventbridge"}, *map(_rule, enumerate(many(pattern, rules, seed)))])
+        _write(written["events"], many(event, events, seed + 1, SMALL))
+        numbered = enumerate(many(pattern, rules, seed, SMALL))
+        _write(written["rules"], [{"dialect": "eventbridge"}, *map(_rule, numbered)])
     except OSError as error:
         raise unwritable(output, error) from None
     if json:
@@ -43,9 +47,13 @@ def webhooks(
 
 
 def _rule(numbered: tuple[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return a rule whose name contains the fields that it tests."""
     number, pattern = numbered
-    team = ("shop", "code", "cluster")[2 if "source" in pattern else 1 if "repository" in pattern else 0]
-    return {"name": f"{team}-{number}", "when": pattern, "priority": number % 3, "metadata": {"team": team}}
+    field = next((field for field in _KINDS if field in pattern), "detail")  # `$or` stands above its fields
+    kind, team = _KINDS[field]
+    tested = [name for name in pattern.get(field, ()) if name not in ("base", "state")]  # these are in most rules
+    name = "-".join([kind, *tested, str(number)])
+    return {"name": name, "when": pattern, "priority": number % 3, "metadata": {"team": team}}
 
 
 def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -7,13 +7,13 @@ every operator of the dialect; most name a type and one or two rare values, as a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
 Event: TypeAlias = dict[str, Any]
 Pattern: TypeAlias = dict[str, Any]
 
-_CUSTOMERS, _SKUS, _REPOSITORIES, _MACHINES = 20_000, 5_000, 3_000, 10_000
 _COUNTRIES = ("AT", "BR", "CA", "CH", "DE", "ES", "FR", "GB", "IN", "IT", "JP", "NL", "PL", "SE", "US", "ZA")
 _CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY")
 _ORDER_TYPES = ("order.created", "order.paid", "order.shipped", "order.refunded", "order.cancelled")
@@ -23,27 +23,40 @@ _REGIONS = ("eu-north", "eu-south", "us-east", "us-west", "ap-south")
 _LABELS = ("bug", "Security", "docs", "performance", "good first issue", "breaking")
 
 
-def event(random: Random) -> Event:
+@dataclass(frozen=True)
+class Population:
+    """The numbers of things that events and rules name: the fewer, the more events match a rule."""
+
+    customers: int = 20_000
+    skus: int = 5_000
+    repositories: int = 3_000
+    machines: int = 10_000
+
+
+LARGE, SMALL = Population(), Population(customers=500, skus=100, repositories=40, machines=300)
+
+
+def event(random: Random, population: Population) -> Event:
     """Return one event."""
-    return random.choice((_order, _order, _pull_request, _machine))(random)
+    return random.choice((_order, _order, _pull_request, _machine))(random, population)
 
 
-def pattern(random: Random) -> Pattern:
+def pattern(random: Random, population: Population) -> Pattern:
     """Return one rule, as an EventBridge pattern."""
-    return random.choice((_order_rule, _order_rule, _pull_request_rule, _machine_rule))(random)
+    return random.choice((_order_rule, _order_rule, _pull_request_rule, _machine_rule))(random, population)
 
 
-def _order(random: Random) -> Event:
+def _order(random: Random, population: Population) -> Event:
     items: list[Event] = [
         {
-            "sku": f"sku-{random.randrange(_SKUS)}",
+            "sku": f"sku-{random.randrange(population.skus)}",
             "category": random.choice(_CATEGORIES),
             "quantity": random.randint(1, 9),
             "price": random.randint(100, 50_000) / 100,
         }
         for _ in range(random.randint(1, 4))
     ]
-    customer = random.randrange(_CUSTOMERS)
+    customer = random.randrange(population.customers)
     order: Event = {
         "number": random.randrange(10**8),
         "total": round(sum(item["price"] * item["quantity"] for item in items), 2),
@@ -63,14 +76,16 @@ def _order(random: Random) -> Event:
     return {"id": f"evt-{random.randrange(10**9)}", "type": random.choice(_ORDER_TYPES), "time": time, "order": order}
 
 
-def _order_rule(random: Random) -> Pattern:
+def _order_rule(random: Random, population: Population) -> Pattern:
     order: dict[str, Any] = {}
     kind = random.randrange(8)
     if kind == 0:
-        order["customer"] = {"id": [f"c-{random.randrange(_CUSTOMERS)}" for _ in range(random.randint(1, 20))]}
+        order["customer"] = {
+            "id": [f"c-{random.randrange(population.customers)}" for _ in range(random.randint(1, 20))]
+        }
     elif kind <= 2:
         order["items"] = {
-            "sku": [f"sku-{random.randrange(_SKUS)}"],
+            "sku": [f"sku-{random.randrange(population.skus)}"],
             "quantity": [{"numeric": [">=", random.randint(2, 9)]}],
         }
     elif kind == 3:
@@ -78,29 +93,32 @@ def _order_rule(random: Random) -> Pattern:
         order["total"] = [{"numeric": [">", low, "<=", low + random.randint(1, 50)]}]
         order["customer"] = {"country": [random.choice(_COUNTRIES)]}
     elif kind == 4:
-        order["customer"] = {"email": [{"wildcard": f"user{random.randrange(_CUSTOMERS)}*@corp.*"}]}
+        order["customer"] = {"email": [{"wildcard": f"user{random.randrange(population.customers)}*@corp.*"}]}
     elif kind == 5:
         order["refund"] = {"reason": [{"anything-but": ["other", "late"]}]}
-        order["customer"] = {"email": [{"prefix": f"user{random.randrange(_CUSTOMERS)}@"}]}
+        order["customer"] = {"email": [{"prefix": f"user{random.randrange(population.customers)}@"}]}
     elif kind == 6:
         order["refund"] = {"reason": [{"exists": False}]}
-        order["items"] = {"sku": [f"sku-{random.randrange(_SKUS)}"], "category": [{"anything-but": {"prefix": "o"}}]}
+        order["items"] = {
+            "sku": [f"sku-{random.randrange(population.skus)}"],
+            "category": [{"anything-but": {"prefix": "o"}}],
+        }
     else:
         order["customer"] = {"groups": ["vip"], "country": [random.choice(_COUNTRIES)]}
         order["coupon"] = [None, {"equals-ignore-case": "Welcome-10"}]
-        order["items"] = {"sku": [{"suffix": f"-{random.randrange(_SKUS)}"}]}
+        order["items"] = {"sku": [{"suffix": f"-{random.randrange(population.skus)}"}]}
     return {"type": random.sample(_ORDER_TYPES, random.randint(1, 3)), "order": order}
 
 
-def _pull_request(random: Random) -> Event:
-    owner = f"team-{random.randrange(_REPOSITORIES) % 97}"
+def _pull_request(random: Random, population: Population) -> Event:
+    owner = f"team-{random.randrange(population.repositories) % 97}"
     return {
         "action": random.choice(("opened", "closed", "labeled", "synchronize")),
         "repository": {
-            "full_name": f"{owner}/service-{random.randrange(_REPOSITORIES)}",
+            "full_name": f"{owner}/service-{random.randrange(population.repositories)}",
             "private": random.random() < 0.5,
         },
-        "sender": {"login": f"dev{random.randrange(_CUSTOMERS)}", "type": random.choice(("User", "Bot"))},
+        "sender": {"login": f"dev{random.randrange(population.customers)}", "type": random.choice(("User", "Bot"))},
         "pull_request": {
             "number": random.randrange(5_000),
             "merged": random.random() < 0.4,
@@ -112,21 +130,21 @@ def _pull_request(random: Random) -> Event:
     }
 
 
-def _pull_request_rule(random: Random) -> Pattern:
+def _pull_request_rule(random: Random, population: Population) -> Pattern:
     request: dict[str, Any] = {"base": {"ref": ["main", {"prefix": "release/"}]}}
     if random.random() < 0.5:
         request["labels"] = {"name": [{"equals-ignore-case": random.choice(_LABELS).upper()}]}
     if random.random() < 0.3:
         request["additions"] = [{"numeric": [">", random.randrange(3_000)]}]
-    repository = f"service-{random.randrange(_REPOSITORIES)}"
+    repository = f"service-{random.randrange(population.repositories)}"
     rule: Pattern = {"repository": {"full_name": [{"suffix": f"/{repository}"}]}, "pull_request": request}
     if random.random() < 0.3:
         rule["sender"] = {"type": [{"anything-but": "Bot"}]}
     return rule
 
 
-def _machine(random: Random) -> Event:
-    number = random.randrange(_MACHINES)
+def _machine(random: Random, population: Population) -> Event:
+    number = random.randrange(population.machines)
     return {
         "source": "cluster.compute",
         "region": random.choice(_REGIONS),
@@ -143,27 +161,28 @@ def _machine(random: Random) -> Event:
     }  # fmt: skip
 
 
-def _machine_rule(random: Random) -> Pattern:
+def _machine_rule(random: Random, population: Population) -> Pattern:
     detail: dict[str, Any] = {"state": random.sample(_STATES, random.randint(1, 2))}
     kind = random.randrange(4)
     if kind == 0:
-        detail["machine"] = [f"m-{random.randrange(_MACHINES):05}"]
+        detail["machine"] = [f"m-{random.randrange(population.machines):05}"]
     elif kind == 1:
-        detail["address"] = [{"cidr": f"10.{random.randrange(40)}.{random.randrange(256)}.0/24"}]
+        block = f"10.{random.randrange(population.machines // 256 + 1)}.{random.randrange(256)}.0/24"
+        detail["address"] = [{"cidr": block}]
     elif kind == 2:
         detail["tags"] = {"key": ["team"], "value": [f"team-{random.randrange(97)}"]}
         detail["load"] = [{"numeric": [">", 7 + random.random()]}]
     else:
-        number = random.randrange(_MACHINES)
+        number = random.randrange(population.machines)
         return {"$or": [{"detail": {"machine": [f"m-{number:05}"]}}, {"detail": {"load": [{"numeric": [">", 7.99]}]}}],
                 "source": ["cluster.compute"], "region": [random.choice(_REGIONS)]}  # fmt: skip
     return {"source": [{"prefix": "cluster."}], "detail": detail}
 
 
-_Make: TypeAlias = Callable[[Random], dict[str, Any]]
+_Make: TypeAlias = Callable[[Random, Population], dict[str, Any]]
 
 
-def many(make: _Make, count: int, seed: int) -> list[dict[str, Any]]:
+def many(make: _Make, count: int, seed: int, population: Population = LARGE) -> list[dict[str, Any]]:
     """Return `count` events or patterns."""
     random = Random(seed)
-    return [make(random) for _ in range(count)]
+    return [make(random, population) for _ in range(count)]
