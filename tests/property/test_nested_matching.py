@@ -1,20 +1,21 @@
 """Tables against the reference on nested messages, several values, nulls, sets and conditions."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.nested_strategies import nested_messages, nested_predicates
 
 from cbnet import Table
 from cbnet.language import Message
 from cbnet.matching import reference
+from cbnet.matching.engines.registry import ENGINES
 
-ENGINES = ["pivot", "counting"]
 tables = st.dictionaries(st.integers(0, 9), nested_predicates(), max_size=6)
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 
 @every_engine
+@settings(max_examples=100)
 @given(rules=tables, messages=st.lists(nested_messages, min_size=1, max_size=4), reduce=st.booleans())
 def test_every_path_agrees_with_the_reference(engine, rules, messages, reduce):
     table = Table.build(rules, engine=engine, reduce=reduce)
@@ -25,6 +26,7 @@ def test_every_path_agrees_with_the_reference(engine, rules, messages, reduce):
 
 
 @every_engine
+@settings(max_examples=100)
 @given(rules=tables)
 def test_filters_are_read_back(engine, rules):
     table = Table.build(rules, engine=engine)

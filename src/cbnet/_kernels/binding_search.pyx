@@ -147,9 +147,11 @@ cdef bint has_several_values(Leaves *leaves, uint32_t count) noexcept nogil:
     cdef const Attribute *attribute
     cdef bint has_several = False
     cdef uint32_t i
+    leaves.has_elements = False
     for i in range(count):
         attribute = leaves.attributes + i
         if attribute.symbol < leaves.symbols.count and attribute.kind != TAG:
+            leaves.has_elements |= attribute.element != 0
             has_several |= attribute.element != 0 or leaves.slots[attribute.symbol] != 0
             leaves.slots[attribute.symbol] = 1
     for i in range(count):
@@ -182,6 +184,10 @@ cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSear
     cdef uint32_t i
     cdef bint has_conditions = False
     cdef bint has_elements = False
+    for i in range(count):
+        has_conditions |= (words[i] >> 32) & 63 == CONDITION
+    if not has_conditions and not leaves.has_elements:
+        return _bags_pass(constants, leaves, pivot, words, count)
     search.variable_count = search.candidate_count = 0
     if pivot != NULL and not _constrain(constants, leaves, search, pivot[0]):
         return False
@@ -189,10 +195,8 @@ cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSear
         if not _constrain(constants, leaves, search, words[i]):
             return False
     for i in range(count):
-        if (words[i] >> 32) & 63 == CONDITION:
-            has_conditions = True
-            if not _mention(constants, leaves, search, <uint32_t> words[i]):
-                return False
+        if (words[i] >> 32) & 63 == CONDITION and not _mention(constants, leaves, search, <uint32_t> words[i]):
+            return False
     for i in range(search.variable_count):
         has_elements |= leaves.attributes[search.candidates[search.variables[i].first]].element != 0
     if not has_conditions and not has_elements:
@@ -200,6 +204,49 @@ cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSear
     if _is_large(search):
         _sort_by_name(search, leaves.symbols)
     return _search(constants, leaves, search, words, count)
+
+
+cdef bint _bags_pass(const Constants *constants, const Leaves *leaves, const uint64_t *pivot, const uint64_t *words,
+                     uint32_t count) noexcept nogil:
+    """Return whether each attribute has a value that passes all its words. Values outside elements are compatible."""
+    cdef uint32_t i, j
+    if pivot != NULL and not _one_passes(constants, leaves, pivot[0], words, count):
+        return False
+    for i in range(count):
+        if pivot != NULL and pivot[0] >> 38 == words[i] >> 38:
+            continue
+        j = 0
+        while words[j] >> 38 != words[i] >> 38:
+            j += 1
+        if j == i and not _one_passes(constants, leaves, words[i], words + i, count - i):  # the first of its symbol
+            return False
+    return True
+
+
+cdef bint _one_passes(const Constants *constants, const Leaves *leaves, uint64_t first, const uint64_t *words,
+                      uint32_t count) noexcept nogil:
+    """Return whether a value passes a word, and all those of the same symbol among others."""
+    cdef uint32_t symbol = <uint32_t> (first >> 38)
+    cdef uint32_t i, leaf
+    if symbol >= leaves.symbols.count:
+        return False
+    leaf = leaves.slots[symbol]
+    if (first >> 32) & 63 == IS_TAG or symbol == leaves.message_symbol:
+        return leaf != 0
+    while leaf:
+        leaf -= 1
+        if _passes_word(constants, leaves, leaf, first):
+            i = 0
+            while i < count and (words[i] >> 38 != symbol or _passes_word(constants, leaves, leaf, words[i])):
+                i += 1
+            if i == count:
+                return True
+        leaf = leaves.following[leaf]
+    return False
+
+
+cdef inline bint _passes_word(const Constants *constants, const Leaves *leaves, uint32_t leaf, uint64_t word) noexcept nogil:
+    return passes(constants, leaves.attributes + leaf, leaves.places[leaf], (word >> 32) & 63, <uint32_t> word)
 
 
 cdef bint _is_large(const BindingSearch *search) noexcept nogil:

@@ -6,7 +6,8 @@ Lookups are queued first and read a little later, when the cache has fetched the
                    their slots are fetched            their postings are fetched
 
 In a message with several values of an attribute, or with arrays of objects, every value is looked up, and an
-entry is checked as a whole by `binding_search`: one value must pass the pivot and all other words of its symbol.
+entry is checked as a whole by `binding_search`: one value must pass the pivot and all other words of its symbol. A
+bucket or list that several values lead to is visited once, so a long array costs no more than its length.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -37,6 +38,8 @@ cdef struct State:
     Leaves leaves
     uint32_t leaf_room
     bint has_several            # values of one attribute, or elements
+    uint64_t *asked             # buckets to look up for a message with several values
+    uint32_t asked_count, asked_room
     BindingSearch search
     uint64_t mask
     int64_t touched

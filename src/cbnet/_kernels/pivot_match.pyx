@@ -1,7 +1,8 @@
 """Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport qsort
 
 from cbnet._kernels.binding_search cimport (
     binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
@@ -23,6 +24,8 @@ cdef enum:
     NUMBER_TESTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ) | 1 << IN
     STRING_TESTS = (1 << (STRING_GE + 1)) - (1 << STRING_EQ) | 1 << IN
     OTHER_TESTS = 1 << NULL_EQ | 1 << NOT_NULL | 1 << IN
+    NUMBER_LISTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_NE)
+    STRING_LISTS = (1 << (STRING_GE + 1)) - (1 << STRING_NE)
 
 
 cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
@@ -160,14 +163,51 @@ cdef void _visit_queued(const View *view, State *state) noexcept nogil:
 cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t test, uint32_t operand) noexcept nogil:
     """Queue the bucket of a word, and prefetch its slot."""
     cdef uint64_t word = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | operand
+    if state.has_several:
+        _ask(state, word)
+        return
+    _queue_word(view, state, word)
+
+
+cdef inline void _queue_word(const View *view, State *state, uint64_t word) noexcept nogil:
     if state.words == WORD_ROOM:
-        _find_asked(view, state)
+        _find_queued(view, state)
     state.word[state.words] = word
     state.words += 1
     __builtin_prefetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
 
 
+cdef void _ask(State *state, uint64_t word) noexcept nogil:
+    """Collect a bucket that several values may lead to."""
+    cdef void *larger
+    if state.asked_count == state.asked_room:
+        larger = PyMem_RawRealloc(state.asked, (2 * <size_t> state.asked_room + 64) * sizeof(uint64_t))
+        if larger == NULL:
+            state.search.is_out_of_memory = True
+            return
+        state.asked = <uint64_t *> larger
+        state.asked_room = 2 * state.asked_room + 64
+    state.asked[state.asked_count] = word
+    state.asked_count += 1
+
+
+cdef int _compare(const void *a, const void *b) noexcept nogil:
+    return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
+
+
 cdef void _find_asked(const View *view, State *state) noexcept nogil:
+    """Queue the postings of all buckets to look up, each once."""
+    cdef uint32_t i
+    if state.asked_count:
+        qsort(state.asked, state.asked_count, sizeof(uint64_t), _compare)
+        for i in range(state.asked_count):
+            if i == 0 or state.asked[i] != state.asked[i - 1]:
+                _queue_word(view, state, state.asked[i])
+        state.asked_count = 0
+    _find_queued(view, state)
+
+
+cdef void _find_queued(const View *view, State *state) noexcept nogil:
     """Queue the postings of the queued buckets."""
     cdef uint64_t slot, probes, word
     cdef uint32_t i
@@ -303,6 +343,55 @@ cdef void _match_attribute(const View *view, State *state, const Attribute *attr
             _visit_list(view, state, symbol, STRING_UNEQUAL, place)
 
 
+cdef void _match_one_of_several(const View *view, State *state, uint32_t at) noexcept nogil:
+    """Look up one of several values, and with the first of its symbol the lists for all of them."""
+    cdef const Attribute *attribute = state.leaves.attributes + at
+    cdef uint32_t symbol = attribute.symbol
+    cdef uint32_t pivoted = view.pivoted[symbol]
+    cdef uint32_t place = state.leaves.places[at]
+    cdef bint is_first = state.leaves.slots[symbol] == at + 1
+    if attribute.kind == TAG:
+        if is_first:
+            _look_up(view, state, symbol, IS_TAG, 0)
+        return
+    if is_first:
+        if pivoted & (1 << EXISTS):
+            _visit_list(view, state, symbol, ANY, 0)
+        if pivoted & NUMBER_LISTS:
+            _visit_lists(view, state, at, NUMBER)
+        if pivoted & STRING_LISTS:
+            _visit_lists(view, state, at, STRING)
+    if pivoted & OTHER_TESTS:
+        _match_other(view, state, attribute, place)
+    if attribute.kind == BOOL and pivoted & (1 << BOOL_EQ):
+        _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
+    elif attribute.kind == NUMBER and pivoted & (1 << NUMBER_EQ) and place & 1:
+        _look_up(view, state, symbol, NUMBER_EQ, place >> 1)
+    elif attribute.kind == STRING and pivoted & (1 << STRING_EQ) and place & 1:
+        _look_up(view, state, symbol, STRING_EQ, place >> 1)
+
+
+cdef void _visit_lists(const View *view, State *state, uint32_t leaf, uint32_t kind) noexcept nogil:
+    """Queue the postings of lists that hold for some value of one type, from a symbol's first value on."""
+    cdef const Leaves *leaves = &state.leaves
+    cdef uint32_t symbol = leaves.attributes[leaf].symbol
+    cdef uint32_t shift = 0 if kind == NUMBER else STRING_UP - NUMBER_UP
+    cdef uint32_t least = 0xFFFFFFFF
+    cdef uint32_t most = 0
+    leaf += 1
+    while leaf:
+        if leaves.attributes[leaf - 1].kind == kind:
+            least = min(least, leaves.places[leaf - 1])
+            most = max(most, leaves.places[leaf - 1])
+        leaf = leaves.following[leaf - 1]
+    if least > most:
+        return
+    _visit_list(view, state, symbol, NUMBER_UP + shift, least)
+    _visit_list(view, state, symbol, NUMBER_DOWN + shift, most)
+    # Of two different values one differs from any bound; bounds are odd, so an even place differs from all.
+    _visit_list(view, state, symbol, NUMBER_UNEQUAL + shift, least if least == most else 0)
+
+
 cdef void _match_patterns(const View *view, State *state, const Attribute *attribute) noexcept nogil:
     """Look up the prefixes, suffixes and substrings of a string: the slowest lookups."""
     cdef uint32_t pivoted = view.pivoted[attribute.symbol]
@@ -373,7 +462,10 @@ cdef inline void _match(const View *view, State *state, uint32_t count, bint has
         _visit_list(view, state, view.message_symbol, ANY, 0)
     for i in range(count):
         if _is_looked_up(view, state, i, has_several):
-            _match_attribute(view, state, attributes + i, state.leaves.places[i])
+            if has_several:
+                _match_one_of_several(view, state, i)
+            else:
+                _match_attribute(view, state, attributes + i, state.leaves.places[i])
     if state.targets.total <= FEW_TARGETS:  # all of them may be matched already
         _find_asked(view, state)
         _visit_queued(view, state)
@@ -404,6 +496,9 @@ cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t 
 cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1:
     state.touched = 0
     state.words = state.visits = 0
+    state.asked = NULL
+    state.asked_count = state.asked_room = 0
+    state.has_several = False
     state.leaf_room = 0
     state.leaves.places = NULL
     state.leaves.symbols = &symbols.table
@@ -418,6 +513,7 @@ cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t ta
 cdef void close_state(State *state) noexcept:
     close_targets(&state.targets)
     close_search(&state.search)
+    PyMem_RawFree(state.asked)
     PyMem_RawFree(state.leaves.slots)
     PyMem_RawFree(state.leaves.places)
 

@@ -193,8 +193,11 @@ cdef class MemtableIndex:
         return name in self.names
 
     def uses_object(self, str path):
-        """Return whether a filter may use an attribute of an object at a path."""
-        return _root(path) in self.roots
+        """Return whether a filter uses an attribute of an object at a path."""
+        if _root(path) not in self.roots:
+            return False
+        path += "."
+        return any([(<str> name).startswith(path) for name in self.names])
 
     def candidates(self, dict leaves, tags):
         """Return the filters that a message may match: its leaves and tags, see `Batch`."""

@@ -36,6 +36,7 @@ cdef struct Leaves:             # of one message
     uint32_t *slots             # per symbol: index + 1 of the first attribute, or of the bound one; 0: absent
     uint32_t *places            # per attribute: the doubled rank of its value
     uint32_t *following         # per attribute: index + 1 of the next one of its symbol; 0: none
+    bint has_elements           # some attribute lies in one
     const SymbolTable *symbols
     uint32_t message_symbol     # of "#", an attribute that every message has; or the number of symbols
 

@@ -69,7 +69,7 @@ class _UsedNames:
         return 0 if is_used or any(index.uses(text) for index in self._indexes) else -1
 
     def is_object(self, path: str) -> bool:
-        """Return whether a filter may use an attribute of an object at a path."""
+        """Return whether a filter uses an attribute of an object at a path."""
         is_used = any(symbols.is_object(path) for symbols in self._symbols)
         return is_used or any(index.uses_object(path) for index in self._indexes)
 
