@@ -13,17 +13,29 @@ from cbnet import Table, parse
 from cbnet.errors import InputError
 
 # File of cases: the dialect, and the key of the rule in a line.
-FILES = {"eventbridge": ("eventbridge", "pattern"), "selectors": ("selector", "selector")}
+FILES = {
+    "eventbridge": ("eventbridge", "pattern"),
+    "selectors": ("selector", "selector"),
+    "cesql": ("cesql", "expression"),
+    "cloudevents_filters": ("cloudevents", "filter"),
+}
 
 # Lines where we differ, with the reason: another answer to a case, or a rule that is refused.
 _ORDER = "the specification restricts strings and booleans to = and <>, so an order of them is refused"
 _DIVISION = "refused: whether `/` drops the fraction depends on Java's types, which messages do not keep"
+_32_BITS = "integers have 64 bits; in CESQL 32"
+_STRINGS = "refused: predicates do not build strings"
+_FUNCTION = "refused: the specification has no such function, so the expression is never true"
 DIFFERENCES: dict[tuple[str, int], str] = {
     ("selectors", 130): "numbers compare exactly; Java turns the long into a double",
     ("selectors", 140): _ORDER,
     ("selectors", 145): _ORDER,
     **{("selectors", number): _DIVISION for number in (277, 287, 306, 307, 308, 310, 312, 314, 315, 316, 320, 329)},
     ("selectors", 321): "a sum beyond 64 bits is computed in floats; in Java it wraps around",
+    **{("cesql", number): _32_BITS for number in (98, 213, 214, 216)},
+    **{("cesql", number): _STRINGS for number in (124, 221, 223, 224, *range(232, 235), *range(236, 243))},
+    **{("cesql", number): _STRINGS for number in (*range(244, 252), 253, 254, 255)},
+    **{("cesql", number): _FUNCTION for number in (*range(256, 261), *range(266, 270))},
 }
 
 

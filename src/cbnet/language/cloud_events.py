@@ -20,8 +20,8 @@ from urllib.parse import unquote_to_bytes
 from cbnet.errors import MessageFormatError
 from cbnet.language.message import Message
 
-_REQUIRED = ("specversion", "id", "source", "type")
-_TEXTS = frozenset({*_REQUIRED, "subject", "time", "dataschema", "datacontenttype"})
+REQUIRED_ATTRIBUTES = ("specversion", "id", "source", "type")
+TEXT_ATTRIBUTES = frozenset({*REQUIRED_ATTRIBUTES, "subject", "time", "dataschema", "datacontenttype"})
 _NAME = re.compile(r"[a-z0-9]+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _JSON_TYPE = re.compile(r"[^;]*[/+]json\s*(;.*)?", re.IGNORECASE)
@@ -94,7 +94,7 @@ def _binary(headers: Mapping[str, str], content_type: str, body: bytes) -> Messa
 
 
 def _message(attributes: dict[str, Any]) -> Message:
-    for name in _REQUIRED:
+    for name in REQUIRED_ATTRIBUTES:
         if not attributes.get(name):
             raise MessageFormatError(
                 f"the event has no `{name}`", hint="a CloudEvent needs id, source, specversion, type"
@@ -113,7 +113,7 @@ def _check_attribute(name: object, value: object) -> None:
         raise MessageFormatError(
             f"{name}: an attribute must be a string, a bool or a 32-bit integer", hint="send it in the data"
         )
-    if name in _TEXTS and not isinstance(value, str):
+    if name in TEXT_ATTRIBUTES and not isinstance(value, str):
         raise MessageFormatError(f"{name}: must be a string", hint="write it in quotes")
     if name == "time" and not _TIME.fullmatch(str(value)):
         raise MessageFormatError("time: not a timestamp of RFC 3339", hint="write 2026-11-15T22:44:32Z")

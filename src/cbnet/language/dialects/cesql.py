@@ -1,0 +1,202 @@
+"""CloudEvents SQL, translated to formulas [CESQL 1.0].
+
+A name is an attribute of the event. Only the event tells its type, so values are cast as operators need them:
+
+    priority > 2                int(priority) > 2
+    kind = 'retry'              kind = "retry"
+    attempt = '3'               attempt in (3, "3")
+    paid AND NOT deleted        bool(paid) = true and bool(deleted) != true
+
+Refused: functions that build strings, unless their arguments are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence
+from cbnet.language.constraint import ORDERING, Op, value_set
+from cbnet.language.dialects.cesql_operands import OperandTranslator, Variant, cast, has_value
+from cbnet.language.dialects.cesql_reader import CONDITIONS, NEGATED, CesqlReader
+from cbnet.language.dialects.cesql_truth import (
+    Truth,
+    all_of,
+    any_of,
+    conjunction,
+    decided,
+    disjunction,
+    exclusive,
+    known,
+)
+from cbnet.language.dialects.event_attributes import exists, has_text, text_is_like
+from cbnet.language.dialects.sql_reader import Node
+from cbnet.language.dialects.sql_tokens import SqlToken
+from cbnet.language.expression import Attribute, Constant
+from cbnet.language.formula import FALSE, TRUE, Formula, Not
+from cbnet.language.like_pattern import escape_pattern, validate_pattern
+from cbnet.language.values import ValueType
+
+_TYPES = (ValueType.STRING, ValueType.NUMBER, ValueType.BOOL)
+_COMPARISONS = {"=": Op.EQ, "!=": Op.EQ, "<>": Op.EQ, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
+_YES, _NO, _ERROR = decided(TRUE, FALSE, TRUE), decided(FALSE, TRUE, TRUE), decided(FALSE, FALSE)
+
+
+def formula(source: str) -> Formula:
+    """Return the formula of the events for which an expression is true."""
+    reader = CesqlReader(source)
+    tree = reader.tree()
+    translator = _Translator(reader)
+    if tree.op == "name":  # not cast: the result of an expression must be a bool
+        return Comparison(Op.EQ, Attribute(str(tree.value)), Constant(True))
+    if tree.op in CONDITIONS or isinstance(tree.value, bool):
+        return translator.truth(tree).true
+    translator.variants(tree)  # for its errors
+    return FALSE
+
+
+class _Translator(OperandTranslator):
+    def truth(self, node: Node) -> Truth:
+        """Return the condition of a node, cast to a bool."""
+        if node.op in ("AND", "OR"):
+            parts = [self.truth(operand) for operand in node.operands]
+            return conjunction(parts) if node.op == "AND" else disjunction(parts)
+        if node.op == "XOR":
+            return reduce(exclusive, map(self.truth, node.operands))
+        if node.op == "NOT":
+            return ~self.truth(node.operands[0])
+        if node.op == "EXISTS":
+            test = exists(str(node.operands[0].value))
+            return decided(test, Not(test), TRUE) if isinstance(test, Presence) else _YES
+        if node.op == "BOOL()":
+            return self._cast_to_bool(node)
+        if node.op not in CONDITIONS:
+            return _either([(each.guard, self._as_bool(each, node.token)) for each in self.variants(node)])
+        truth = self._tests(node)
+        return ~truth if node.op in NEGATED else truth
+
+    def _cast_to_bool(self, node: Node) -> Truth:
+        if len(node.operands) != 1:
+            raise self._reader.error_at(node.token, "`BOOL` takes one argument", "write BOOL(x)")
+        return self.truth(node.operands[0])
+
+    def _tests(self, node: Node) -> Truth:
+        """Return the condition of a comparison, LIKE or IN, for every variant of its operands."""
+        left, *others = map(self.variants, node.operands)
+        if node.op.endswith("LIKE"):
+            pattern = self._pattern(node.operands[1])
+            return _either([(each.guard, self._like(each, pattern, node.token)) for each in left])
+        if node.op.endswith("IN"):
+            return _either([(each.guard, self._member(each, others, node.token)) for each in left])
+        op = _COMPARISONS[node.op]
+        pairs = self._combinations([left, *others], node.token)
+        return _either([(all_of((a.guard, b.guard)), self._compared(op, a, b, node.token)) for a, b in pairs])
+
+    def _compared(self, op: Op, left: Variant, right: Variant, token: SqlToken) -> Truth:
+        """Return a comparison: of ints if the operator orders, else of the type of the right operand."""
+        if op in ORDERING:
+            return self._cast_comparison(op, left, right, ValueType.NUMBER, token)
+        if right.type is not None:
+            return self._cast_comparison(op, left, right, right.type, token)
+        return _one_of_types([self._cast_comparison(op, left, right, type, token) for type in _TYPES])
+
+    def _cast_comparison(self, op: Op, left: Variant, right: Variant, type: ValueType, token: SqlToken) -> Truth:
+        a = cast(left, type)
+        b = right.expression if op is Op.EQ else cast(right, type)  # a right operand of another type is unknown
+        if a is None or b is None:
+            return _ERROR
+        truth = self._tested(Comparison(op, a, b), token)
+        if left.attribute is None or type is not ValueType.STRING or op is not Op.EQ or not isinstance(b, Constant):
+            return truth
+        return decided(has_text(left.attribute, str(b.value)), truth.false, truth.after_true)
+
+    def _like(self, left: Variant, pattern: str, token: SqlToken) -> Truth:
+        text = cast(left, ValueType.STRING)
+        if text is None:
+            return _ERROR
+        truth = self._tested(Like(text, pattern), token)
+        if left.attribute is None:
+            return truth
+        return decided(text_is_like(left.attribute, pattern), truth.false, truth.after_true)
+
+    def _member(self, left: Variant, elements: Sequence[Sequence[Variant]], token: SqlToken) -> Truth:
+        """Return whether an element is equal, cast to the type of the left operand; all elements are evaluated."""
+        if not all(elements):
+            return _ERROR
+        constants = [variants[0] for variants in elements if _is_constant(variants)]
+        truths = [self._member_of_constants(left, constants, token)] if constants else []
+        for variants in elements:
+            if not _is_constant(variants):
+                truths.append(_either([(each.guard, self._equal_element(left, each, token)) for each in variants]))
+        if len(truths) == 1:
+            return truths[0]
+        evaluated = [known(each) for each in truths]
+        true = any_of(
+            all_of((each.true, *evaluated[:index], *evaluated[index + 1 :])) for index, each in enumerate(truths)
+        )
+        return decided(true, all_of(each.false for each in truths), all_of(evaluated))
+
+    def _member_of_constants(self, left: Variant, constants: Sequence[Variant], token: SqlToken) -> Truth:
+        types = _TYPES if left.type is None else (left.type,)
+        casts = [[cast(each, type) for each in constants] for type in types]
+        valid = [members for members in casts if None not in members]
+        values = [each.value for members in valid for each in members if isinstance(each, Constant)]
+        if not values:
+            return _ERROR
+        truth = self._tested(Membership(left.expression, value_set(values, "value")), token)
+        return truth if len(valid) == len(casts) else decided(truth.true, truth.false)
+
+    def _equal_element(self, left: Variant, element: Variant, token: SqlToken) -> Truth:
+        types = _TYPES if left.type is None else (left.type,)
+        found = [(left.expression, cast(element, type)) for type in types]
+        truths = [_ERROR if b is None else self._tested(Comparison(Op.EQ, a, b), token) for a, b in found]
+        return truths[0] if len(truths) == 1 else _one_of_types(truths)
+
+    def _as_bool(self, variant: Variant, token: SqlToken) -> Truth:
+        expression = cast(variant, ValueType.BOOL)
+        return _ERROR if expression is None else self._tested(Comparison(Op.EQ, expression, Constant(True)), token)
+
+    def _tested(self, test: Comparison | Like | Membership, token: SqlToken) -> Truth:
+        """Return the condition of a test that is an error where it is unknown."""
+        operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+        for operand in operands:
+            self._reader.check_expression(operand, token)
+        condition = self._reader.located(token, Condition, test)
+        if not condition.names:
+            outcome = condition.outcome({}, (), ())
+            return {Outcome.TRUE: _YES, Outcome.FALSE: _NO}.get(outcome, _ERROR)
+        guard = all_of(map(has_value, operands))
+        return decided(test, Not(test), guard)
+
+    def _pattern(self, node: Node) -> str:
+        """Return our pattern: a `\\` that is not before % or _ stands for itself."""
+        parts: list[str] = []
+        text = str(node.value)
+        for index, char in enumerate(text):
+            if char in "%_" and text[index - 1 : index] != "\\":
+                parts.append(char)
+            elif char != "\\" or text[index + 1 : index + 2] not in ("%", "_"):
+                parts.append(escape_pattern(char))
+        return self._reader.located(node.token, validate_pattern, "".join(parts))
+
+
+def _either(branches: Sequence[tuple[Formula, Truth]]) -> Truth:
+    """Return the condition whose guard holds; at most one does. It is an error if none does."""
+    if len(branches) == 1 and branches[0][0] == TRUE:
+        return branches[0][1]
+    return Truth(
+        lambda: any_of(all_of((guard, truth.true)) for guard, truth in branches),
+        lambda: any_of(all_of((guard, truth.false)) for guard, truth in branches),
+        lambda: any_of(all_of((guard, truth.after_true)) for guard, truth in branches),
+        lambda: any_of(all_of((guard, truth.after_false)) for guard, truth in branches),
+    )
+
+
+def _one_of_types(truths: Sequence[Truth]) -> Truth:
+    """Return the condition for the type that an attribute turns out to have."""
+    true, false = any_of(truth.true for truth in truths), any_of(truth.false for truth in truths)
+    return decided(true, false)
+
+
+def _is_constant(variants: Sequence[Variant]) -> bool:
+    return len(variants) == 1 and isinstance(variants[0].expression, Constant) and variants[0].guard == TRUE

@@ -1,0 +1,152 @@
+"""Operands of CESQL as expressions, with casts [CESQL 1.0 §3.7].
+
+An operand is a list of variants, since a condition is an operand too: it is true or false. Where the guard of no
+variant holds, or its expression has no value, the operand is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from cbnet.language.cloud_events import TEXT_ATTRIBUTES
+from cbnet.language.dialects.cesql_functions import EVENT_FUNCTIONS, EventFunction
+from cbnet.language.dialects.cesql_reader import CONDITIONS, CesqlReader
+from cbnet.language.dialects.cesql_truth import Truth, all_of, present
+from cbnet.language.dialects.event_attributes import exists
+from cbnet.language.dialects.sql_reader import Node
+from cbnet.language.dialects.sql_tokens import SqlToken
+from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression, Missing, evaluate, names
+from cbnet.language.formula import FALSE, TRUE, Formula
+from cbnet.language.functions import Function
+from cbnet.language.values import Value, ValueType, value_type
+
+_ARITHMETIC = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "mod"}
+_MAX_VARIANTS = 64
+_CASTS: dict[ValueType, Function] = {ValueType.BOOL: "bool", ValueType.NUMBER: "int", ValueType.STRING: "string"}
+_TOTAL = frozenset({"string", "lower", "upper", "length"})  # on the text of an attribute
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """An expression with its type, for the events of which a guard holds. The type is None if only an event tells."""
+
+    expression: Expression
+    type: ValueType | None
+    guard: Formula = TRUE
+
+    @property
+    def attribute(self) -> str | None:
+        """The name of the attribute that the expression is, if its type is not known."""
+        return self.expression.name if isinstance(self.expression, Attribute) and self.type is None else None
+
+
+def constant(value: Value) -> Variant:
+    """Return the variant of a constant."""
+    return Variant(Constant(value), value_type(value))
+
+
+def cast(variant: Variant, type: ValueType) -> Expression | None:
+    """Return an expression of a type; None if the cast of a constant fails."""
+    return variant.expression if variant.type is type else folded(Call(_CASTS[type], variant.expression))
+
+
+def folded(operation: Arithmetic | Call) -> Expression | None:
+    """Return an operation; of constants, its value, or None if it has none."""
+    operands = (operation.argument,) if isinstance(operation, Call) else (operation.left, operation.right)
+    if not all(isinstance(operand, Constant) for operand in operands):
+        return operation
+    value = evaluate(operation, {})
+    return None if isinstance(value, Missing) else Constant(value)
+
+
+def has_value(expression: Expression) -> Formula:
+    """Return the guard of an expression: all attributes exist, and all casts succeed."""
+    if _is_total(expression):
+        return all_of(exists(name) for name in names(expression))
+    return present(expression)
+
+
+class OperandTranslator:
+    """The translation of operands. A subclass translates conditions."""
+
+    def __init__(self, reader: CesqlReader) -> None:
+        self._reader = reader
+
+    def truth(self, node: Node) -> Truth:
+        """Return the condition of a node, cast to a bool."""
+        raise NotImplementedError
+
+    def variants(self, node: Node) -> list[Variant]:
+        """Return the variants of a node as an operand."""
+        if node.op == "literal":
+            return [constant(node.value)]
+        if node.op == "name":
+            name = str(node.value)
+            return [Variant(Attribute(name), ValueType.STRING if name in TEXT_ATTRIBUTES else None)]
+        if node.op in CONDITIONS:
+            truth = self.truth(node)
+            sides = ((truth.true, True), (truth.false, False))
+            return [Variant(Constant(side), ValueType.BOOL, guard) for guard, side in sides if guard != FALSE]
+        return self._calculated(node) if node.op in _ARITHMETIC else self._called(node)
+
+    def _calculated(self, node: Node) -> list[Variant]:
+        operands = [self.variants(operand) for operand in node.operands]
+        if len(operands) == 1:
+            operands.insert(0, [constant(0)])  # -x is 0 - x
+        found: list[Variant] = []
+        for left, right in self._combinations(operands, node.token):
+            a, b = cast(left, ValueType.NUMBER), cast(right, ValueType.NUMBER)
+            result = None if a is None or b is None else folded(Arithmetic(_ARITHMETIC[node.op], a, b))
+            found += _variants(result, ValueType.NUMBER, (left, right))
+        return found
+
+    def _called(self, node: Node) -> list[Variant]:
+        name, count = node.op.removesuffix("()"), len(node.operands)
+        function = EVENT_FUNCTIONS.get(name)
+        if function is None:
+            hint = f"use one of {', '.join(EVENT_FUNCTIONS)}"
+            raise self._reader.error_at(node.token, f"unknown function `{node.token.text}`", hint)
+        types = function.types(count)
+        if types is None:
+            problem = f"`{name}` does not take {count} argument{'s' * (count != 1)}"
+            raise self._reader.error_at(node.token, problem, "correct the arguments")
+        found: list[Variant] = []
+        for arguments in self._combinations([self.variants(operand) for operand in node.operands], node.token):
+            casts = [cast(each, type) for each, type in zip(arguments, types, strict=True)]
+            if None not in casts:
+                result = self._result(function, [each for each in casts if each is not None], node)
+                found += _variants(result, function.result, arguments)
+        return found
+
+    def _result(self, function: EventFunction, arguments: Sequence[Expression], node: Node) -> Expression | None:
+        """Return the result of a call; None if it is an error."""
+        if function.fold is None:
+            return folded(Call(function.function, arguments[0])) if function.function else arguments[0]
+        values = [each.value for each in arguments if isinstance(each, Constant)]
+        if len(values) < len(arguments):
+            problem = f"`{node.token.text}` of an attribute is not supported: predicates do not build strings"
+            raise self._reader.error_at(node.token, problem, function.hint)
+        result = function.fold(*values)
+        return None if result is None else Constant(result)
+
+    def _combinations(self, operands: Sequence[Sequence[Variant]], token: SqlToken) -> Iterable[tuple[Variant, ...]]:
+        """Return the choices of one variant for each operand."""
+        count = prod(map(len, operands))
+        if count > _MAX_VARIANTS:
+            problem = f"more than {_MAX_VARIANTS} combinations of conditions that are used as values"
+            raise self._reader.error_at(token, problem, "join conditions with AND, OR and NOT")
+        return product(*operands)
+
+
+def _variants(expression: Expression | None, type: ValueType, operands: Iterable[Variant]) -> list[Variant]:
+    """Return the variant of a result, or none if it is an error."""
+    return [] if expression is None else [Variant(expression, type, all_of(each.guard for each in operands))]
+
+
+def _is_total(expression: Expression) -> bool:
+    while isinstance(expression, Call) and expression.function in _TOTAL:
+        expression = expression.argument
+    return isinstance(expression, Attribute | Constant)
