@@ -21,7 +21,6 @@ from cbnet.language.message import Message
 from cbnet.matching.engines.descriptors import check_tags_only
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.rule import Interface, Rule
-from cbnet.matching.storage.arrow_messages import encode_batch, record_batches
 from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
@@ -161,19 +160,6 @@ class CompiledTable:
                 except InputError as error:
                     raise InputError(f"message {number}: {error.problem}", hint=error.hint) from None
         return batch
-
-    def match_arrow(self, messages: object, threads: int = 1) -> pa.RecordBatch:
-        """Match Arrow rows; return `row` (int64, from 0) and `interface`, sorted by both."""
-        rows, targets, first = [np.empty(0, np.int64)], [np.empty(0, np.uint32)], 0
-        for batch in record_batches(messages):
-            encoded, kept = encode_batch(batch, self.symbols, first)
-            offsets, batch_targets, _ = self.match_batch(encoded, threads)
-            del kept
-            rows.append(np.repeat(np.arange(first, first + len(encoded)), np.diff(offsets)))
-            targets.append(batch_targets)
-            first += len(encoded)
-        interfaces = self.interface_array.take(pa.array(np.concatenate(targets)))
-        return pa.RecordBatch.from_arrays([pa.array(np.concatenate(rows)), interfaces], ["row", "interface"])
 
     @cached_property
     def interface_array(self) -> pa.Array:

@@ -4,7 +4,7 @@
     table.match({"dest": "MXP", "price": 300})        # ['milan']
     print(table.explain({"dest": "MXP"}, "milan"))     # milan: no match; closest: …
 
-`match`, `match_many` and `match_arrow` return the same interfaces, in the order of the table.
+`match`, `match_many` and `match_frame` return the same interfaces, in the order of the table.
 """
 
 from __future__ import annotations
@@ -141,14 +141,6 @@ class Table(Generic[Key]):
             interface_lists(compiled, rows) for rows in match_rows(compiled, record_batches(frame), threads=threads)
         ]
         return pa.chunked_array(chunks, pa.list_(compiled.interface_array.type))
-
-    def match_arrow(self, batch: pa.RecordBatch | pa.Table | Any, *, threads: int = 1) -> pa.RecordBatch:
-        """Return the columns `row` and `interface`: one row per message and interface that it goes to.
-
-        batch: a column per attribute, null where it is absent; a list-of-strings column "#" for the tags. A
-        record batch, a table, or any object that exports Arrow, such as a pandas or Polars data frame.
-        """
-        return self._compiled.match_arrow(batch, threads)
 
     def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
         """Return why the message goes to the interface, or which constraints it fails."""

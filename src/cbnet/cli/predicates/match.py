@@ -112,7 +112,7 @@ def _match(table: RuleFile, messages: str, options: MatchOptions, as_json: bool)
     names = RuleNames(table.compiled)
     matcher = FileMatcher(table.compiled, names, threads=1 if messages == "-" else _threads())
     file = None if messages == "-" else open_columnar(Path(messages))
-    report = MatchReport(names, "row" if file else "line", as_json)
+    report = MatchReport(names, "row" if file else "line", is_explained=bool(options.explain), as_json=as_json)
     sink = _sink(matcher, options, messages, file)
     print_rows = None if sink else printer(table, names, options, as_json)
     try:

@@ -34,9 +34,10 @@ Printer: TypeAlias = Callable[[MatchedMessages], Iterable[Row]]
 class MatchReport:
     """Prints rows and errors, and counts messages, matches and errors."""
 
-    def __init__(self, names: RuleNames, noun: str, as_json: bool) -> None:
+    def __init__(self, names: RuleNames, noun: str, *, is_explained: bool, as_json: bool) -> None:
         self._names = names
         self._noun = noun  # of an invalid message: line or row
+        self._is_explained = is_explained
         self._as_json = as_json
         self._matches = np.zeros(len(names.labels), np.int64)  # of each rule
         self.messages = self.errors = 0
@@ -66,7 +67,7 @@ class MatchReport:
             return
         if self.errors > _MAX_ERRORS:
             print_note(f"error: {self.errors - _MAX_ERRORS:,} more bad {self._noun}s")
-        if never:
+        if never and not self._is_explained:
             shown = ", ".join(map(quote_interface, never[:_MAX_NAMES])) + (", …" if len(never) > _MAX_NAMES else "")
             print_note(f"{len(never):,} of {plural(len(self._matches), 'rule')} never matched: {shown}")
         counted = ((self.messages, "message"), (counts["matches"], "match"), (self.errors, f"bad {self._noun}"))
@@ -132,7 +133,10 @@ def _explained(table: RuleFile, names: list[str]) -> list[Interface]:
 def _reasons(matched: MatchedMessages, index: int, table: RuleFile, names: list[Interface]) -> list[Explanation]:
     from cbnet.matching.explain import explain
 
-    message = _message(matched.rows[index] if isinstance(matched.rows, list) else matched.rows.slice(index, 1))
+    try:
+        message = _message(matched.rows[index] if isinstance(matched.rows, list) else matched.rows.slice(index, 1))
+    except InputError:  # a value that no rule uses is not valid
+        return []
     return [explain(message, name, table.predicates[name]) for name in names]
 
 

@@ -13,7 +13,7 @@ from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.columnar_files import ColumnarFile
 from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames
-from cbnet.matching.files.message_files import encode_lines, read_lines
+from cbnet.matching.files.message_files import EncodedLines, read_encoded
 from cbnet.matching.row_matching import in_order, match_rows
 from cbnet.matching.storage.arrow_leaves import LeafReader
 from cbnet.matching.storage.columns import Array
@@ -45,14 +45,13 @@ class FileMatcher:
 
         source: the name of the file in errors.
         """
-        for matched in in_order(self._match_lines, read_lines(read), self.threads):
+        # Lines are decoded here, with the interpreter lock; the other threads match without it.
+        for matched in in_order(self._match_lines, read_encoded(read, self.compiled.symbols), self.threads):
             for error in matched.errors.values():
                 error.at(file=source)
             yield matched
 
-    def _match_lines(self, group: tuple[int, list[bytes]]) -> MatchedMessages:
-        first, lines = group
-        encoded = encode_lines(lines, first, self.compiled.symbols)
+    def _match_lines(self, encoded: EncodedLines) -> MatchedMessages:
         offsets, targets, _ = self.compiled.match_batch(encoded.batch)
         rows, numbers, places, errors = [], [], [], {}
         for number, line, outcome in zip(encoded.numbers, encoded.lines, encoded.outcomes, strict=True):

@@ -264,3 +264,28 @@ def test_results_are_written_in_parts(cbnet, rules, write, tmp_path, monkeypatch
         assert cbnet("match", "--rules", rules, write(".parquet"), "-o", path).code == 0
         assert read(path) == TAGGED
     assert pq.ParquetFile(tmp_path / "tagged.parquet").num_row_groups == 5
+
+
+def test_a_file_is_never_in_memory_as_a_whole(cbnet, rules, tmp_path, monkeypatch):
+    groups, rows = 50, 4000
+    text = pa.array([f"{number:0500}" for number in range(rows)])  # 2 MB
+    trades, held = tmp_path / "large.parquet", []
+    with pq.ParquetWriter(
+        trades, pa.schema([("price", pa.int64()), ("text", pa.string())]), compression="none"
+    ) as writer:
+        for _ in range(groups):
+            writer.write_table(pa.table({"price": pa.array(range(rows)), "text": text}))
+    monkeypatch.setattr(output_files, "_PART_ROWS", 4000)
+    monkeypatch.setattr("cbnet.matching.files.columnar_files._ROWS", 4000)
+    write = output_files.OutputFile.write
+
+    def watched(self, part):
+        held.append(pa.total_allocated_bytes() - before)
+        write(self, part)
+
+    monkeypatch.setattr(output_files.OutputFile, "write", watched)
+    before = pa.total_allocated_bytes()
+    assert cbnet("match", "--rules", rules, trades, "-o", tmp_path / "tagged.parquet").code == 0
+    assert len(held) > groups
+    assert max(held) < 30_000_000  # of the 100 MB of the file
+    assert pq.ParquetFile(tmp_path / "tagged.parquet").metadata.num_rows == groups * rows

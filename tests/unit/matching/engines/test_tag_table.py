@@ -40,11 +40,7 @@ def by_every_path(table, messages, path):
         yield [found.match({"#": [*message.tags, *message.tags]}) for message in messages]  # a tag twice is there once
         yield found.match_many(messages)
         yield found.match_many(list(messages) * 4, threads=3)[len(messages) : 2 * len(messages)]
-        arrow = found.match_arrow(as_batch(messages), threads=2).to_pydict()
-        answers = [[] for _ in messages]
-        for row, interface in zip(arrow["row"], arrow["interface"], strict=True):
-            answers[row].append(interface)
-        yield answers
+        yield found.match_frame(as_batch(messages), threads=2).to_pylist()
 
 
 def as_strings(answers):
@@ -118,8 +114,7 @@ def test_large_tables_agree_with_the_reference(workload, reduce, tmp_path):
     table = Table.from_arrow(filters, engine="tags", reduce=reduce)
     for answers in by_every_path(table, messages, tmp_path / "table.cbt"):
         assert answers == expected
-    found = table.match_arrow(batch)
-    assert found["interface"].to_pylist() == [interface for answer in expected for interface in answer]
+    assert table.match_frame(batch).to_pylist() == expected
     assert sum(map(len, expected)) > 500
 
 
@@ -232,7 +227,7 @@ def _use_unverified(path):
     try:
         table = Table.open(path)
         table.match_many(MESSAGES)
-        table.match_arrow(pa.RecordBatch.from_pylist([MESSAGES[3], MESSAGES[4]]))
+        table.match_frame(pa.RecordBatch.from_pylist([MESSAGES[3], MESSAGES[4]]))
         table.match(MESSAGES[3])
     except TableFileError as error:
         assert "damaged" in error.problem or "version" in error.problem or "not a compiled" in error.problem

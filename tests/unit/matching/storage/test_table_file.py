@@ -118,7 +118,7 @@ def _use_unverified(path):
     try:
         table = Table.open(path)
         table.match_many(MESSAGES)
-        table.match_arrow(pa.RecordBatch.from_pylist([{"x": 4, "name": "abyz"}]))
+        table.match_frame(pa.RecordBatch.from_pylist([{"x": 4, "name": "abyz"}]))
         table.match(MESSAGES[0])
     except TableFileError as error:
         assert "damaged" in error.problem or "version" in error.problem or "not a compiled" in error.problem

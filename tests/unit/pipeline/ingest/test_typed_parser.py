@@ -119,5 +119,4 @@ def test_table_matches_the_parsed_columns():
     lines = pa.array(["[class,'STOCK'],[symbol,'AA'],[open,9.25],[volume,5]", "[symbol,'BB'],[open,20]"])
     parsed = parse_pairs(lines, arrow_schema(schema_of(source)), source)
     table = Table.build({"cheap": "open < 10", "some": "exists volume", "b": 'symbol ^= "B"'})
-    found = table.match_arrow(parsed.rows).to_pylist()
-    assert {(row["row"], row["interface"]) for row in found} == {(0, "cheap"), (0, "some"), (1, "b")}
+    assert table.match_frame(parsed.rows).to_pylist() == [["cheap", "some"], ["b"]]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cbnet.lab.workload.standing_rules import Records, standing_filters
 from cbnet.matching.table import Table
@@ -25,7 +26,7 @@ def fitted_limit(
     limit = matches / count
     for step in range(_STEPS):
         filters = standing_filters(kinds, drawn, limit, seed + step)
-        found = Table.from_arrow(filters, reduce=False).match_arrow(sample).num_rows
+        found = len(pc.list_flatten(Table.from_arrow(filters, reduce=False).match_frame(sample)))
         actual = found / sample.num_rows * count / drawn
         if 1 / _TOLERANCE <= actual / matches <= _TOLERANCE:
             break
