@@ -4,12 +4,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rich_language import rich_messages_near, rich_tables
 from support.strategies import any_predicates, filters, messages_near, predicates
 
 from cbnet import Table, covers
+from cbnet.language import message_to_json
 from cbnet.matching import reference
 from cbnet.matching.engines.registry import ENGINES
+from cbnet.matching.files.message_files import encode_lines
 from cbnet.matching.storage.columns import columns_of
+from cbnet.matching.storage.filter_encoding import decode_filter, encode_filter
 from cbnet.matching.storage.reduction import find_coverers
 
 interfaces = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
@@ -56,6 +60,35 @@ def test_tables_over_any_names_and_values_agree_with_the_reference(engine, rules
     assert table.match_many(messages) == [reference.match(rules, message) for message in messages]
 
 
+@every_engine
+@given(rules=rich_tables, reduce=st.booleans(), data=st.data())
+def test_every_path_agrees_on_nested_messages_and_conditions(engine, rules, reduce, data):
+    filters = [filter for predicate in rules.values() for filter in predicate.filters]
+    messages = data.draw(st.lists(rich_messages_near(*filters), min_size=1, max_size=4))
+    table = Table.build(rules, engine=engine, reduce=reduce, sample=messages[:1])
+    expected = [reference.match(rules, message) for message in messages]
+    assert [table.match(message) for message in messages] == expected
+    assert [table.match(message.to_dict()) for message in messages] == expected
+    assert table.match_many(messages) == expected
+    assert match_lines(table, [message_to_json(message).encode() for message in messages]) == expected
+
+
+def match_lines(table, lines):
+    encoded = encode_lines(lines, 1, table._compiled.symbols)
+    offsets, targets, _ = table._compiled.match_batch(encoded.batch)
+    labels = [table._compiled.labels[target] for target in targets.tolist()]
+    return [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]
+
+
+@every_engine
+@given(rules=rich_tables)
+def test_conditions_and_sets_are_read_back(engine, rules):
+    compiled = Table(Table.build(rules, engine=engine)._compiled)
+    assert {key: set(compiled[key].filters) for key in compiled} == {
+        key: {decode_filter(encode_filter(filter)) for filter in predicate.filters} for key, predicate in rules.items()
+    }
+
+
 def filters_by_interface(columns):
     found = {}
     for place in range(len(columns)):
@@ -84,7 +117,6 @@ def test_a_filter_is_dropped_only_if_a_kept_filter_of_its_interface_covers_it(ru
 def test_every_filter_is_found_and_no_other(all_filters, data):
     from cbnet._kernels.pivot_table import Remainder
     from cbnet.language import Predicate
-    from cbnet.matching.storage.filter_encoding import encode_filter
 
     table = {place: Predicate([filter]) for place, filter in enumerate(all_filters)}
     compiled = Remainder(Table.build(table, reduce=False)._compiled.index)

@@ -6,8 +6,7 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.nested_strategies import filters as nested_filters
-from support.nested_strategies import nested_messages, nested_predicates
+from support.rich_language import rich_filters, rich_messages_near, rich_predicates
 from support.strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
@@ -74,25 +73,25 @@ def test_any_sequence_of_changes_equals_a_rebuilt_table(start, steps, data):
 
 @settings(max_examples=30)
 @given(
-    st.dictionaries(st.sampled_from("abc"), nested_predicates(), max_size=3),
-    changes(nested_filters().map(lambda some: some[0] if some else Filter()), nested_predicates()),
+    st.dictionaries(st.sampled_from("abc"), rich_predicates, max_size=3),
+    changes(rich_filters, rich_predicates),
     st.data(),
 )
 def test_changes_are_seen_by_nested_messages(start, steps, data):
     table = LiveTable(Table.build(start))
     model = {interface: set(predicate.filters) for interface, predicate in start.items()}
-    message = {}
+    message = Message()
     for step in steps:
         apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
         expected = {key: Predicate(model[key]) for key in model}
-        message = data.draw(nested_messages)
-        assert sorted(table.match(message)) == sorted(reference.match(expected, Message.of(message)))
+        message = data.draw(rich_messages_near(*(filter for present in model.values() for filter in present)))
+        assert sorted(table.match(message)) == sorted(reference.match(expected, message))
     table.wait()
     for interface, present in model.items():
         assert table.filters(interface) == present
     expected = {key: Predicate(model[key]) for key in model}
     for match in (table.match, table.snapshot().match):
-        assert sorted(match(message)) == sorted(reference.match(expected, Message.of(message)))
+        assert sorted(match(message.to_dict())) == sorted(reference.match(expected, message))
 
 
 def test_a_covered_filter_is_revived_when_its_coverer_is_removed():
