@@ -7,6 +7,7 @@ import pytest
 
 from cbnet import Table
 from cbnet.errors import TableFileError
+from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.table_file import MAGIC, open_table_file, write_table_file
 
 PREDICATES = {
@@ -15,17 +16,22 @@ PREDICATES = {
     "c": "x > 1 and x <= 9 or x != 4 and y = true or exists z or x = 9007199254740993",
     "d": "x < 3 or x < 5",
     "e": "true",
+    "f": 'l.a in (1, "b", null) and l.b > 1 or k = null and x in (4, 9) or k != null and x < y',
+    "g": 'not (name ^= "a") and #sale or absent x or lower(name) = "xmnx" and price + x > 5 or l.b < l.a',
 }
 MESSAGES = [
     {"dest": "MXP", "price": 400}, {"#": ["sale", "today"]}, {"name": "abyz", "x": 3}, {"name": "xmnx", "x": 2.5},
     {"x": 4, "y": True}, {"z": 0}, {"x": 9007199254740993}, {"x": 9007199254740992}, {},
+    {"x": [4, 1], "k": None, "price": [1, 3]}, {"l": [{"a": 1, "b": 2}, {"a": "b", "b": [0, 3]}], "x": 1},
+    {"l": {"a": None, "b": 7}, "k": 1, "x": 3, "y": 4}, {"name": ["XMNX", "b"], "price": 2, "x": 4, "#": ["sale"]},
+    {"l": [{"a": 5}], "l.b": 2, "x": 1},
 ]  # fmt: skip
 
 
-@pytest.fixture
-def path(tmp_path):
+@pytest.fixture(params=ENGINES)
+def path(tmp_path, request):
     path = tmp_path / "table.cbt"
-    Table.build(PREDICATES).save(path)
+    Table.build(PREDICATES, engine=request.param).save(path)
     return path
 
 
@@ -119,6 +125,7 @@ def _use_unverified(path):
         table = Table.open(path)
         table.match_many(MESSAGES)
         table.match_frame(pa.RecordBatch.from_pylist([{"x": 4, "name": "abyz"}]))
-        table.match(MESSAGES[0])
+        for message in MESSAGES:
+            table.match(message)
     except TableFileError as error:
         assert "damaged" in error.problem or "version" in error.problem or "not a compiled" in error.problem
