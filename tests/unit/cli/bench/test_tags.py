@@ -150,7 +150,7 @@ def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
     assert cbnet("compile", "--rules", source, "-o", table, "--engine", engine).code == 0
     lines = b'{"#": ["z"]}\n{"#": ["x", "y"], "price": 3}\n{}\n'
     told = cbnet("match", "--rules", table, "--json", stdin=lines).out.splitlines()
-    assert [json.loads(line)["interfaces"] for line in told] == [["a", "b", "c"], ["a", "c"], ["c"]]
+    assert [json.loads(line)["interfaces"] for line in told[:-1]] == [["a", "b", "c"], ["a", "c"], ["c"]]
     said = json.loads(cbnet("inspect", table, "--json").out)
     assert (said["engine"], said["filters"], said["constraints"]) == (engine, 5, 6)
     assert said["filter_kinds"] == {"always": 1, "single": 2, "other": 2}
