@@ -119,11 +119,11 @@ class Columns:
     def decode(self, words: Iterable[int]) -> Filter:
         """Return the filter that some words encode."""
         tests = (
-            (self.symbols[symbol], test, self._constant(test, operand)) for symbol, test, operand in map(unpack, words)
+            (self.symbols[symbol], test, self.constant(test, operand)) for symbol, test, operand in map(unpack, words)
         )
         return decode_filter(tests)
 
-    def _constant(self, test: Test, operand: int) -> Constant:
+    def constant(self, test: Test, operand: int) -> Constant:
         """Return the constant of a word, as in an encoded filter."""
         if test is Test.IN:
             return tuple((kind, self._member(kind, rank)) for kind, rank in self.sets[operand])

@@ -29,10 +29,10 @@ from cbnet.language.constraint import Constraint
 from cbnet.language.relations.constraint_group import Rules
 from cbnet.language.relations.filter_encoding import FilterRows
 from cbnet.language.relations.range_encoding import EXISTS, Shapes
-from cbnet.language.values import Value
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.matching.storage.codes import OPS, SYMBOL_SHIFT, Test, unpack
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, unpack
 from cbnet.matching.storage.columns import Columns, lengths_of
+from cbnet.matching.storage.filter_encoding import Constant, decode_filter
 
 Distribution = Literal["uniform", "zipf"]
 Reading = Literal["distinct", "draws"]
@@ -77,16 +77,14 @@ def _shapes_and_words(columns: Columns) -> tuple[Shapes, NDArray[np.uint64]]:
 def _shape(shapes: Shapes, columns: Columns, test: Test, operand: int) -> int:
     if test in (Test.EXISTS, Test.TAG):
         return EXISTS
-    if test is Test.BOOL_EQ:
-        return shapes.of(_constraint(test, bool(operand)))
-    return shapes.of(
-        _constraint(test, columns.numbers[operand] if test <= Test.NUMBER_GE else columns.strings[operand])
-    )
+    if test is Test.CONDITION:
+        raise InputError("a filter has a condition", hint="give predicates of constraints and tags only")
+    return shapes.of(_constraint(test, columns.constant(test, operand)))
 
 
 @lru_cache(maxsize=4096)  # successive sets of predicates share most constraints
-def _constraint(test: Test, constant: Value) -> Constraint:
-    return Constraint("", OPS[test], constant)
+def _constraint(test: Test, constant: Constant) -> Constraint:
+    return decode_filter([("", test, constant)]).constraints[0]
 
 
 def expected(predicates: int, size: int, universe: int) -> float:
