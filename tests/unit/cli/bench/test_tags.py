@@ -155,7 +155,7 @@ def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
     assert (said["engine"], said["filters"], said["constraints"]) == (engine, 5, 6)
     assert said["filter_kinds"] == {"always": 1, "single": 2, "other": 2}
     assert said["reduction"]["covered"] == 1
-    assert said["distinct"] == {"names": 0, "tags": 3, "numbers": 0, "strings": 0}
+    assert said["distinct"] == {"names": 0, "tags": 3, "numbers": 0, "strings": 0, "sets": 0, "conditions": 0}
     assert sum(row["bytes"] for row in said["parts"]) == table.stat().st_size
     assert not any("_" in row["part"] for row in said["parts"])  # every array has a name for people
     assert cbnet("inspect", table).code == 0
