@@ -69,6 +69,7 @@ def test_user_tag_never_acts_as_a_tree_tag():
 def test_unused_tags_occur_in_no_filter():
     assert unused_tags("tree ", 2, [parse("#a")]) == ["tree 1", "tree 2"]
     assert unused_tags("tree ", 1, [parse('#"tree 7" or #"_tree 1"')]) == ["__tree 1"]
+    assert unused_tags("tree ", 1, [parse('not #"tree 7"')]) == ["_tree 1"]
 
 
 def test_subscriptions_and_offers_share_one_table():
