@@ -32,10 +32,18 @@ from cbnet.topology import Graph
 PREDICATES = (
     "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",
     "#a", "#a and #b", 's ^= "x"', 's ^= "xy" and k > 0', "b != true", "b = false and k < 3", "true", "k < 0 and k > 0",
+    "k in (0, 2, null)", "k in (0, 1, 2, null)", "k = null", "k != null", 'k in (1, "1") and #a', "absent k", "j < k",
+    'd.s = "on" and not (name ^= "x")', 'd.s = "on"', "e.p * e.n > 10", "e.p = 5 and e.n = 1", "(k = 1) is not true",
+    's like "x%z%" or lower(name) = "yes"', "k > 2 and k < 2", "not #a and k >= 0", "e.n not in (1, 2)",
+    "j < k and k > 2",
 )  # fmt: skip
 MESSAGES = (
     Message({"k": 0}), Message({"k": 1}), Message({"k": 2, "j": 1}), Message({"k": 3, "s": "xyz"}, ["a"]),
     Message({"b": False, "k": 1}, ["a", "b"]), Message({"s": "x"}), Message(),
+    Message({"k": None}), Message({"k": [1, 3, None], "j": 2}), Message({"k": [], "d": {"s": "on"}}, ["b"]),
+    Message({"d": {"s": ["off", "on"]}, "name": "xyz", "k": "1"}), Message({"d.s": "on", "name": ["x", "YES"]}, ["a"]),
+    Message({"e": [{"p": 5, "n": 1}, {"p": 2, "n": [2, 3]}]}),
+    Message({"e": [{"p": 5, "n": 3}, {"n": 1}], "k": [1, 3]}),
 )  # fmt: skip
 parse = cache(parsed_anew)
 CONVERGENCE = 9.0  # seconds: a dead link is noticed after 3.5, a client's later; then redialling and flooding
