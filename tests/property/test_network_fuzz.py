@@ -16,7 +16,10 @@ from cbnet.routing import SCHEMES
 # --- frames made from their own types, with names and filters that mean something
 
 _NAMES = st.sampled_from(["a", "b", "c", "d", "x", "12", "é"])
-_FILTERS = [filter_to_bytes(parse_filter(text)) for text in ("x = 1", "x > 0 and #t", "true", "b = false")]
+_FILTERS = [
+    filter_to_bytes(parse_filter(text))
+    for text in ("x = 1", "x > 0 and #t", "true", "b = false", "x in (1, null)", "x < b and a.b = null", "absent x")
+]
 _TEXTS = st.sampled_from(["", "a", "b", "c", "x = 1", "x <", "true", "#", "é", "x < b", "a.b"]) | st.text(max_size=5)
 _NESTED = st.recursive(
     st.none()

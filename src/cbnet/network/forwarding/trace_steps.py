@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import NamedTuple
 
 from cbnet.errors import InputError
+from cbnet.language.binding import MAX_EXAMINED
+from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
@@ -32,7 +35,8 @@ from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.header import Header
 
-_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses
+_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; more values of an attribute make it fewer
+_TOO_MANY = "the message has too many values to be explained"
 
 
 class TraceStep(NamedTuple):
@@ -96,8 +100,8 @@ class TraceReporter:
         return Branch(names[w], w in step.sent, shown, len(receivers), why)
 
     def _reason(self, node: str, step: TraceStep) -> str:
-        explanation = explain(step.content, node, self._predicates.predicate(node))
-        return _short(f"{node}: {explanation.filter or 'hypothetical subscriber'}")
+        filter = _matching(step.content, node, self._predicates.predicate(node))
+        return _short(f"{node}: {filter or 'hypothetical subscriber'}")
 
     def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
         """Return the local subscriptions that match, and the nearest misses among the others."""
@@ -106,7 +110,7 @@ class TraceReporter:
         for subscriber, id, predicate in self._subscriptions.all():
             name = self._subscription_name(subscriber, id)
             if _is_matched(step.matches, subscriber, id):
-                delivered.append(_short(f"{name}: {explain(step.content, name, predicate).filter}"))
+                delivered.append(_short(f"{name}: {_matching(step.content, name, predicate)}"))
             else:
                 others.append((name, predicate))
         more = len(delivered) - MAX_EXAMPLES
@@ -126,9 +130,9 @@ class TraceReporter:
         if mark.at not in step.view.ids:
             return [_short(f"router {mark.at!r} is not reachable")]
         predicate = hypothetical_predicate(mark)
-        explanation = explain(step.content, mark.at, predicate)
-        if explanation.filter is not None:
-            return [_short(f"a subscriber at {mark.at}: {explanation.filter}")]
+        filter = _matching(step.content, mark.at, predicate)
+        if filter is not None:
+            return [_short(f"a subscriber at {mark.at}: {filter}")]
         return nearest_misses(step.content, [(f"a subscriber at {mark.at}", predicate)])
 
 
@@ -138,7 +142,7 @@ def hypothetical_subscriber(view: View, mark: TraceMark, content: Content) -> It
     at = view.ids.get(mark.at)
     receivers = view.interests.receivers(content)
     predicate = hypothetical_predicate(mark)  # checked even if the router is unknown: errors are not passed on
-    if at is not None and predicate.matches(content):
+    if at is not None and _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content):
         receivers |= 1 << at
     view.interests.assume(receivers)
     try:
@@ -160,13 +164,27 @@ def nearest_misses(content: Content, named: Iterable[tuple[str, Predicate]]) -> 
     misses: list[tuple[int, str]] = []
     searched = 0
     for name, predicate in named:
-        searched += len(predicate)
+        searched += _effort(content, predicate)
         if searched > _MAX_EXPLAINED:
             break
         nearest = explain(content, name, predicate).near_misses[:MAX_EXAMPLES]
         misses += [(len(miss.failures), f"{name}: {miss}") for miss in nearest]
     fewest = min((count for count, _ in misses), default=0)
     return [_short(text) for count, text in misses if count == fewest][:MAX_EXAMPLES]
+
+
+def _matching(content: Content, name: str, predicate: Predicate) -> Filter | str | None:
+    """Return the filter of a predicate that a message matches, if any."""
+    return _TOO_MANY if _effort(content, predicate) > _MAX_EXPLAINED else explain(content, name, predicate).filter
+
+
+def _effort(content: Content, predicate: Predicate) -> int:
+    """Return how many combinations of values an explanation may examine: one per filter, unless some have several."""
+    if not content.is_nested:
+        return len(predicate)
+    counts = {name: len(leaves) for name, leaves in content.leaves.items()}
+    combinations = (prod(counts.get(name, 1) for name in filter.names) for filter in predicate.filters)
+    return sum(min(MAX_EXAMINED, count) for count in combinations)
 
 
 def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:

@@ -13,6 +13,7 @@ from cbnet.errors import ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
 from cbnet.network.protocol.fields import Attributes, Tags
+from cbnet.network.protocol.nested_values import is_nested
 
 _set = object.__setattr__
 
@@ -52,3 +53,8 @@ class Content(Message):
     def tags(self) -> frozenset[str]:  # type: ignore[override]
         """The tags of the message."""
         return frozenset(self._fields.tags)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether some value is an object or an array."""
+        return is_nested(self._fields.attributes)

@@ -19,9 +19,14 @@ _CONTAINERS = frozenset((dict, list))
 _PLAIN = frozenset((str, bool, type(None)))
 
 
+def is_nested(attributes: Mapping[str, Any]) -> bool:
+    """Return whether some value is an object or an array."""
+    return not _CONTAINERS.isdisjoint(map(type, attributes.values()))
+
+
 def check_nested(attributes: Mapping[str, Any]) -> None:
     """Raise an `InputError` if a value inside an object or array is invalid, or if there are too many values."""
-    if not _CONTAINERS.isdisjoint(map(type, attributes.values())):
+    if is_nested(attributes):
         _Checker().check_object(attributes, "", 0, 1)
 
 
