@@ -115,16 +115,28 @@ class _ParquetFile(ColumnarFile):
 
 class _ArrowFile(ColumnarFile):
     def _open(self) -> pa.Schema:
+        self._file = pa.memory_map(str(self.path))  # a batch may be as large as the file
         self._reader = pa.ipc.open_file(self._file)
+        self._next = 0
         return self._reader.schema
 
     def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
-        for index in range(self._reader.num_record_batches):
+        for index in range(self.size):
+            self._next = index + 1
             yield self._reader.get_batch(index)
+
+    @property
+    def size(self) -> int:
+        return int(self._reader.num_record_batches)
+
+    @property
+    def position(self) -> int:
+        return self._next
 
 
 class _ArrowStream(ColumnarFile):
     def _open(self) -> pa.Schema:
+        self._file = pa.memory_map(str(self.path))
         self._reader = pa.ipc.open_stream(self._file)
         return self._reader.schema
 
