@@ -10,33 +10,26 @@ if TYPE_CHECKING:
     from cbnet.pipeline.match.match_job import DryRun, MatchSummary
     from cbnet.pipeline.match.match_stream import StreamSummary
 
-_BECOMES = {
-    "date": 'string, as "2024-05-01"',
-    "time": 'string, as "2024-05-01T10:00:00.000000", UTC',
-    "tags": "tags",
-    "absent": "always absent",
-}
+_TIME = 'string, as "2024-05-01T10:00:00.000000000Z"'
+_BECOMES = {"time": _TIME, "absent": "always absent", None: "not a value"}
 
 
 def show_dry_run(result: DryRun, *, as_json: bool) -> None:
-    """Print the mapping of columns, and the size of the table."""
+    """Print the attributes of messages, and the size of the table."""
     if as_json:
-        for mapped in result.columns:
-            attribute = mapped.attribute
-            row = {"column": ".".join(attribute.path), "type": attribute.type, "attribute": attribute.name}
-            print_json({**row, "kind": attribute.kind, "asked": mapped.is_used})
+        for each in result.attributes:
+            row = {"attribute": each.name, "type": each.type, "kind": each.kind, "several": each.is_several}
+            print_json({**row, "used": each.is_used})
         print_json({"version": result.version, "table_bytes": result.table_bytes, "memory_share": result.memory_share})
         return
     from rich.console import Console
 
-    grid = new_grid("", "column", "type in Spark", "attribute", "value", "in rules")
+    grid = new_grid("", "attribute", "type in Spark", "value", "in rules")
     for column in grid.columns:
         column.justify = "left"
-    for mapped in result.columns:
-        attribute = mapped.attribute
-        becomes = _BECOMES.get(attribute.kind, attribute.kind)
-        in_rules = "yes" if mapped.is_used else "no"
-        add_cells(grid, ".".join(attribute.path), attribute.type, attribute.name, becomes, in_rules)
+    for each in result.attributes:
+        becomes = ("several: " if each.is_several else "") + _BECOMES.get(each.kind, str(each.kind))
+        add_cells(grid, each.name, each.type, becomes, "yes" if each.is_used else "no")
     Console(highlight=False, markup=False).print(grid)
     print(f"table version {result.version}, {plural(result.table_bytes, 'byte')}")
     print(f"each host needs this much memory outside Java's heap; this one has {result.memory_share / 2**30:.1f} GiB")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from cbnet._kernels.message_encoding import Symbols
 from cbnet.errors import InputError
-from cbnet.matching.storage.arrow_values import decoded, is_text
+from cbnet.matching.storage.arrow_values import decoded, is_text, plain_values
 
 MAX_DEPTH = 64  # levels of nested columns
 Numbers = NDArray[np.int64]
@@ -187,8 +187,13 @@ def _entries(maps: pa.MapArray) -> Iterator[tuple[str, pa.Array, Numbers]]:
     entries = indexes.flatten()
     keys = decoded(maps.keys.take(entries)).dictionary_encode()
     order = np.argsort(keys.indices, kind="stable")
+    if not len(order):
+        return
     ends = np.cumsum(np.bincount(keys.indices, minlength=len(keys.dictionary)))
-    for key, members in zip(keys.dictionary.to_pylist(), np.split(order, ends[:-1]) if len(ends) else (), strict=True):
+    [names] = plain_values(keys.dictionary).arrays
+    for key, members in zip(names.to_pylist(), np.split(order, ends[:-1]), strict=True):
+        if key is None:  # not UTF-8, so no filter uses it
+            continue
         yield key, maps.items.take(entries.take(pa.array(members))), parents[members]
 
 

@@ -108,7 +108,12 @@ class _Encoder:
     def _tags(self, column: pa.Array) -> tuple[Any, ...]:
         """Return a column of tags as the kernel reads it; a null in a list is no tag."""
         lists = self._tag_lists(decoded(column))
-        tags = lists.values.dictionary_encode()
+        plain = plain_values(lists.values)
+        if plain.invalid is not None:
+            rows = np.searchsorted(lists.offsets, plain.invalid, "right") - 1
+            rows = rows[(rows >= 0) & (rows < len(lists))]
+            self._reject(rows[np.asarray(lists.is_valid())[rows]], RESERVED_NAME, plain.problem, plain.hint)
+        tags = (plain.arrays[0] if plain.arrays else lists.values).dictionary_encode()
         known = [-1 if tag is None else self._symbols.symbol(tag, True) for tag in tags.dictionary.to_pylist()]
         tag_symbols = np.array([*known, -1])[np.asarray(tags.indices.fill_null(len(known)))].astype(np.int64)
         self.kept.extend((lists, tag_symbols))

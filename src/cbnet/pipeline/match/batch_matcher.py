@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import thread_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cbnet.matching.storage.arrow_messages import encode_batch
-from cbnet.pipeline.match.message_batches import Messages, messages_of
-from cbnet.pipeline.match.message_columns import Attribute
+from cbnet._kernels.message_encoding import Batch
+from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256
@@ -49,7 +49,7 @@ class MatchPlan:
 
     tables: tuple[ShippedTable, ...]
     keys: int  # number of first columns, which are copied to the result
-    attributes: tuple[Attribute, ...]  # of the columns after them
+    attributes: tuple[str, ...]  # names of the columns after them
     has_corrupt: bool  # the last column marks unreadable rows
     names: tuple[str, ...]  # of the result's columns
     are_ints: bool  # all interfaces are ints
@@ -64,59 +64,66 @@ def match_batches(
     tables = [table.open() for table in plan.tables]
     counts = MatchCounts()
     for batch in batches:
-        messages = _messages(batch, plan)
-        counts += MatchCounts(batch.num_rows, rejected=messages.rejected)
-        for rows, columns, spent in _matches(messages, tables, plan):
-            counts += replace(spent, matches=len(rows))
+        start = thread_time()
+        messages, rejected = _encode(batch, tables, plan)
+        counts += MatchCounts(batch.num_rows, 0, Counter(rejected.values()), thread_time() - start)
+        for rows, columns, match_s in _matches(messages, [*rejected], tables, plan):
+            counts += MatchCounts(matches=len(rows), match_s=match_s)
             keys = [batch.column(key).take(pa.array(rows)) for key in range(plan.keys)]
             yield pa.RecordBatch.from_arrays([*keys, *columns], names=[*plan.names])
     if add_counts is not None:
         add_counts(counts)
 
 
-def _messages(batch: pa.RecordBatch, plan: MatchPlan) -> Messages:
+EncodedMessages = list[tuple[Batch, Any]]  # of each table, with what must be kept alive
+Matches = tuple[NDArray[np.int64], list[pa.Array], float]  # row and new columns of each match; seconds
+
+
+def _encode(
+    batch: pa.RecordBatch, tables: Sequence[OpenTable], plan: MatchPlan
+) -> tuple[EncodedMessages, dict[int, str]]:
+    """Return the messages, encoded for each table, and the reasons of rejected rows."""
     columns = batch.columns[plan.keys :][: len(plan.attributes)]
-    if not plan.has_corrupt:
-        return messages_of(columns, plan.attributes, batch.num_rows)
-    readable = np.flatnonzero(~np.asarray(batch.columns[-1]))
-    if len(readable) == batch.num_rows:
-        return messages_of(columns, plan.attributes, batch.num_rows)
-    messages = messages_of([column.take(pa.array(readable)) for column in columns], plan.attributes, len(readable))
-    messages.rejected["the row cannot be read"] += batch.num_rows - len(readable)
-    return replace(messages, rows=readable if messages.rows is None else readable[messages.rows])
+    # A batch without columns would have no number of rows.
+    messages = pa.RecordBatch.from_arrays([*columns, pa.nulls(batch.num_rows)], [*plan.attributes, ""])
+    errors: Rejected = {}
+    encoded = [encode_batch(messages, table.matcher.symbols, 0, errors) for table in tables]
+    reasons = {row: error.problem.partition(", ")[2] for row, error in errors.items()}  # without the row's number
+    unreadable = np.flatnonzero(np.asarray(batch.columns[-1])).tolist() if plan.has_corrupt else []
+    return encoded, reasons | dict.fromkeys(unreadable, "the row cannot be read")
 
 
-Matches = tuple[NDArray[np.int64], list[pa.Array], MatchCounts]
-
-
-def _matches(messages: Messages, tables: Sequence[OpenTable], plan: MatchPlan) -> Iterator[Matches]:
-    """Yield the row and the new columns of each match, in parts of bounded size."""
-    parts = _parts(messages, tables, plan)
+def _matches(
+    messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
+) -> Iterator[Matches]:
+    """Yield matches of rows that are not rejected, in parts of bounded size."""
+    parts = _parts(messages, rejected, tables, plan)
     if not plan.is_overlapping:
         yield from parts
     elif all_parts := [*parts]:
         yield _distinct(all_parts)
 
 
-def _parts(messages: Messages, tables: Sequence[OpenTable], plan: MatchPlan) -> Iterator[Matches]:
-    for table in tables:
-        start = thread_time()
-        encoded, kept = encode_batch(messages.batch, table.matcher.symbols)
-        encode_s = thread_time() - start
+def _parts(
+    messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
+) -> Iterator[Matches]:
+    for (encoded, _), table in zip(messages, tables, strict=True):
         first, count = 0, _FIRST_ROWS
         while first < len(encoded):
             end = min(len(encoded), first + count)
             start = thread_time()
             offsets, targets, _ = table.matcher.index.match_batch(encoded, first, end)
-            spent = MatchCounts(encode_s=encode_s, match_s=thread_time() - start)
-            indexes = np.repeat(np.arange(first, end), np.diff(offsets))
-            filters = [table.filters(targets)] if plan.with_filters else []
-            interfaces = table.interfaces(targets).cast(pa.int64() if plan.are_ints else pa.string())
-            yield indexes if messages.rows is None else messages.rows[indexes], [interfaces, *filters], spent
+            match_s = thread_time() - start
             # A message may match every interface of a large table: choose the next rows by the matches so far.
             count = max(1, int(_MATCHES_PER_BATCH * (end - first) / max(len(targets), 1)))
-            first, encode_s = end, 0.0
-        del kept
+            rows = np.repeat(np.arange(first, end), np.diff(offsets))
+            if rejected:
+                is_kept = np.isin(rows, rejected, invert=True)
+                rows, targets = rows[is_kept], targets[is_kept]
+            filters = [table.filters(targets)] if plan.with_filters else []
+            interfaces = table.interfaces(targets).cast(pa.int64() if plan.are_ints else pa.string())
+            yield rows, [interfaces, *filters], match_s
+            first = end
 
 
 def _distinct(parts: Sequence[Matches]) -> Matches:
@@ -125,5 +132,5 @@ def _distinct(parts: Sequence[Matches]) -> Matches:
     names = [str(column) for column in range(len(parts[0][1]))]
     columns = [pa.concat_arrays([columns[index] for _, columns, _ in parts]) for index in range(len(names))]
     table = pa.table([pa.array(rows), *columns], ["row", *names]).group_by(["row", *names]).aggregate([])
-    spent = sum((spent for _, _, spent in parts), MatchCounts())
-    return np.asarray(table["row"]), [table[name].combine_chunks() for name in names], spent
+    seconds = sum(seconds for _, _, seconds in parts)
+    return np.asarray(table["row"]), [table[name].combine_chunks() for name in names], seconds

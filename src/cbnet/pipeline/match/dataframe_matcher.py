@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_matcher import AddCounts, MatchPlan, match_batches
-from cbnet.pipeline.match.message_columns import TAGS, Attribute, attributes_of
+from cbnet.pipeline.match.message_columns import UsedNames, column, used_columns
 from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
@@ -40,7 +39,8 @@ def match(
     default all. columns: those that are attributes, by default all. With `filters` there is a row for each matching
     filter, with its text in the column `filter`; with `version` a column with the version of the table.
 
-    A row that is not a valid message, for example because of a NaN, matches nothing.
+    Columns mean the same as in `Table.match_frame`; only those that filters use are read. A row that is not a valid
+    message, for example because of a NaN, matches nothing.
     """
     tables = ship_tables(df.sparkSession, table, filters=filters)
     return match_shipped(df, tables, key=key, columns=columns, version=version)
@@ -57,7 +57,7 @@ def match_shipped(
 ) -> DataFrame:
     """Match with shipped tables; workers call `add_counts` with the counts of each partition."""
     keys = _keys(df, key)
-    _, used = used_attributes(df, tables, columns)
+    used = used_columns(message_columns_of(df), columns, used_names(tables))
     opened = [table.open() for table in tables]
     schema = _result_schema(df, keys, opened, filters=tables[0].with_filters)
     plan = MatchPlan(
@@ -70,22 +70,23 @@ def match_shipped(
         with_filters=tables[0].with_filters,
         is_overlapping=_overlap(opened),
     )
-    key_columns = [_quoted(name) for name in keys]
-    attribute_columns = [attribute.column() for attribute in used]
     corrupt = [F.col(CORRUPT).isNotNull()] if plan.has_corrupt else []
-    selected = [*key_columns, *attribute_columns, *corrupt] or [F.lit(1)]
-    rows = df.select(*(column.alias(f"c{index}") for index, column in enumerate(selected)))
+    selected = [*map(column, keys), *used.values(), *corrupt] or [F.lit(1)]
+    rows = df.select(*(each.alias(f"c{index}") for index, each in enumerate(selected)))
     result = rows.mapInArrow(partial(match_batches, plan=plan, add_counts=add_counts), schema)
     return result.withColumn("version", F.lit(joint_version(tables))) if version else result
 
 
-def used_attributes(
-    df: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None
-) -> tuple[list[Attribute], list[Attribute]]:
-    """Return the attributes of a DataFrame, and those that a filter uses."""
-    attributes = attributes_of(_without_corrupt(df.schema), columns)
+def message_columns_of(df: DataFrame) -> StructType:
+    """Return the columns of a DataFrame that may be attributes."""
+    return StructType([field for field in df.schema if field.name != CORRUPT])
+
+
+def used_names(tables: Sequence[ShippedTable]) -> UsedNames:
+    """Return the attributes that the filters of tables use."""
     opened = [table.open() for table in tables]
-    return attributes, [attribute for attribute in attributes if any(_uses(table, attribute) for table in opened)]
+    names = frozenset(name for table in opened for name in table.names)
+    return UsedNames(names, any(table.has_tags for table in opened))
 
 
 def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
@@ -98,19 +99,6 @@ def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
         if name in _RESERVED:
             raise InputError(f"the key column {name!r} is a column of the result", hint="rename the key column")
     return keys
-
-
-def _without_corrupt(schema: StructType) -> StructType:
-    return StructType([field for field in schema if field.name != CORRUPT])
-
-
-def _quoted(name: str) -> Any:
-    return F.col(f"`{name.replace('`', '``')}`")
-
-
-def _uses(table: OpenTable, attribute: Attribute) -> bool:
-    symbols = table.matcher.symbols
-    return symbols.count > symbols.names if attribute.name == TAGS else symbols.symbol(attribute.name, False) >= 0
 
 
 def _result_schema(df: DataFrame, keys: Sequence[str], tables: Sequence[OpenTable], *, filters: bool) -> StructType:

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import MatchCounts
-from cbnet.pipeline.match.dataframe_matcher import match_shipped, used_attributes
+from cbnet.pipeline.match.dataframe_matcher import match_shipped, message_columns_of, used_names
 from cbnet.pipeline.match.interface_buckets import BUCKETS, interface_counts, write_matches
-from cbnet.pipeline.match.message_columns import Attribute
+from cbnet.pipeline.match.message_columns import Attribute, attributes_of
 from cbnet.pipeline.match.message_dataframes import MessageFrame, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.worker_counts import WorkerCounts
@@ -79,18 +79,10 @@ class MatchSummary:
 
 
 @dataclass(frozen=True)
-class ColumnMapping:
-    """The attribute of a column, and whether a filter uses it."""
-
-    attribute: Attribute
-    is_used: bool
-
-
-@dataclass(frozen=True)
 class DryRun:
-    """The schema mapping of a job, and the size of the tables beside the memory available for them."""
+    """The attributes of messages, and the size of the tables beside the memory available for them."""
 
-    columns: Sequence[ColumnMapping]
+    attributes: Sequence[Attribute]
     version: str
     table_bytes: int
     memory_share: int  # bytes of this machine outside of Java's heap
@@ -104,10 +96,9 @@ def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
 
 def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None) -> DryRun:
     """Return the mapping of columns to attributes."""
-    attributes, used = used_attributes(rows, tables, columns)
     memory = machine_memory()
     return DryRun(
-        [ColumnMapping(attribute, attribute in used) for attribute in attributes],
+        attributes_of(message_columns_of(rows), columns, used_names(tables)),
         joint_version(tables),
         sum(table.size for table in tables),
         memory - heap_bytes(memory),

@@ -1,16 +1,20 @@
-"""The mapping of the columns of a DataFrame to attributes.
+"""The columns of a DataFrame as attributes of messages, and the parts of columns that filters use.
 
-    id long, price decimal(8,2), at timestamp, tags array<string>, from struct<city:string>
-     │            │                 │                │                       │
-    id int      price float       at text          tags of the message     from.city string
+    id long, from struct<city:string>, items array<struct<sku:string,n:int>>, labels map<string,string>
 
-A column is the attribute of its name, a field of a struct that of its path; null is absent. Columns of other types are
-refused before the job runs; docs/how-to/match-on-spark.md has the whole mapping.
+    id, from.city        one value per row
+    items.sku, items.n   a value per element of `items`
+    labels.*             an attribute per key
+    #                    the tags: array<string>
+
+The workers get the used parts as they are; `matching.storage.arrow_messages` defines their meaning. A used column of a
+type that has no values is refused before the job runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -18,7 +22,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import (
     ArrayType,
-    BinaryType,
     BooleanType,
     CharType,
     DataType,
@@ -30,6 +33,7 @@ from pyspark.sql.types import (
     MapType,
     NullType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -37,49 +41,86 @@ from pyspark.sql.types import (
 )
 
 from cbnet.errors import InputError
+from cbnet.language.leaves import MAX_DEPTH
 from cbnet.language.values import RESERVED_NAME
 
-TAGS = RESERVED_NAME
-_MAX_INT_DIGITS = 18  # that always fit into 64 bits
-_REMEDIES: dict[type[DataType], str] = {
-    BinaryType: "cast it to string, or encode it with base64 or hex",
-    MapType: "select the members that filters use, such as m['k'] as k",
-    ArrayType: "only arrays of strings are tags: cast it, or explode it",
-    DecimalType: "cast it to bigint or double",
-}
+Path = tuple[str | None, ...]  # a column, and members inside it; None: any key of a map
+Uses = Callable[[Path], bool]
+TAGS: Path = (RESERVED_NAME,)
+_TEXTS = (StringType, VarcharType, CharType)
+_KINDS: list[tuple[tuple[type[DataType], ...], str]] = [
+    (_TEXTS, "string"),
+    ((BooleanType,), "bool"),
+    ((IntegralType,), "int"),
+    ((FloatType, DoubleType), "float"),
+    ((DecimalType,), "number"),
+    ((DateType, TimestampType, TimestampNTZType), "time"),
+    ((NullType,), "absent"),
+]
+_HINT = "cast it to string, a number, boolean or timestamp, or select the columns to match"
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column, or a field of one, as an attribute of a message."""
+    """An attribute that a column holds."""
 
-    name: str  # "#" for tags
-    path: tuple[str, ...]
+    path: Path
     type: str  # Spark's name
-    kind: str  # string, int, float, bool, date, time, tags or absent
-    cast: str | None = None  # a cast by Spark before
+    kind: str | None  # string, bool, int, float, number, time, tags or absent; None: not a value
+    is_several: bool  # in an array
+    is_used: bool  # by a filter
 
-    def column(self) -> Column:
-        """Return the column to be sent to the workers."""
-        column = F.col(".".join(f"`{part.replace('`', '``')}`" for part in self.path))
-        return column if self.cast is None else column.cast(self.cast)
-
-
-def attributes_of(schema: StructType, columns: Sequence[str] | None = None) -> list[Attribute]:
-    """Return the attributes of a schema, or of some of its columns or paths; raise an error for other types."""
-    chosen = _fields(schema) if columns is None else (_field(schema, name) for name in columns)
-    leaves = [leaf for path, type in chosen for leaf in _leaves(path, type)]
-    attributes = [leaf for leaf in leaves if isinstance(leaf, Attribute)]
-    if refused := [leaf for leaf in leaves if not isinstance(leaf, Attribute)]:
-        problem = "; ".join(f"column {name!r}: {type} is not a valid type for attributes" for name, type, _ in refused)
-        hint = "; ".join(dict.fromkeys(remedy for _, _, remedy in refused))
-        raise InputError(problem, hint=f"{hint}; or select the columns to match")
-    _check_distinct(attributes)
-    return attributes
+    @property
+    def name(self) -> str:
+        """The name, with `*` for any key of a map."""
+        return ".".join("*" if part is None else part for part in self.path)
 
 
-def _fields(schema: StructType) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    return (((field.name,), field.dataType) for field in schema)
+@dataclass(frozen=True)
+class UsedNames:
+    """The attributes that filters use, and whether they use tags."""
+
+    names: frozenset[str]
+    has_tags: bool
+
+    def __call__(self, path: Path) -> bool:
+        """Return whether filters use what a column holds at a path."""
+        if path == TAGS:
+            return self.has_tags
+        if None not in path:
+            return ".".join(map(str, path)) in self.names
+        pattern = re.compile(r"\.".join(".*" if part is None else re.escape(part) for part in path), re.DOTALL)
+        return any(map(pattern.fullmatch, self.names))
+
+
+def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> list[Attribute]:
+    """Return the attributes of a schema, or of some of its columns or paths; refuse used ones that are not values."""
+    found = [each for path, type in _chosen(schema, columns) for each in _attributes(path, type, uses, 1)]
+    if refused := [each for each in found if each.is_used and each.kind is None]:
+        problem = "; ".join(f"column {each.name!r}: {each.type} is not a valid type for attributes" for each in refused)
+        is_tags = any(each.path == TAGS for each in refused)
+        raise InputError(
+            problem, hint='the column "#" holds the tags: make it an array of strings' if is_tags else _HINT
+        )
+    return found
+
+
+def used_columns(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> dict[str, Column]:
+    """Return the columns that filters use, without the members that they do not use, by name."""
+    used = {attribute.path for attribute in attributes_of(schema, columns, uses) if attribute.is_used}
+    parts = ((path, type, _part(path, type, used)) for path, type in _chosen(schema, columns))
+    return {".".join(path): _select(column(*path), type, part) for path, type, part in parts if part is not None}
+
+
+def column(*path: str) -> Column:
+    """Return the column of a path."""
+    return F.col(".".join(f"`{part.replace('`', '``')}`" for part in path))
+
+
+def _chosen(schema: StructType, columns: Sequence[str] | None) -> Iterable[tuple[tuple[str, ...], DataType]]:
+    if columns is None:
+        return (((field.name,), field.dataType) for field in schema)
+    return dict(_field(schema, name) for name in columns).items()
 
 
 def _field(schema: StructType, name: str) -> tuple[tuple[str, ...], DataType]:
@@ -101,44 +142,48 @@ def _field(schema: StructType, name: str) -> tuple[tuple[str, ...], DataType]:
     return path, type
 
 
-def _leaves(path: tuple[str, ...], type: DataType) -> Iterator[Attribute | tuple[str, str, str]]:
-    if isinstance(type, StructType):
+def _attributes(path: Path, type: DataType, uses: Uses, depth: int, is_several: bool = False) -> Iterator[Attribute]:
+    if path == TAGS:
+        kind = "tags" if isinstance(type, ArrayType) and isinstance(type.elementType, _TEXTS) else None
+        yield Attribute(path, type.simpleString(), kind, False, uses(path))
+    elif isinstance(type, StructType):
         for field in type:
-            yield from _leaves((*path, field.name), field.dataType)
-        return
-    name, type_name = ".".join(path), type.simpleString()
-    if isinstance(type, ArrayType) and isinstance(type.elementType, StringType):
-        yield Attribute(TAGS, path, type_name, "tags")
-    elif name == TAGS:
-        yield name, type_name, 'the column "#" holds the tags: make it an array of strings'
-    elif (kind := _value(type)) is not None:
-        yield Attribute(name, path, type_name, *kind)
+            yield from _attributes((*path, field.name), field.dataType, uses, depth + 1, is_several)
+    elif isinstance(type, ArrayType):
+        yield from _attributes(path, type.elementType, uses, depth + 1, True)
+    elif isinstance(type, MapType) and isinstance(type.keyType, _TEXTS):
+        yield from _attributes((*path, None), type.valueType, uses, depth + 1, is_several)
     else:
-        yield name, type_name, next((remedy for of, remedy in _REMEDIES.items() if isinstance(type, of)), "cast it")
+        kind = next((kind for types, kind in _KINDS if isinstance(type, types)), None)
+        found = Attribute(path, type.simpleString(), kind, is_several, uses(path))
+        if found.is_used and depth > MAX_DEPTH:
+            problem = f"column {found.name[:40]!r}: nested deeper than {MAX_DEPTH} levels"
+            raise InputError(problem, hint="flatten the column")
+        yield found
 
 
-_KINDS: list[tuple[Callable[[DataType], bool], tuple[str, str | None]]] = [
-    (lambda type: isinstance(type, StringType | VarcharType | CharType), ("string", None)),
-    (lambda type: isinstance(type, BooleanType), ("bool", None)),
-    (lambda type: isinstance(type, IntegralType), ("int", None)),
-    (lambda type: isinstance(type, FloatType | DoubleType), ("float", None)),
-    (lambda type: isinstance(type, DateType), ("date", None)),
-    (lambda type: isinstance(type, TimestampType | TimestampNTZType), ("time", None)),
-    (lambda type: isinstance(type, NullType), ("absent", None)),
-    # Spark rounds a decimal to the nearest float, as the parser of the language does; Arrow may not.
-    (lambda type: isinstance(type, DecimalType) and type.scale > 0, ("float", "double")),
-    (lambda type: isinstance(type, DecimalType) and type.precision <= _MAX_INT_DIGITS, ("int", "bigint")),
-]
+def _part(path: Path, type: DataType, used: set[Path]) -> DataType | None:
+    """Return the type of the used part of a column, or None."""
+    if isinstance(type, StructType):
+        parts = [(field, _part((*path, field.name), field.dataType, used)) for field in type]
+        fields = [StructField(field.name, part, field.nullable, field.metadata) for field, part in parts if part]
+        return StructType(fields) if fields else None
+    if isinstance(type, ArrayType):
+        part = _part(path, type.elementType, used)
+        return ArrayType(part, type.containsNull) if part else None
+    if isinstance(type, MapType):
+        part = _part((*path, None), type.valueType, used)
+        return MapType(type.keyType, part, type.valueContainsNull) if part else None
+    return type if path in used else None
 
 
-def _value(type: DataType) -> tuple[str, str | None] | None:
-    return next((kind for is_kind, kind in _KINDS if is_kind(type)), None)
-
-
-def _check_distinct(attributes: Sequence[Attribute]) -> None:
-    seen = set()
-    for attribute in attributes:
-        if attribute.name in seen and attribute.name != TAGS:
-            hint = "rename one of them, or select the columns to match"
-            raise InputError(f"two columns have the attribute {attribute.name!r}", hint=hint)
-        seen.add(attribute.name)
+def _select(column: Column, type: DataType, part: DataType) -> Column:
+    """Return the used part of a column. A null struct may become one of nulls, which holds no values either."""
+    if isinstance(type, StructType) and isinstance(part, StructType) and type != part:
+        fields = [_select(column.getField(to.name), type[to.name].dataType, to.dataType).alias(to.name) for to in part]
+        return F.struct(*fields)
+    if isinstance(type, ArrayType) and isinstance(part, ArrayType) and type != part:
+        return F.transform(column, lambda item: _select(item, type.elementType, part.elementType))
+    if isinstance(type, MapType) and isinstance(part, MapType) and type != part:
+        return F.transform_values(column, lambda _, value: _select(value, type.valueType, part.valueType))
+    return column

@@ -20,7 +20,7 @@ Messages published while no stream runs are not counted.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -32,37 +32,21 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import StructType
 
 from cbnet.errors import InputError
-from cbnet.language.values import RESERVED_NAME
 from cbnet.network.client.client import Client, Subscription, connect
-from cbnet.pipeline.match.message_batches import messages_of
-from cbnet.pipeline.match.message_columns import Attribute, attributes_of
+from cbnet.pipeline.match.message_columns import attributes_of
+from cbnet.pipeline.match.router_rows import PAYLOAD, RowReader, is_payload, messages_of_rows
 from cbnet.pipeline.schemas import arrow_schema
 
 NAME = "cbnet"
-PAYLOAD = "payload"
 _QUEUE = 1_000_000  # messages waiting for the next batch
 _MAX_BATCH = 100_000  # messages
 _TIMEOUT = 0.05  # seconds to wait for one more message
-_BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 
 Offset = dict[str, int]
-MessageAndPayload = tuple[dict[str, Any], bytes]
+Row = tuple[Any, ...]
 
 
 class RouterSource(DataSource):
@@ -102,15 +86,14 @@ class RouterReader(DataSourceStreamReader):
     """Receives messages in the driver and sends them to the executors with their batch."""
 
     def __init__(self, schema: StructType, routers: Sequence[str], predicate: str, network: str) -> None:
-        self._columns = column_converters(schema)
+        self._reader = RowReader(schema)
         self._schema = schema
         self._routers, self._predicate, self._network = routers, predicate, network
         self._client: Client | None = None
         self._subscription: Subscription | None = None
-        self._kept: list[MessageAndPayload] = []  # messages of uncommitted batches
+        self._kept: list[Row] = []  # of uncommitted batches
         self._first = 0  # number of the first of them
         self._not_replayed = 0  # messages
-        self._misfits = 0
         self._earlier = self.initialOffset()  # counters of earlier processes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -133,19 +116,13 @@ class RouterReader(DataSourceStreamReader):
             )
         assert self._subscription is not None
         while len(self._kept) < _MAX_BATCH and (delivery := self._subscription.get(timeout=_TIMEOUT)) is not None:
-            self._misfits += self._count_misfits(delivery.message)
-            self._kept.append((delivery.message, delivery.payload))
+            self._kept.append(self._reader.row(delivery.message, delivery.payload))
         lost = self._client.lost + self._subscription.dropped + self._not_replayed
         return {
             "taken": self._first + len(self._kept),
             "lost": self._earlier["lost"] + lost,
-            "misfits": self._earlier["misfits"] + self._misfits,
+            "misfits": self._earlier["misfits"] + self._reader.misfits,
         }
-
-    def _count_misfits(self, message: dict[str, Any]) -> int:
-        return sum(
-            name in message and convert(message[name]) is None for name, convert in self._columns.items() if convert
-        )
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the messages of a batch; none if they were received before a restart: these are lost."""
@@ -155,16 +132,10 @@ class RouterReader(DataSourceStreamReader):
             return [InputPartition(_as_bytes(self._batch([])))]
         return [InputPartition(_as_bytes(self._batch(self._kept[first:last])))]
 
-    def _batch(self, messages: Sequence[MessageAndPayload]) -> pa.RecordBatch:
-        columns = []
+    def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
         schema = arrow_schema(self._schema)
-        for field, convert in zip(schema, self._columns.values(), strict=True):
-            if convert is None:
-                values: list[Any] = [payload for _, payload in messages]
-            else:
-                values = [convert(message[field.name]) if field.name in message else None for message, _ in messages]
-            columns.append(pa.array(values, field.type))
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        columns = [*zip(*rows, strict=True)] or [()] * len(schema)
+        return pa.RecordBatch.from_arrays([*map(pa.array, columns, schema.types)], schema=schema)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition, in an executor."""
@@ -184,35 +155,6 @@ class RouterReader(DataSourceStreamReader):
             self._client = None
 
 
-def column_converters(schema: StructType) -> dict[str, Callable[[Any], Any] | None]:
-    """Return a converter for each column, which returns None for a value of another type; None for the payload."""
-    converters: dict[str, Callable[[Any], Any] | None] = {}
-    for field in schema:
-        if field.name == PAYLOAD and isinstance(field.dataType, BinaryType):
-            converters[field.name] = None
-        else:
-            converters[field.name] = _converter(field.name, field.dataType)
-    return converters
-
-
-def _converter(name: str, type: DataType) -> Callable[[Any], Any]:
-    if name == RESERVED_NAME and isinstance(type, ArrayType) and isinstance(type.elementType, StringType):
-        return list
-    if isinstance(type, StringType):
-        return lambda value: value if isinstance(value, str) else None
-    if isinstance(type, BooleanType):
-        return lambda value: value if isinstance(value, bool) else None
-    if isinstance(type, DoubleType | FloatType):
-        return lambda value: float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    if (bits := _BITS.get(type.__class__)) is not None:
-        half = 1 << (bits - 1)
-        return lambda value: (
-            value if isinstance(value, int) and not isinstance(value, bool) and -half <= value < half else None
-        )
-    hint = "use string, boolean, ints, float or double; `#` array<string> for tags; payload binary"
-    raise InputError(f"column {name!r}: {type.simpleString()} is not a valid type for attributes", hint=hint)
-
-
 def _as_bytes(batch: pa.RecordBatch) -> bytes:
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -224,51 +166,22 @@ class RowPublisher:
     """Converts rows to messages and publishes them."""
 
     def __init__(self, schema: StructType, routers: Sequence[str], network: str) -> None:
-        self._has_payload = PAYLOAD in schema.names and isinstance(schema[PAYLOAD].dataType, BinaryType)
-        columns = StructType([field for field in schema if not (self._has_payload and field.name == PAYLOAD)])
-        self._attributes = attributes_of(columns)
-        for attribute in self._attributes:
-            if attribute.cast is not None:
-                raise InputError(
-                    f"column {attribute.name!r}: {attribute.type} cannot be published", hint="cast it to double"
-                )
+        columns = [field for field in schema if not is_payload(field)]
+        attributes_of(StructType(columns), None, lambda _: True)  # refuses other types
+        self._names = [field.name for field in columns]
+        self._has_payload = len(columns) < len(schema)
         self._routers, self._network = routers, network
 
     def publish(self, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publish the rows of a partition, in an executor; skip rows that are not valid messages."""
         with connect(self._routers, network=self._network) as client:
             for batch in batches:
-                for message, payload in self._messages(batch):
-                    client.publish(message, payload)
+                payloads = batch.column(PAYLOAD).to_pylist() if self._has_payload else [b""] * batch.num_rows
+                for message, payload in zip(messages_of_rows(batch.select(self._names)), payloads, strict=True):
+                    if message is not None:
+                        client.publish(message, payload or b"")
             client.flush()
         return WriterCommitMessage()
-
-    def _messages(self, batch: pa.RecordBatch) -> Iterator[MessageAndPayload]:
-        columns = [_leaf(batch, attribute) for attribute in self._attributes]
-        messages = messages_of(columns, self._attributes, batch.num_rows)
-        payloads = batch.column(PAYLOAD).to_pylist() if self._has_payload else [b""] * batch.num_rows
-        rows = range(batch.num_rows) if messages.rows is None else messages.rows.tolist()
-        names = [attribute.name for attribute in self._attributes]
-        columns = [messages.batch.column(index).to_pylist() for index in range(len(names))]
-        for row, *values in zip(rows, *columns, strict=True):
-            yield _message(names, values), payloads[row] or b""
-
-
-def _leaf(batch: pa.RecordBatch, attribute: Attribute) -> pa.Array:
-    column = batch.column(attribute.path[0])
-    for part in attribute.path[1:]:
-        column = column.flatten()[column.type.get_field_index(part)]  # a field of a null struct is null
-    return column
-
-
-def _message(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    message: dict[str, Any] = {}
-    for name, value in zip(names, values, strict=True):
-        if value is not None and name == RESERVED_NAME:
-            message[name] = [*message.get(name, []), *(tag for tag in value if tag is not None)]
-        elif value is not None:
-            message[name] = value
-    return message
 
 
 class BatchPublisher(DataSourceArrowWriter):

@@ -164,6 +164,17 @@ class OpenTable:
             return strings.as_arrow(np.arange(len(strings))).cast(pa.binary()).cast(pa.string())
         return pa.array([str(label) for label in self.compiled.labels], pa.string())
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The attributes that filters use."""
+        columns = self.compiled.columns
+        return [columns.symbols[symbol] for symbol in range(columns.names)]
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether filters use tags."""
+        return self.compiled.symbols.count > self.compiled.symbols.names
+
     def interfaces(self, targets: Any) -> pa.Array:
         """Return the interface of each matched target."""
         indexes = targets if self.matcher is self.compiled else self.compiled.columns.targets[targets]

@@ -9,8 +9,8 @@ from cbnet import Table
 pytestmark = pytest.mark.usefixtures("spark")
 
 LINES = [
-    '{"id": 1, "price": 10.5, "tags": ["new"], "from": {"city": "Zug"}}',
-    '{"id": 2, "price": 99, "tags": []}',
+    '{"id": 1, "price": 10.5, "#": ["new"], "from": {"city": "Zug"}, "n": [1, 2]}',
+    '{"id": 2, "price": 99, "#": []}',
     '{"id": 3, "price": }',
     '{"id": 4, "from": {"city": "Bern"}}',
 ]
@@ -44,11 +44,12 @@ def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path
     done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--dry-run", "--json")
     assert done.code == 0, done.err
     *columns, table = map(json.loads, done.out.splitlines())
-    assert [(row["column"], row["attribute"], row["kind"], row["asked"]) for row in columns] == [
-        ("from.city", "from.city", "string", True),
-        ("id", "id", "int", False),
-        ("price", "price", "float", True),
-        ("tags", "#", "tags", True),
+    assert [tuple(row.values()) for row in columns] == [
+        ("#", "array<string>", "tags", False, True),
+        ("from.city", "string", "string", False, True),
+        ("id", "bigint", "int", False, False),
+        ("n", "bigint", "int", True, False),
+        ("price", "double", "float", False, True),
     ]
     assert table["table_bytes"] == (tmp_path / "table.cbt").stat().st_size
     assert not (tmp_path / "out").exists()

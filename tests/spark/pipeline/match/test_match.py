@@ -1,7 +1,7 @@
 """`match` against the reference, on random rows of every type that can be matched."""
 
 import random
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
@@ -12,13 +12,20 @@ from cbnet.errors import InputError
 from cbnet.matching import reference
 from cbnet.pipeline.match import match
 from cbnet.pipeline.match.batch_matcher import MatchCounts, MatchPlan, match_batches
-from cbnet.pipeline.match.message_columns import Attribute
-from cbnet.pipeline.match.shipped_tables import store_table
+from cbnet.pipeline.match.dataframe_matcher import match_shipped
+from cbnet.pipeline.match.shipped_tables import ship_tables, store_table
+from cbnet.pipeline.match.worker_counts import WorkerCounts
 
-SCHEMA = """id bigint, s string, flag boolean, b tinyint, h smallint, i int, l bigint, f float, d double,
-    price decimal(8,2), big decimal(18,0), day date, at timestamp, wall timestamp_ntz, tags array<string>,
-    inner struct<x:int,deep:struct<y:string>,more:array<string>>"""
-EPOCH = datetime(2024, 2, 27)
+COLUMNS = {
+    "id": "bigint", "s": "string", "flag": "boolean", "b": "tinyint", "h": "smallint", "i": "int", "l": "bigint",
+    "f": "float", "d": "double", "price": "decimal(8,2)", "big": "decimal(20,1)", "day": "date", "at": "timestamp",
+    "wall": "timestamp_ntz", "#": "array<string>", "n": "array<double>", "labels": "map<string,int>",
+    "inner": "struct<x:int,deep:struct<y:string>,more:array<string>,blob:binary>",
+    "items": "array<struct<sku:string,n:int,blob:binary,parts:array<struct<p:int,q:int>>>>", "items.sku": "string",
+    "grid": "array<array<struct<x:int,y:int>>>", "by.key": "map<string,struct<v:int,blob:binary>>",
+}  # fmt: skip
+SCHEMA = ", ".join(f"`{name}` {type}" for name, type in COLUMNS.items())
+EPOCH = datetime(2024, 2, 27, tzinfo=UTC)
 
 
 def random_rows(rng, count):
@@ -39,43 +46,54 @@ def random_rows(rng, count):
             maybe(rng.choice([0.5, 0.1, -0.0, 3e38])),
             maybe(rng.choice([0.1, 2.0**53, 5e-324, -0.0, 1.5])),
             maybe(Decimal(rng.choice(["0.10", "12.34", "-0.01", "999999.99"]))),
-            maybe(Decimal(rng.choice(["999999999999999999", "0", "-1"]))),
+            maybe(Decimal(rng.choice(["9223372036854775807", "0.1", "-1.0"]))),
             maybe(date(2024, 2, 27) + timedelta(days=rng.randrange(4))),
             maybe(EPOCH + timedelta(microseconds=rng.randrange(4) * 43_200_000_001)),
-            maybe(EPOCH + timedelta(hours=rng.randrange(60))),
-            maybe(rng.sample(["p", "q", "r"], rng.randrange(4))),
-            maybe((maybe(rng.randrange(3)), maybe((maybe(rng.choice("uv")),)), maybe(["q", None]))),
+            maybe(EPOCH.replace(tzinfo=None) + timedelta(hours=rng.randrange(60))),
+            maybe(rng.sample(["p", "q", "r", None], rng.randrange(4))),
+            maybe([maybe(rng.choice([0.5, 1.0, 2.0])) for _ in range(rng.randrange(4))]),
+            maybe({key: maybe(rng.randrange(3)) for key in rng.sample(["x", "y", "z.w"], rng.randrange(4))}),
+            maybe((maybe(rng.randrange(3)), maybe((maybe(rng.choice("uv")),)), maybe(["q", None]), b"blob")),
+            maybe([maybe(item()) for _ in range(rng.randrange(3))]),
+            maybe(rng.choice("ab")) if rng.random() < 0.3 else None,
+            maybe([maybe([maybe((rng.randrange(3), rng.randrange(3))) for _ in range(2)]) for _ in range(2)]),
+            maybe({key: maybe((maybe(rng.randrange(3)), b"blob")) for key in rng.sample("ab", rng.randrange(3))}),
         )
+
+    def item():
+        parts = [(rng.randrange(3), maybe(rng.randrange(3))) for _ in range(rng.randrange(3))]
+        return (maybe(rng.choice("ab")), maybe(rng.randrange(3)), b"blob", maybe(parts))
 
     return [row(number) for number in range(count)]
 
 
+FIELDS = {
+    "inner": ["x", "deep", "more", "blob"], "inner.deep": ["y"], "items": ["sku", "n", "blob", "parts"],
+    "items.parts": ["p", "q"], "grid": ["x", "y"], "by.key": ["v", "blob"],
+}  # fmt: skip
+
+
 def message_of(row):
     """Return the message that a row says, by the rules of the document and by nothing of the code."""
-    names = ["id", "s", "flag", "b", "h", "i", "l", "f", "d", "price", "big", "day", "at", "wall"]
-    attributes = dict(zip(names, row, strict=False))
-    inner = row[15]
-    if inner is not None:
-        attributes["inner.x"] = inner[0]
-        attributes["inner.deep.y"] = inner[1] and inner[1][0]
-    tags = [*(row[14] or []), *((inner and inner[2]) or [])]
-    return Message(
-        {name: plain(name, value) for name, value in attributes.items() if value is not None},
-        [tag for tag in tags if tag is not None],
-    )
+    members = {name: plain(name, value) for name, value in zip(COLUMNS, row, strict=True) if value is not None}
+    return Message.from_dict(members)
 
 
-def plain(name, value):
-    if name == "f":
+def plain(path, value):
+    """Return a value as members of a message, without nulls, and without what is not a value and no filter uses."""
+    if isinstance(value, list):
+        return [plain(path, item) for item in value if item is not None]
+    if isinstance(value, tuple):
+        value = dict(zip(FIELDS[path], value, strict=True))
+        return {
+            name: plain(f"{path}.{name}", member)
+            for name, member in value.items()
+            if member is not None and name != "blob"
+        }
+    if isinstance(value, dict):
+        return {key: plain(path, member) for key, member in value.items() if member is not None}
+    if path == "f":
         return pa.scalar(value, pa.float32()).cast(pa.float64()).as_py()  # what a float of 32 bits is, exactly
-    if name == "price":
-        return float(str(value))
-    if name == "big":
-        return int(value)
-    if name == "day":
-        return value.isoformat()
-    if name in ("at", "wall"):
-        return value.isoformat(timespec="microseconds")
     return value
 
 
@@ -89,12 +107,28 @@ PREDICATES = {
     "thirty-two bits": "f = 0.1 or f = 0.10000000149011612",
     "doubles": f"d = 0.1 or d = {2**53} or d > 0 and d < 0.001",
     "decimals": "price = 12.34 or price < 0",
-    "whole decimals": "big = 999999999999999999 or big < 0",
+    "whole decimals": "big = 9223372036854775807 or big < 0",
     "days": 'day ^= "2024-02" and day >= "2024-02-28"',
+    "day": 'day = "2024-02-28T00:00:00.000000000Z" or at = "2024-02-27T12:00:00.000001000Z"',
     "times": 'at >= "2024-02-28" and at < "2024-02-28T12"',
     "walls": 'wall < "2024-02-27T10" or wall ^= "2024-02-29"',
     "tags": "#p and #q",
     "nested": 'inner.x >= 1 and inner.deep.y = "u"',
+    "several values": 'inner.more = "q" and n > 0.5 and n < 2',
+    "none of them": "n != 1",
+    "one element": 'items.sku = "a" and items.n = 1',
+    "deeper elements": "items.n >= 1 and items.parts.p = 1 and items.parts.q = 2",
+    "two arrays": "items.n = n and grid.x = 1",
+    "arrays in arrays": "grid.x = 1 and grid.y = 2",
+    "keys of maps": "labels.x = 1 or labels.z.w = 2 and labels.y >= 0",
+    "structs in maps": "by.key.a.v = 1",
+    "sets": 'i in (1, 3) or s in ("a", 5)',
+    "null": "i = null",
+    "not null": "i != null and labels.x != null",
+    "conditions": 'h * 2 + i > d or lower(s) = "ab" and not #p',
+    "unknown": "(i > 2) is not true and absent labels.x",
+    "patterns": 's like "%b" or at like "2024-02-2_T12%"',
+    "condition of elements": "items.n < items.parts.p",
     "exists": "exists inner.deep.y and exists s",
     "absent": 's != "a"',
     "all": "true",
@@ -114,9 +148,14 @@ def frame_of_all(spark, rows):
 
 
 @pytest.fixture(scope="module")
-def expected(rows):
+def messages(rows):
+    return {row[0]: message_of(row) for row in rows}
+
+
+@pytest.fixture(scope="module")
+def expected(messages):
     predicates = {interface: parse(text) for interface, text in PREDICATES.items()}
-    return sorted((row[0], name) for row in rows for name in reference.match(predicates, message_of(row)))
+    return sorted((key, name) for key, message in messages.items() for name in reference.match(predicates, message))
 
 
 def found(frame, *names):
@@ -130,7 +169,7 @@ def test_every_type_matches_as_in_the_reference(frame_of_all, expected):
 def test_every_predicate_of_the_test_matches_some_but_not_all_rows(expected, rows):
     counts = {name: sum(interface == name for _, interface in expected) for name in PREDICATES}
     assert counts.pop("all") == len(rows)
-    assert counts.pop("none") == 0
+    assert counts.pop("none") == counts.pop("null") == 0  # a null cell is an absent attribute
     assert all(0 < count < len(rows) for count in counts.values()), counts
 
 
@@ -146,32 +185,33 @@ def test_split_tables_match_as_one_even_with_shared_interfaces(frame_of_all, exp
 
 def canonical(filter):
     """Return what a filter says, in whatever order."""
-    return frozenset(map(str, filter.constraints)), filter.tags
+    return frozenset(map(str, filter.constraints)), filter.tags, frozenset(map(str, filter.conditions))
 
 
-def test_filters_option_gives_a_row_for_each_matching_filter(frame_of_all, rows):
+def test_filters_option_gives_a_row_for_each_matching_filter(frame_of_all, messages):
     matched = match(frame_of_all, Table.build(PREDICATES), key="id", filters=True)
     expected = {
-        (row[0], name, canonical(filter))
-        for row in rows
+        (key, name, canonical(filter))
         for name, text in PREDICATES.items()
         for filter in parse(text).filters
-        if filter.matches(message_of(row))
+        for key, message in messages.items()
+        if filter.matches(message)
     }
     rows_found = found(matched, "id", "interface", "filter")
-    assert {(key, name, canonical(parse_filter(text))) for key, name, text in rows_found} == expected
+    filters = {text: canonical(parse_filter(text)) for _, _, text in rows_found}
+    assert {(key, name, filters[text]) for key, name, text in rows_found} == expected
     assert len(rows_found) == len(expected)
 
 
 def test_keys_of_every_type_are_copied(spark):
     schema = "at timestamp, b binary, m map<string,int>, inner struct<x:int>, list array<int>, none void, x int"
-    row = (EPOCH, b"\0\xff", {"a": 1}, (5,), [1, None], None, 7)
+    row = (EPOCH.replace(tzinfo=None), b"\0\xff", {"a": 1}, (5,), [1, None], None, 7)
     frame = spark.createDataFrame([row], schema)
     table = Table.build({1: "x = 7", 2: "x > 7"})
     matched = match(frame, table, key=["at", "b", "m", "inner", "list", "x"], columns=["x"], version=True)
     [only] = matched.collect()
     assert (only.at, bytes(only.b), only.m, only.inner.x, only.list, only.x) == (
-        EPOCH,
+        EPOCH.replace(tzinfo=None),
         b"\0\xff",
         {"a": 1},
         5,
@@ -204,6 +244,22 @@ def test_rows_with_nan_match_nothing_if_a_filter_uses_the_column(spark):
     assert len(match(frame, Table.build({"all": "true"}), key="id").collect()) == 2
 
 
+def test_rejected_rows_are_counted_by_reason_and_the_others_go_on(spark):
+    texts = ["cast(null as date)", "date'10000-01-01'", "date'2024-05-01'", "date'2024-05-01'"]
+    rows = " union all ".join(f"select {text} day, array({number}D) n" for number, text in enumerate(texts))
+    frame = spark.sql(f"select * from ({rows})").selectExpr(
+        "day", "if(n[0] = 3, array(1D, double('NaN')), n) n", "make_ym_interval(1) unused"
+    )
+    counts = WorkerCounts.new(spark)
+    tables = ship_tables(spark, [Table.build({"day": "exists day"}), Table.build({"n": "n >= 0"})], filters=False)
+    matched = match_shipped(frame, tables, key="n", add_counts=counts.add)
+    assert found(matched, "n", "interface") == [([0.0], "n"), ([2.0], "day"), ([2.0], "n")]
+    assert counts.total().rejected == {
+        "column 'day': the time is not in the years 1 to 9999": 1,
+        "column 'n': NaN and infinity are not values": 1,
+    }
+
+
 def test_stream_is_matched_like_a_batch(spark, tmp_path):
     spark.range(20).repartition(3).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema("id bigint").parquet(str(tmp_path / "in"))
@@ -219,12 +275,13 @@ def test_stream_is_matched_like_a_batch(spark, tmp_path):
         ({"key": "y"}, "no column 'y' for the key"),
         ({"key": ["x", "interface"]}, "the key column 'interface' is a column of the result"),
         ({"key": "x", "columns": ["z"]}, "no column 'z'"),
+        ({"key": "x"}, "column 'b': binary is not a valid type for attributes"),
     ],
 )
-def test_missing_columns_are_refused_before_the_job_runs(spark, arguments, problem):
-    frame = spark.createDataFrame([(1, 2)], "x int, interface int")
+def test_missing_and_unusable_columns_are_refused_before_the_job_runs(spark, arguments, problem):
+    frame = spark.createDataFrame([(1, 2, b"")], "x int, interface int, b binary")
     with pytest.raises(InputError, match=problem):
-        match(frame, Table.build({"a": "x = 1"}), **arguments)
+        match(frame, Table.build({"a": "x = 1 and absent b"}), **arguments)
 
 
 def test_invalid_tables_are_refused(spark, tmp_path):
@@ -285,8 +342,7 @@ class Local:
 def test_worker_counts_matches_and_bounds_its_batches(tmp_path):
     interfaces = 3000
     Table.build({number: "true" if number % 2 else "x >= 0" for number in range(interfaces)}).save(tmp_path / "t.cbt")
-    attribute = Attribute("x", ("x",), "double", "float")
-    plan = MatchPlan((Local(tmp_path / "t.cbt"),), 1, (attribute,), False, ("id", "interface"), True, False, False)
+    plan = MatchPlan((Local(tmp_path / "t.cbt"),), 1, ("x",), False, ("id", "interface"), True, False, False)
     values = [1.0, float("nan"), None] * 200
     batch = pa.RecordBatch.from_arrays([pa.array(range(600)), pa.array(values)], ["c0", "c1"])
     notes = []
@@ -296,6 +352,6 @@ def test_worker_counts_matches_and_bounds_its_batches(tmp_path):
     [counts] = notes
     assert (counts.records, counts.matches) == (600, 200 * interfaces + 200 * interfaces // 2)
     assert sum(part.num_rows for part in batches) == counts.matches
-    assert counts.rejected == {"x is NaN or infinite": 200}
+    assert counts.rejected == {"column 'x': NaN and infinity are not values": 200}
     assert counts.match_s > 0
     assert MatchCounts() + counts == counts

@@ -2,43 +2,55 @@ import pytest
 from pyspark.sql.types import StructType
 
 from cbnet.errors import InputError
-from cbnet.pipeline.match.message_columns import attributes_of
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, used_columns
 
 pytestmark = pytest.mark.usefixtures("spark")  # whose parser reads the schemas of these tests
 
 
-def kinds(ddl, columns=None):
-    return {(found.name, ".".join(found.path)): found.kind for found in attributes_of(StructType.fromDDL(ddl), columns)}
+def all_used(_):
+    return True
+
+
+def kinds(ddl, columns=None, uses=all_used):
+    return {found.name: found.kind for found in attributes_of(StructType.fromDDL(ddl), columns, uses)}
+
+
+def sent(spark, ddl, *names):
+    """Return the types of the columns that workers get if filters use these attributes."""
+    schema = StructType.fromDDL(ddl)
+    columns = used_columns(schema, None, UsedNames(frozenset(names) - {"#"}, "#" in names))
+    rows = spark.createDataFrame([], schema).select(*(column.alias(name) for name, column in columns.items()))
+    return {field.name: field.dataType.simpleString() for field in rows.schema}
 
 
 def test_every_type_has_its_kind():
     ddl = """a string, b boolean, c tinyint, d smallint, e int, f bigint, g float, h double, i date, j timestamp,
-        k timestamp_ntz, l decimal(18,0), m decimal(38,6), n array<string>, o void, p varchar(3), q char(3)"""
+        k timestamp_ntz, l decimal(18,0), m decimal(38,6), `#` array<string>, o void, p varchar(3), q char(3)"""
     found = kinds(ddl)
-    assert "".join(name for name, _ in found) == "abcdefghijklm#opq"
-    expected = "string bool int int int int float float date time time int float tags absent string string"
+    assert "".join(found) == "abcdefghijklm#opq"
+    expected = "string bool int int int int float float time time time number number tags absent string string"
     assert [*found.values()] == expected.split()
 
 
-def test_struct_fields_are_attributes_named_by_path():
-    found = kinds("a struct<b:struct<c:int,`d.e`:string>,tags:array<string>>, `f.g` int")
-    assert found == {
-        ("a.b.c", "a.b.c"): "int",
-        ("a.b.d.e", "a.b.d.e"): "string",
-        ("#", "a.tags"): "tags",
-        ("f.g", "f.g"): "int",
-    }
+def test_attributes_are_named_by_path():
+    ddl = "a struct<b:struct<c:int,`d.e`:string>,t:array<string>>, l array<struct<x:int>>, m map<string,array<int>>"
+    found = attributes_of(StructType.fromDDL(ddl), None, all_used)
+    assert [(each.name, each.kind, each.is_several) for each in found] == [
+        ("a.b.c", "int", False),
+        ("a.b.d.e", "string", False),
+        ("a.t", "string", True),
+        ("l.x", "int", True),
+        ("m.*", "int", True),
+    ]
 
 
 @pytest.mark.parametrize(
     ("ddl", "name", "remedy"),
     [
-        ("b binary", "b", "base64"),
-        ("m map<string,int>", "m", "m['k']"),
-        ("s struct<m:map<string,int>>", "s.m", "m['k']"),
-        ("a array<int>", "a", "arrays of strings"),
-        ("a array<struct<b:int>>", "a", "arrays of strings"),
-        ("d decimal(19,0)", "d", "bigint or double"),
+        ("b binary", "b", "cast it"),
+        ("s struct<m:map<string,binary>>", "s.m.*", "cast it"),
+        ("a array<struct<b:binary>>", "a.b", "cast it"),
+        ("m map<int,int>", "m", "cast it"),
         ("i interval day to second", "i", "cast it"),
         ("v variant", "v", "cast it"),
         ("`#` string", "#", "array of strings"),
@@ -46,22 +58,33 @@ def test_struct_fields_are_attributes_named_by_path():
 )
 def test_unsupported_type_is_refused_with_the_column_name(ddl, name, remedy):
     with pytest.raises(InputError, match="is not a valid type for attributes") as raised:
-        attributes_of(StructType.fromDDL(f"x int, {ddl}"))
+        kinds(f"x int, {ddl}")
     assert f"column {name!r}" in raised.value.problem
     assert remedy in raised.value.hint
+    assert kinds(f"x int, {ddl}", uses=UsedNames(frozenset(["x"]), False)) == {"x": "int", name: None}
 
 
 def test_all_refused_columns_are_reported_together():
     with pytest.raises(InputError) as raised:
-        attributes_of(StructType.fromDDL("b binary, x int, m map<string,int>"))
+        kinds("b binary, x int, m variant")
     assert "'b'" in raised.value.problem
     assert "'m'" in raised.value.problem
 
 
+def test_columns_may_nest_64_levels():
+    deep = "int"
+    for _ in range(63):
+        deep = f"struct<a:{deep}>"
+    assert kinds(f"a {deep}") == {".".join("a" * 64): "int"}
+    with pytest.raises(InputError, match="nested deeper than 64 levels"):
+        kinds(f"a array<{deep}>")
+    assert kinds(f"a array<{deep}>", uses=UsedNames(frozenset(), False))
+
+
 def test_only_selected_columns_are_attributes():
-    ddl = "b binary, x int, s struct<y:int,m:map<string,int>>, `s.y` string"
-    assert kinds(ddl, ["x"]) == {("x", "x"): "int"}
-    assert kinds("b binary, s struct<y:int,m:map<string,int>>", ["s.y"]) == {("s.y", "s.y"): "int"}
+    ddl = "b binary, x int, s struct<y:int,m:binary>, `s.y` string"
+    assert kinds(ddl, ["x"]) == {"x": "int"}
+    assert kinds("b binary, s struct<y:int,m:binary>", ["s.y"]) == {"s.y": "int"}
     with pytest.raises(InputError, match=r"no column 's\.z'"):
         kinds("s struct<y:int>", ["s.z"])
     with pytest.raises(InputError, match="no column 'prise'; did you mean 'price'"):
@@ -70,6 +93,11 @@ def test_only_selected_columns_are_attributes():
         kinds("x int", ["x.y"])
 
 
-def test_two_columns_with_one_attribute_are_refused():
-    with pytest.raises(InputError, match=r"two columns have the attribute 'a.b'"):
-        kinds("`a.b` int, a struct<b:int>")
+def test_only_the_used_parts_of_columns_are_sent(spark):
+    ddl = """x int, s struct<y:int,z:binary>, l array<struct<y:int,z:interval year,deep:array<struct<a:int,b:int>>>>,
+        m map<string,struct<v:int,w:binary>>, `#` array<string>, y binary"""
+    assert sent(spark, ddl) == {}
+    assert sent(spark, ddl, "x", "#", "s.y", "l") == {"x": "int", "s": "struct<y:int>", "#": "array<string>"}
+    assert sent(spark, ddl, "l.y", "l.deep.b") == {"l": "array<struct<y:int,deep:array<struct<b:int>>>>"}
+    assert sent(spark, ddl, "m.any.key.v", "m.v") == {"m": "map<string,struct<v:int>>"}
+    assert sent(spark, ddl, "m.v") == {}

@@ -1,14 +1,17 @@
 """Messages of a live network as rows, and rows as messages."""
 
 import time
+from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from cbnet import connect
+from cbnet import Message, connect
 from cbnet.errors import InputError
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.pipeline.match.router_source import RouterReader, RouterSource, RowPublisher, column_converters
+from cbnet.pipeline.match.router_rows import RowReader, messages_of_rows
+from cbnet.pipeline.match.router_source import RouterReader, RouterSource, RowPublisher
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -92,19 +95,49 @@ def test_batch_that_cannot_be_replayed_is_counted_as_lost(router, schema):
 def test_batch_of_rows_is_published(spark, router):
     spark.dataSource.register(RouterSource)
     frame = spark.createDataFrame(
-        [(1, (2.5,), ["a"]), (2, None, None)], "n int, inner struct<x:double>, t array<string>"
+        [(1, (2.5,), ["a"], [("x",), None]), (2, None, None, None), (3, (float("nan"),), None, None)],
+        "n int, inner struct<x:double>, `#` array<string>, items array<struct<sku:string>>",
     )
     with connect(router) as client:
         taken = client.subscribe("exists n", wait=True)
         frame.write.format("cbnet").option("router", router).mode("append").save()
         messages = sorted((taken.get(timeout=30).message for _ in range(2)), key=lambda message: message["n"])
-    assert messages == [{"n": 1, "inner.x": 2.5, "#": ["a"]}, {"n": 2}]
+    assert messages == [{"n": 1, "inner": {"x": 2.5}, "#": ["a"], "items": [{"sku": "x"}]}, {"n": 2}]
+
+
+def test_rows_of_values_that_are_not_valid_are_no_messages():
+    days = pa.array([0, 3_000_000, 2_932_896, 1], pa.int32()).cast(pa.date32())  # the second is after the year 9999
+    prices = pa.array([Decimal("1.0"), Decimal("0.5"), Decimal("0.5"), None])
+    floats = pa.array([None, None, float("inf"), 0.5])
+    found = messages_of_rows(pa.RecordBatch.from_arrays([days, prices, floats], ["d", "p", "f"]))
+    assert found == [
+        Message({"d": "1970-01-01T00:00:00.000000000Z", "p": 1}),
+        None,
+        None,
+        Message({"d": "1970-01-02T00:00:00.000000000Z", "f": 0.5}),
+    ]
+
+
+def test_nested_members_are_read_in_either_spelling():
+    reader = RowReader(StructType.fromDDL("a struct<b:int,c:string>, `a.b` int, l array<struct<x:int>>, n array<int>"))
+    assert reader.row({"a": {"b": 1}, "l": [{"x": 1}, {"y": 2}], "n": 5}, b"") == (
+        {"b": 1, "c": None},
+        1,
+        [{"x": 1}, {"x": None}],
+        [5],
+    )
+    assert reader.row({"a.b": 1, "a.c": "c", "n": None}, b"") == ({"b": 1, "c": "c"}, 1, None, None)
+    assert reader.misfits == 0
+    assert reader.row({"a": [1], "l": {"x": "1"}, "n": [1, "2"]}, b"") == (None, None, [{"x": None}], [1, None])
+    assert reader.misfits == 3
+    maps = RowReader(StructType.fromDDL("m map<string,int>"))
+    assert maps.row({"m": {"k": 1, "l": "1"}}, b"") == ({"k": 1, "l": None},)
 
 
 def test_columns_of_unsupported_types_are_refused():
     with pytest.raises(InputError, match="date is not a valid type for attributes"):
-        column_converters(StructType.fromDDL("d date"))
-    with pytest.raises(InputError, match=r"decimal\(8,2\) cannot be published"):
-        RowPublisher(StructType.fromDDL("d decimal(8,2)"), [], "cbnet")
+        RowReader(StructType.fromDDL("a array<struct<d:date>>"))
+    with pytest.raises(InputError, match="binary is not a valid type for attributes"):
+        RowPublisher(StructType.fromDDL("d binary, payload binary"), [], "cbnet")
     with pytest.raises(InputError, match="no router given"):
         RouterSource({})._routers()

@@ -56,6 +56,24 @@ def test_a_null_is_an_absent_attribute():
     assert match(x=[None, 1], other=pa.nulls(2), y=pa.array([None, None], pa.float64())) == [[], ["a"]]
 
 
+def broken_texts(*texts):
+    return pa.array(texts, pa.binary()).view(pa.string())
+
+
+def test_a_tag_that_is_not_utf8_is_refused():
+    tags = pa.ListArray.from_arrays([0, 2, 2, 4], broken_texts(b"sale", None, b"x", b"\xff"))
+    rows = pa.RecordBatch.from_pydict({"#": tags})
+    assert refusal(rows) == "row 3, column '#': the string is not UTF-8"
+    assert refusal(rows.slice(1)) == "row 2, column '#': the string is not UTF-8"
+    assert TABLE.match_frame(rows.slice(0, 2)).to_pylist() == [["t"], []]
+
+
+def test_a_key_of_a_map_that_is_not_utf8_is_no_attribute():
+    keys = broken_texts(b"a", b"\xff", b"\xff")
+    rows = pa.RecordBatch.from_pydict({"m": pa.MapArray.from_arrays([0, 2, 3], keys, pa.array([1, 1, 1]))})
+    assert Table.build({"m": "m.a = 1"}).match_frame(rows).to_pylist() == [["m"], []]
+
+
 def test_a_null_in_a_list_of_tags_is_no_tag_and_a_null_list_has_no_tags():
     assert match(**{"#": pa.array([["sale", None], None, [], ["x", None]])}) == [["t"], [], [], []]
 
