@@ -55,9 +55,7 @@ Conf = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; repeatable.", show_default=False),
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show the mapping of columns to attributes, and match nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the attributes of the columns, and match nothing.")]
 
 
 def check_output(output: str | None, *, is_dry_run: bool) -> None:

@@ -89,13 +89,13 @@ class DryRun:
 
 
 def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
-    """Return the mapping of columns to attributes, without matching."""
+    """Return the attributes of the columns, without matching."""
     tables = ship_tables(spark, job.tables, filters=False)
     return explain_columns(job.read(spark).rows, tables, job.columns)
 
 
 def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None) -> DryRun:
-    """Return the mapping of columns to attributes."""
+    """Return the attributes of columns, and the size of the tables."""
     memory = machine_memory()
     return DryRun(
         attributes_of(message_columns_of(rows), columns, used_names(tables)),

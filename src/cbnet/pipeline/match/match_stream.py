@@ -119,7 +119,7 @@ class MatchStream:
         self._source: Mapping[str, int] = {}
 
     def dry_run(self) -> DryRun:
-        """Return the mapping of columns to attributes, without matching."""
+        """Return the attributes of the columns, without matching."""
         job = self._job
         schema = message_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
         rows = read_stream(self._spark, job.messages, job.format, schema=schema, options=job.options)

@@ -14,7 +14,7 @@ from cbnet.pipeline.match import match_stream
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob, read_complete_batches
 from cbnet.pipeline.match.table_versions import TableVersions
 
-SMALL, LARGE = "x < 5", "x >= 5"
+SMALL, LARGE = "x * 2 < 10", "x >= 5"
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_stream_keeps_the_schema_of_its_first_start(spark, folders):
 
 def test_malformed_lines_are_counted_and_dry_run_maps_columns(spark, folders):
     (folders / "in" / "bad.json").write_text('{"file": 9, "x": 1}\n{"file": 9,\n')
-    mapping = {mapped.attribute.name: mapped.is_used for mapped in stream(spark, folders).dry_run().columns}
+    mapping = {each.name: each.is_used for each in stream(spark, folders).dry_run().attributes}
     assert mapping == {"file": False, "x": True}
     assert not (folders / "out").exists()
     summary = stream(spark, folders).run(once=True)
