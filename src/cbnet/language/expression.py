@@ -94,9 +94,10 @@ def names(expression: Expression) -> Iterator[str]:
 
 def check_expression_depth(expression: Expression) -> None:
     """Raise an error if an expression has too many levels: every other function recurses."""
-    level = [expression]
-    for _ in range(MAX_EXPRESSION_DEPTH):
+    level, depth = [expression], 0
+    while level and depth < MAX_EXPRESSION_DEPTH:
         level = [operand for each in level for operand in _operands(each)]
+        depth += 1
     if level:
         limit, hint = MAX_EXPRESSION_DEPTH, "write fewer operations"
         raise LimitError("levels of operations in an expression", limit + 1, limit, hint=hint)

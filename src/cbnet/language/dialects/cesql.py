@@ -39,6 +39,7 @@ from cbnet.language.values import ValueType
 
 _TYPES = (ValueType.STRING, ValueType.NUMBER, ValueType.BOOL)
 _COMPARISONS = {"=": Op.EQ, "!=": Op.EQ, "<>": Op.EQ, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
+_MAX_ELEMENTS = 100
 _YES, _NO, _ERROR = decided(TRUE, FALSE, TRUE), decided(FALSE, TRUE, TRUE), decided(FALSE, FALSE)
 
 
@@ -130,6 +131,9 @@ class _Translator(OperandTranslator):
                 truths.append(_either([(each.guard, self._equal_element(left, each, token)) for each in variants]))
         if len(truths) == 1:
             return truths[0]
+        if len(truths) > _MAX_ELEMENTS:
+            problem = f"more than {_MAX_ELEMENTS} elements of IN that are not constants"
+            raise self._reader.error_at(token, problem, "write several rules")
         evaluated = [known(each) for each in truths]
         true = any_of(
             all_of((each.true, *evaluated[:index], *evaluated[index + 1 :])) for index, each in enumerate(truths)
@@ -161,10 +165,8 @@ class _Translator(OperandTranslator):
         operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
         for operand in operands:
             self._reader.check_expression(operand, token)
-        condition = self._reader.located(token, Condition, test)
-        if not condition.names:
-            outcome = condition.outcome({}, (), ())
-            return {Outcome.TRUE: _YES, Outcome.FALSE: _NO}.get(outcome, _ERROR)
+        if all(isinstance(operand, Constant) for operand in operands):
+            return {Outcome.TRUE: _YES, Outcome.FALSE: _NO}.get(Condition(test).outcome({}, (), ()), _ERROR)
         guard = all_of(map(has_value, operands))
         return decided(test, Not(test), guard)
 
