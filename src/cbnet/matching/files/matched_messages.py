@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cbnet.matching.files.output_files import Rows
     from cbnet.matching.storage.columns import Array
 
-RULES_COLUMN, RULE_COLUMN = "rules", "rule"
+RULES_COLUMN, RULE_COLUMN, METADATA_COLUMN = "rules", "rule", "metadata"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RuleNames:
         rules = [self.rules.get(label) for label in self.labels]
         priorities = pa.array([rule.priority if rule else 0 for rule in rules], pa.int64())
         metadata = pa.array([json.dumps(rule.metadata) if rule and rule.metadata else None for rule in rules])
-        return {"priority": priorities.take(pa.array(targets)), "metadata": metadata.take(pa.array(targets))}
+        return {"priority": priorities.take(pa.array(targets)), METADATA_COLUMN: metadata.take(pa.array(targets))}
 
 
 def with_rules(matched: MatchedMessages, names: RuleNames, column: str) -> Rows:
@@ -93,7 +93,10 @@ def one_per_match(matched: MatchedMessages, names: RuleNames, column: str) -> Ro
     """Return each message once per rule, with the rule's name, and its priority and metadata if rules have some."""
     owner = np.repeat(np.arange(len(matched.numbers)), np.diff(matched.offsets))
     rule = names.array.take(pa.array(matched.targets))
-    return _extended(_taken(matched.rows, owner), {column: rule, **names.columns(matched.targets)})
+    columns = names.columns(matched.targets)
+    if column in columns:
+        raise _name_error(column)
+    return _extended(_taken(matched.rows, owner), {column: rule, **columns}, json_column=METADATA_COLUMN)
 
 
 def matched_only(matched: MatchedMessages) -> Rows:
@@ -115,26 +118,28 @@ def _taken(rows: Rows, indexes: Array) -> Rows:
     return rows.take(pa.array(indexes)) if isinstance(rows, pa.RecordBatch) else [rows[index] for index in indexes]
 
 
-def _extended(rows: Rows, columns: dict[str, pa.Array]) -> Rows:
-    """Return rows with new columns."""
+def _extended(rows: Rows, columns: dict[str, pa.Array], json_column: str | None = None) -> Rows:
+    """Return rows with new columns; json_column: one whose cells are JSON, which a line contains as such."""
     if isinstance(rows, pa.RecordBatch):
         for name, column in columns.items():
             if name in rows.schema.names:
                 raise _name_error(name)
             rows = rows.append_column(name, column)
         return rows
-    names, cells = [json.dumps(name) for name in columns], [column.to_pylist() for column in columns.values()]
+    names = [json.dumps(name) for name in columns]
+    cells = [
+        [cell if cell is not None and name == json_column else json.dumps(cell, ensure_ascii=False) for cell in cells]
+        for name, cells in ((name, column.to_pylist()) for name, column in columns.items())
+    ]
     return [_with_members(row, names, values) for row, *values in zip(rows, *cells, strict=True)]
 
 
-def _with_members(line: bytes, names: list[str], values: list[Any]) -> bytes:
-    """Return a JSON object with more members."""
+def _with_members(line: bytes, names: list[str], values: list[str]) -> bytes:
+    """Return a JSON object with more members, whose names and values are JSON."""
     for name in names:
         if name.encode() in line and json.loads(name) in msgspec.json.decode(line):
             raise _name_error(json.loads(name))
-    added = ", ".join(
-        f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in zip(names, values, strict=True)
-    )
+    added = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
     members = line.strip()[1:-1].rstrip()
     return b"{" + members + (b", " if members else b"") + added.encode() + b"}"
 

@@ -152,7 +152,7 @@ def test_names_are_ordered_by_priority_and_metadata_come_back(cbnet, tmp_path):
     events.write_text('{"x": 1}\n{}\n{"x": 2}\n')
     assert cbnet("match", "--rules", path, events, "-o", tmp_path / "rows.jsonl", "--rows").code == 0
     assert read(tmp_path / "rows.jsonl") == [
-        {"x": 1, "rule": "high", "priority": 5, "metadata": '{"owner": "\\u00e9"}'},
+        {"x": 1, "rule": "high", "priority": 5, "metadata": {"owner": "é"}},
         {"x": 1, "rule": "mid", "priority": 1, "metadata": None},
         {"x": 1, "rule": "low", "priority": 0, "metadata": None},
         {"x": 2, "rule": "mid", "priority": 1, "metadata": None},
