@@ -114,6 +114,31 @@ def test_nested_messages_are_printed_and_published_again_unchanged(cbnet, folder
     assert [{**row, "source": None} for row in printed] == [{**expected, "source": None}] * 2
 
 
+def test_sub_selects_nested_events_by_conditions(cbnet, folder):
+    with subscriber(folder, 'detail.state = "on" and not (name ^= "x")', "--count", "3") as process:
+        for words in (
+            ['{"name": "xerox", "detail": {"state": "on"}}'],
+            ['{"detail": {"state": "on"}}'],  # without a name the test is unknown
+            ['{"name": "lamp", "detail": {"state": ["off", "on"], "owner": null}}'],
+            ["detail.state=on", "name=lamp"],
+            ["name=[1]", 'detail={"state": "on"}'],
+            ["name=lamp", 'detail=[{"state": "on"}]', "at=null"],
+        ):
+            assert cbnet("pub", *words, "--network", folder, "--router", "a").code == 0
+        out, _ = process.communicate(timeout=20)
+    assert out == (
+        'name = "lamp", detail.state = ["off", "on"], detail.owner = null\n'
+        'detail.state = "on", name = "lamp"\n'
+        'name = "lamp", detail.state = "on", at = null\n'
+    )
+
+
+def test_sub_refuses_a_predicate_at_the_place_of_the_mistake(cbnet, folder):
+    outcome = cbnet("sub", "detail.state in (1, ", "--network", folder)
+    assert outcome.code == 2
+    assert "1:21" in outcome.err
+
+
 def test_pub_keeps_the_rate(cbnet, folder):
     began = time.monotonic()
     assert cbnet("pub", "x=1", "--count", "11", "--rate", "20", "--network", folder).code == 0
