@@ -6,7 +6,8 @@
 
 A message is matched against all of them. When the memtable is full, a background thread compiles it to
 a level; it also merges the levels into one and, when they have grown, with the base. Writers never wait
-for it.
+for it. Conditions and nested messages are matched against memtables in Python: a memtable that has cost
+much is compiled early, and a message that would cost very much waits for that.
 
 Invariant: at any time the live filters of base, levels and memtables match the same messages as the
 filters that were added and not removed. A filter that was left out of the base because another covered
@@ -129,10 +130,23 @@ class LiveTable(Generic[Key]):
         if interfaces is None:
             remainders = tuple([level.remainder for level in state.levels])
             interfaces = match_together(remainders, (), (leaves, message.tags), self._labels) or []
+        is_cheap = all(table.count(message, conditional_only=has_read) for table in state.memtables)
+        if (self._is_merge_due() or not is_cheap) and self._compile(wait=not is_cheap):
+            return self.match(members)
         found = {target for table in state.memtables for target in table.matches(message, conditional_only=has_read)}
         if not found:
             return interfaces
         return [self._labels[target] for target in sorted(found.union(self._targets[each] for each in interfaces))]
+
+    def _compile(self, *, wait: bool) -> bool:
+        """Start to compile memtables; if `wait`, return whether it has been done."""
+        with self._lock:
+            self._start_merging()
+            merger = self._merger
+        if not wait or merger is None:
+            return False
+        merger.join()
+        return self._merge_error is None
 
     # --- changes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from cbnet._kernels.pivot_memtable import MemtableIndex
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_FILTERS = 8192  # then they are compiled
 MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled
+MAX_EXAMINED = 1_000  # combinations of values that Python examines; takes as long as compiling a small memtable
+READING = 10  # reading a message takes as long as examining so many
 
 TargetFilter: TypeAlias = tuple[int, EncodedFilter]  # target, filter
 
@@ -24,6 +27,7 @@ class MemTable:
     def __init__(self) -> None:
         self.index = MemtableIndex()
         self._entries: dict[TargetFilter, MemtableEntry] = {}
+        self._examined = 0  # combinations of values
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -36,6 +40,8 @@ class MemTable:
 
     def is_full(self) -> bool:
         """Return whether the filters are due for compilation."""
+        if self._examined > MAX_EXAMINED and self._entries:
+            return True
         return len(self._entries) >= MAX_FILTERS or self.index.longest >= MAX_CANDIDATES
 
     def copy(self) -> MemTable:
@@ -45,17 +51,32 @@ class MemTable:
             copy.add(item)
         return copy
 
+    def count(self, message: Message, *, conditional_only: bool) -> bool:
+        """Count the combinations of values that `matches` may examine; return whether these are few."""
+        counts = {name: len(leaves) for name, leaves in message.leaves.items()}
+        before = self._examined
+        self._examined += READING
+        for entry in self._candidates(message, conditional_only=conditional_only):
+            self._examined += prod(counts.get(name, 1) for name in entry.filter.names)
+            if self._examined - before > MAX_EXAMINED:
+                return False
+        return True
+
     def matches(self, message: Message, *, conditional_only: bool) -> Iterator[int]:
         """Yield the targets of a message, by the definition of the language.
 
         conditional_only: only those of filters with conditions; the kernel finds the others.
         """
+        for entry in self._candidates(message, conditional_only=conditional_only):
+            if entry.filter.matches(message):
+                yield entry.target
+
+    def _candidates(self, message: Message, *, conditional_only: bool) -> Iterator[MemtableEntry]:
         for entry in self.index.candidates(dict(message.leaves), message.tags):
             if entry.is_conditional or not conditional_only:
                 if entry.filter is None:
                     entry.filter = decode_filter(entry.tests)
-                if entry.filter.matches(message):
-                    yield entry.target
+                yield entry
 
     def add(self, item: TargetFilter) -> None:
         """Add a filter."""

@@ -1,0 +1,67 @@
+"""Memtables with conditions are compiled before they cost much."""
+
+import threading
+import time
+
+import pytest
+
+from cbnet import parse, parse_filter
+from cbnet.matching import LiveTable
+
+EVENT = {"k": 3, "detail": {"state": "on"}, "a": 1, "b": 2}
+
+
+def live(text, count):
+    table = LiveTable()
+    for n in range(count):
+        table.add(n, parse_filter(text.format(n=n)))
+    return table
+
+
+@pytest.mark.parametrize("text", ["k >= {n} and a < b", 'k >= {n} and detail.state = "on"'])
+def test_a_memtable_that_python_matches_often_is_compiled(text):
+    table = live(text, 6)
+    assert table.merges == 0
+    for _ in range(200):
+        assert table.match(EVENT) == [0, 1, 2, 3]
+    table.wait()
+    assert table.merges == 1
+    assert table.match(EVENT) == [0, 1, 2, 3]
+
+
+def test_flat_messages_without_conditions_compile_nothing():
+    table = live("k = {n}", 6)
+    for _ in range(2_000):
+        assert table.match({"k": 3}) == [3]
+    assert table.merges == 0
+
+
+def test_a_message_with_very_many_combinations_is_matched_by_compiled_filters_only():
+    table = live("a + b + c = {n}", 20)
+    message = {name: list(range(100, 145)) for name in "abc"}  # 91,125 combinations: 0.5 s for each filter in Python
+    start = time.thread_time()
+    assert table.match(message) == []
+    assert time.thread_time() - start < 4
+    assert table.merges == 1
+    table.add("met", parse_filter("a + b + c = 300"))
+    assert table.match(message) == ["met"]
+
+
+def test_changes_during_compilation_are_kept():
+    table = live("k >= {n} and a < b", 6)
+    stop = threading.Event()
+
+    def match():
+        while not stop.is_set():
+            table.match(EVENT)
+
+    reader = threading.Thread(target=match)
+    reader.start()
+    for n in range(300):
+        table.add(n, parse_filter(f"k >= {n % 7} and a < b"))
+        table.remove(n, parse_filter(f"k >= {n} and a < b"))
+    stop.set()
+    reader.join()
+    table.wait()
+    expected = {n for n in range(300) if parse(f"k >= {n % 7} and a < b").matches(EVENT) and n % 7 != n}
+    assert set(table.match(EVENT)) == expected
