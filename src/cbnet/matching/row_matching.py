@@ -113,9 +113,9 @@ def _without(rows: Array, offsets: Array, targets: Array) -> tuple[Array, Array]
     return np.append(0, np.cumsum(counts)), targets[np.repeat(is_kept, np.diff(offsets))]
 
 
-def interface_lists(compiled: CompiledTable, matched: MatchedRows) -> pa.ListArray:
-    """Return the interfaces of each row; null for a row that was rejected."""
-    mask = np.zeros(matched.batch.num_rows, bool)
-    mask[[*matched.rejected]] = True
-    interfaces = compiled.interface_array.take(pa.array(matched.targets))
-    return pa.ListArray.from_arrays(pa.array(matched.offsets, pa.int32()), interfaces, mask=pa.array(mask))
+def interface_lists(interfaces: pa.Array, offsets: Array, targets: Array, rejected: Iterable[int] = ()) -> pa.ListArray:
+    """Return the interfaces of each row, null for the rejected ones; interfaces: by target."""
+    is_rejected = np.zeros(len(offsets) - 1, bool)
+    is_rejected[[*rejected]] = True
+    names = interfaces.take(pa.array(targets))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), names, mask=pa.array(is_rejected))

@@ -136,11 +136,10 @@ class Table(Generic[Key]):
         from cbnet.matching.row_matching import interface_lists, match_rows
         from cbnet.matching.storage.arrow_messages import record_batches
 
-        compiled = self._compiled
-        chunks = [
-            interface_lists(compiled, rows) for rows in match_rows(compiled, record_batches(frame), threads=threads)
-        ]
-        return pa.chunked_array(chunks, pa.list_(compiled.interface_array.type))
+        compiled, interfaces = self._compiled, self._compiled.interface_array
+        parts = match_rows(compiled, record_batches(frame), threads=threads)
+        chunks = [interface_lists(interfaces, part.offsets, part.targets) for part in parts]
+        return pa.chunked_array(chunks, pa.list_(interfaces.type))
 
     def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
         """Return why the message goes to the interface, or which constraints it fails."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from cbnet.errors import InputError, LimitError
 from cbnet.files import unwritable
 from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames, by_rule
-from cbnet.matching.files.output_files import OutputFile, Rows, _WriterOutput, open_output
+from cbnet.matching.files.output_files import OutputFile, Rows, WriterOutput, open_output
 
 _MAX_WRITERS = 500  # files that are open at the same time
 _MAX_WAITING = 256 << 20  # bytes of all files of a folder together
@@ -87,7 +87,7 @@ class FolderSink:
         if target not in self._files:
             name = quote(str(self._names.labels[target]), safe=_SAFE) or "%"
             file = open_output(self._folder / f"{name}{self._suffix}", is_columnar=is_columnar)
-            if isinstance(file, _WriterOutput) and len(self._files) == _MAX_WRITERS:
+            if isinstance(file, WriterOutput) and len(self._files) == _MAX_WRITERS:
                 hint = "use CSV or JSON Lines, or write one row per match with --rows"
                 raise LimitError(f"{self._suffix} files", len(self._files) + 1, _MAX_WRITERS, hint=hint)
             self._files[target] = file

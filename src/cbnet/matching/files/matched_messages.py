@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.errors import InputError
+from cbnet.matching.row_matching import interface_lists
 
 if TYPE_CHECKING:
     from cbnet.matching.compiled_table import CompiledTable
@@ -42,9 +43,14 @@ class MatchedMessages:
     errors: Mapping[int, InputError]  # by number; invalid lines are not among the rows, invalid rows match nothing
 
     @property
+    def is_columnar(self) -> bool:
+        """Whether the rows are a record batch, and not lines."""
+        return isinstance(self.rows, pa.RecordBatch)
+
+    @property
     def count(self) -> int:
         """The number of valid messages."""
-        return len(self.numbers) - (len(self.errors) if isinstance(self.rows, pa.RecordBatch) else 0)
+        return len(self.numbers) - (len(self.errors) if self.is_columnar else 0)
 
 
 def no_messages(schema: pa.Schema) -> MatchedMessages:
@@ -82,10 +88,8 @@ class RuleNames:
 
 def with_rules(matched: MatchedMessages, names: RuleNames, column: str) -> Rows:
     """Return every message with the names of its rules; null for a row that is not a valid message."""
-    rejected = np.isin(np.asarray(matched.numbers), [*matched.errors])
-    lists = pa.ListArray.from_arrays(
-        pa.array(matched.offsets, pa.int32()), names.array.take(pa.array(matched.targets)), mask=pa.array(rejected)
-    )
+    rejected = [matched.numbers.index(number) for number in matched.errors] if matched.is_columnar else ()
+    lists = interface_lists(names.array, matched.offsets, matched.targets, rejected)
     return _extended(matched.rows, {column: lists})
 
 

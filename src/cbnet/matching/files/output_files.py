@@ -86,7 +86,7 @@ class OutputFile(ABC):
         return
 
 
-class _WriterOutput(OutputFile):
+class WriterOutput(OutputFile):
     """A file whose writer stays open."""
 
     _writer: Any = None
@@ -104,21 +104,21 @@ class _WriterOutput(OutputFile):
     def _open(self, schema: pa.Schema) -> Any: ...
 
 
-class ParquetOutput(_WriterOutput):
+class ParquetOutput(WriterOutput):
     """A Parquet file; a part is a row group."""
 
     def _open(self, schema: pa.Schema) -> Any:
         return pyarrow.parquet.ParquetWriter(str(self._temporary), schema)
 
 
-class ArrowOutput(_WriterOutput):
+class ArrowOutput(WriterOutput):
     """An Arrow file."""
 
     def _open(self, schema: pa.Schema) -> Any:
         return pa.ipc.new_file(str(self._temporary), schema)
 
 
-class ArrowStreamOutput(_WriterOutput):
+class ArrowStreamOutput(WriterOutput):
     """An Arrow stream."""
 
     def _open(self, schema: pa.Schema) -> Any:
