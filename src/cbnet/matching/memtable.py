@@ -17,6 +17,7 @@ MAX_FILTERS = 8192  # then they are compiled
 MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled
 MAX_EXAMINED = 1_000  # combinations of values that Python examines; takes as long as compiling a small memtable
 READING = 10  # reading a message takes as long as examining so many
+TEXT = 64  # characters of strings that take as long as another value
 
 TargetFilter: TypeAlias = tuple[int, EncodedFilter]  # target, filter
 
@@ -54,10 +55,12 @@ class MemTable:
     def count(self, message: Message, *, conditional_only: bool) -> bool:
         """Count the combinations of values that `matches` may examine; return whether these are few."""
         counts = {name: len(leaves) for name, leaves in message.leaves.items()}
+        texts = (leaf.value for leaves in message.leaves.values() for leaf in leaves if isinstance(leaf.value, str))
+        weight = 1 + sum(map(len, texts)) // TEXT
         before = self._examined
         self._examined += READING
         for entry in self._candidates(message, conditional_only=conditional_only):
-            self._examined += prod(counts.get(name, 1) for name in entry.filter.names)
+            self._examined += weight * prod(counts.get(name, 1) for name in entry.filter.names)
             if self._examined - before > MAX_EXAMINED:
                 return False
         return True
