@@ -88,6 +88,27 @@ def test_others_are_served_beside_the_worst_accepted_client(case):
     assert {str(filter) for filter in alone.router.announcement} == {"v = 1"}
 
 
+def test_conditions_that_relate_attributes_are_few_and_their_combinations_bounded():
+    filters = [f"p + q + r + s < {-n}" for n in range(100)]  # 4 constraints that a condition implies, and 64 for it
+    alone = worst(filters[:58])
+    (refused,) = sent(alone.say(1, Subscribe(999, filters[58], 0)), RefusedFrame)
+    assert refused.reason.startswith("too many constraints in all your subscriptions: 4,012; your limit is 4,000")
+
+    # 100,000 combinations of each filter take 12 ms, of all 0.7 s; ten times as much is allowed
+    message = Publish(1, {"v": 1, **{name: list(range(1_000)) for name in "pqrs"}}, [], b"", False)
+    assert [frame.subscriptions for frame in sent(alone.say(3, message), Deliver, 2)] == [[1]]
+    assert seconds(lambda: alone.say(3, message)) < 7
+
+
+def test_array_elements_are_compared_in_bounded_time():
+    filters = [f"e.p < 0 and e.q < 0 and e.r < {-n}" for n in range(1_333)]
+    alone = worst(filters)
+    elements = [{name: -10_000} for name in "pqr" for _ in range(340)]  # no element has all three
+    message = Publish(1, {"v": 1, "e": elements}, [], b"", False)
+    assert [frame.subscriptions for frame in sent(alone.say(3, message), Deliver, 2)] == [[1]]
+    assert seconds(lambda: alone.say(3, message)) < 6  # 0.6 s
+
+
 def test_constraints_of_a_filter_are_limited():
     alone = Alone("a")
     alone.client_link(1)

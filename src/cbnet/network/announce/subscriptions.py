@@ -30,6 +30,7 @@ class InternalSubscriber(Enum):
 
 
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
+_RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
@@ -167,5 +168,8 @@ def _constraints(filters: Iterable[Filter]) -> int:
 
 
 def _conditions(filter: Filter) -> int:
-    """Return the number of conditions; a long one, which takes longer to test, counts several times."""
-    return sum(1 + len(condition.text) // _CONDITION_TEXT for condition in filter.conditions)
+    """Return the number of conditions; one that takes long to test counts several times."""
+    return sum(
+        (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
+        for condition in filter.conditions
+    )

@@ -6,12 +6,13 @@
     request     every request, as a message, must match it
     watch       the client may trace messages and read the full status: both reveal data of others
     constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one, and
-                so do each 100 characters of a condition
+                so do each 100 characters of a condition; 64 times as much if it relates several attributes
     text        maximum of characters in the names, strings and tags of one message
     links       maximum at once
 
 The last three bound the matching time that one client can cause: each value of a message is compared with each
-constraint at most once, in at most one pass over its text.
+constraint at most once, in at most one pass over its text; and of several attributes with several values at most
+100,000 combinations are examined for each filter.
 
 `Denied` names what is missing and, for a predicate, a correction. `covers` is sound and not complete: a predicate that
 is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have few
