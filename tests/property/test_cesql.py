@@ -4,6 +4,7 @@ The interpreter raises `EventError` where the specification has an error; an eve
 """
 
 import contextlib
+import json
 import operator
 import re
 import time
@@ -157,6 +158,7 @@ def test_a_subscription_filter_is_false_where_its_expression_has_an_error(tree, 
     assert [predicate.matches(row) for row in rows] == [not passes(tree, row) for row in rows]
 
 
+KEYS = ["exact", "prefix", "suffix", "all", "any", "not", "sql", "type", "a", "", "data", "#", "A"]
 FRAGMENTS = [
     "a", "type", "3d", "A_b", "5", "-", "+", "*", "/", "%", "'a'", "'%_'", "''", "'", '"', '"b\\""', "\\", "(", ")", ",", "=",
     "!=", "<>", "<", ">=", "==", "AND", "OR", "xor", "NOT", "IN", "LIKE", "EXISTS", "TRUE", "false", "LENGTH", "CONCAT", "int(",
@@ -172,6 +174,24 @@ FRAGMENTS = [
 def test_any_text_is_a_predicate_or_an_input_error(text):
     try:
         predicate = parse(text, dialect="cesql")
+    except InputError as error:
+        assert error.problem
+    else:
+        assert parse(str(predicate)) == predicate
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.sampled_from(["", "a", "type = 'x'", "a >", "\ud800"])
+filters = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, min_size=1, max_size=2),
+    max_leaves=8,
+)
+
+
+@given(filters, st.booleans())
+def test_any_json_is_a_subscription_filter_or_an_input_error(rule, as_text):
+    try:
+        predicate = parse(json.dumps(rule) if as_text else rule, dialect="cloudevents")
     except InputError as error:
         assert error.problem
     else:

@@ -99,6 +99,8 @@ class _Translator(OperandTranslator):
             return self._cast_comparison(op, left, right, ValueType.NUMBER, token)
         if right.type is not None:
             return self._cast_comparison(op, left, right, right.type, token)
+        if isinstance(left.expression, Constant):
+            return self._member_of_constants(right, [left], token)
         return _one_of_types([self._cast_comparison(op, left, right, type, token) for type in _TYPES])
 
     def _cast_comparison(self, op: Op, left: Variant, right: Variant, type: ValueType, token: SqlToken) -> Truth:
