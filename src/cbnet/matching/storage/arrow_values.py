@@ -23,7 +23,7 @@ _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ARROW_BYTES = {"s": 19, "ms": 23, "us": 26, "ns": 29}  # of a time as Arrow writes it: 2026-11-15 22:44:32.000
 _TIME_BYTES = len("2026-11-15T22:44:32.000000000Z")
-_EXACT_DIGITS = 15  # decimal digits that a float holds exactly
+_FIRST_INEXACT = 2.0**53  # ints below this are exact floats
 
 
 @dataclass(frozen=True)
@@ -121,17 +121,14 @@ def _checked(column: pa.Array, is_valid: pa.Array, type: pa.DataType, problem: s
 
 
 def _decimals(column: pa.Array) -> PlainValues:
-    type = column.type
-    if type.precision <= _EXACT_DIGITS and type.scale >= 0:
-        # Both operands are exact, so their quotient is the nearest float.
-        digits = np.frombuffer(column.cast(pa.decimal128(type.precision, type.scale)).buffers()[1], np.int64)[::2]
-        values = digits[column.offset : column.offset + len(column)] / 10.0**type.scale
-        return PlainValues((pa.array(values, mask=np.asarray(column.is_null())),))
-    distinct = column.dictionary_encode()
-    numbers = [_number(value) for value in distinct.dictionary.to_pylist()]
+    floats = column.cast(pa.string()).cast(pa.float64())  # the nearest ones
+    is_large = pc.greater_equal(pc.abs(floats), _FIRST_INEXACT).fill_null(False)
+    if not is_large.true_count:
+        return PlainValues((floats,))
+    large = iter([_number(value) for value in column.filter(is_large).to_pylist()])
+    numbers = [next(large) if each else None for each in is_large.to_pylist()]
     ints = pa.array([number if isinstance(number, int) else None for number in numbers], pa.int64())
-    floats = pa.array([number if isinstance(number, float) else None for number in numbers], pa.float64())
-    return PlainValues((ints.take(distinct.indices), floats.take(distinct.indices)))
+    return PlainValues((ints, pc.if_else(ints.is_valid(), pa.scalar(None, pa.float64()), floats)))
 
 
 def _number(value: Decimal) -> int | float:

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from cbnet.errors import InputError
@@ -98,6 +100,11 @@ def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
             raise InputError(f"no column {name!r} for the key", hint=f"columns: {', '.join(df.columns)}")
         if name in _RESERVED:
             raise InputError(f"the key column {name!r} is a column of the result", hint="rename the key column")
+        try:
+            to_arrow_type(df.schema[name].dataType, timezone="UTC")
+        except PySparkTypeError:
+            problem = f"the key column {name!r}: Spark cannot pass {df.schema[name].dataType.simpleString()} to Python"
+            raise InputError(problem, hint="cast it to string, or select the columns of the result") from None
     return keys
 
 

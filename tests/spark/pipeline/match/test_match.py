@@ -275,11 +275,12 @@ def test_stream_is_matched_like_a_batch(spark, tmp_path):
         ({"key": "y"}, "no column 'y' for the key"),
         ({"key": ["x", "interface"]}, "the key column 'interface' is a column of the result"),
         ({"key": "x", "columns": ["z"]}, "no column 'z'"),
+        ({"key": "i"}, "the key column 'i': Spark cannot pass interval year to Python"),
         ({"key": "x"}, "column 'b': binary is not a valid type for attributes"),
     ],
 )
 def test_missing_and_unusable_columns_are_refused_before_the_job_runs(spark, arguments, problem):
-    frame = spark.createDataFrame([(1, 2, b"")], "x int, interface int, b binary")
+    frame = spark.sql("select 1 x, 2 interface, binary('') b, interval '1' year i")
     with pytest.raises(InputError, match=problem):
         match(frame, Table.build({"a": "x = 1 and absent b"}), **arguments)
 
