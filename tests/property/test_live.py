@@ -174,6 +174,10 @@ def test_a_wrong_message_is_refused():
     with pytest.raises(ValueError, match="NaN is not a value"):
         table.match({"y": float("nan")})  # of a filter that is not compiled
     assert table.match({"x": 1, "z": float("nan")}) == ["a"]
+    for wrong in ({"x": 1, "y": "\ud800"}, {"x": 1, "y": [b"1"]}, {"x": 1, 5: 1}):
+        with pytest.raises(ValueError):
+            table.match(wrong)
+        assert table.match({}) == []  # nothing is left of the wrong message
 
 
 def test_readers_never_see_half_of_a_replacement():

@@ -1,5 +1,9 @@
 """Encoded messages, and the hash table from names and tags to symbols."""
 
+from cpython.bool cimport PyBool_Check
+from cpython.float cimport PyFloat_CheckExact
+from cpython.long cimport PyLong_CheckExact
+from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum Kind:
@@ -40,6 +44,11 @@ cdef struct Path:          # of nested objects; see `Symbols`
 cdef uint64_t hash_bytes(const char *text, Py_ssize_t length, uint64_t seed) noexcept nogil
 
 cdef bint read_value(object value, Attribute *attribute) except -1
+
+cdef inline bint is_scalar(object value) noexcept:
+    """Return whether a value has one of the plain types of values."""
+    return (PyUnicode_CheckExact(value) or PyLong_CheckExact(value) or PyFloat_CheckExact(value) or PyBool_Check(value)
+            or value is None)
 
 cdef struct SymbolTable:   # see `Symbols`
     const uint8_t *data

@@ -317,7 +317,7 @@ cdef class Batch:
             if symbol >= 0 and read_value(<object> value, &attribute):
                 attribute.symbol = <uint32_t> symbol
                 self.push(attribute)
-            elif symbol >= 0 or not _is_scalar(<object> value):
+            elif symbol >= 0 or not is_scalar(<object> value):
                 place.symbol = symbol
                 place.hash = extended_hash(0, name, length)
                 place.is_object = symbols.path_slot(place.hash).is_object
@@ -391,7 +391,7 @@ cdef class Batch:
                     attribute.symbol = <uint32_t> member.symbol
                     self.push(attribute)
                     continue
-            elif _is_scalar(<object> value):
+            elif is_scalar(<object> value):
                 continue
             if not self._push_nested(symbols, <object> value, member):
                 return 0
@@ -406,7 +406,7 @@ cdef class Batch:
         attribute.symbol = <uint32_t> place.symbol
         attribute.element = outer
         for item in items:
-            if _is_scalar(item):
+            if is_scalar(item):
                 if place.symbol >= 0:
                     if not read_value(item, &attribute):
                         return 0
@@ -495,12 +495,6 @@ cdef class Batch:
                 self.count = before
                 self.used = self.offsets[before]
         return is_added
-
-
-cdef inline bint _is_scalar(object value) noexcept:
-    """Return whether a value has one of the plain types of values."""
-    return (PyUnicode_CheckExact(value) or PyLong_CheckExact(value) or PyFloat_CheckExact(value) or PyBool_Check(value)
-            or value is None)
 
 
 cdef bint read_value(object value, Attribute *attribute) except -1:

@@ -14,5 +14,4 @@ cdef class MemtableIndex:
     cdef readonly Py_ssize_t longest    # bucket so far
     cdef readonly Py_ssize_t conditional    # filters with conditions
     cdef list _bucket(self, frozenset tests)
-    cdef bint can_read(self, dict members) except -1
-    cdef int add_targets(self, dict members, list tags, TargetSet *targets) except -1
+    cdef bint add_targets(self, dict members, list tags, TargetSet *targets) except -1

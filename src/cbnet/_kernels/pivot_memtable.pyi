@@ -6,6 +6,8 @@ class MemtableEntry:
     filter: Any
     tests: frozenset[tuple[str, int, Any]]
 
+def have_conditions(indexes: tuple[MemtableIndex, ...]) -> bool: ...
+
 class MemtableIndex:
     longest: int
     conditional: int

@@ -13,14 +13,14 @@ No other Python code runs here, so the GIL makes every call atomic. Filters with
 nested where a filter looks, are left to the caller, who asks for the candidates.
 """
 
-from cpython.dict cimport PyDict_CheckExact, PyDict_GetItem
+from cpython.dict cimport PyDict_GetItem, PyDict_Next
 from cpython.float cimport PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyObject_RichCompareBool
 from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Contains, PyUnicode_Tailmatch
 
 from cbnet._kernels.condition_eval import mentions
-from cbnet._kernels.message_encoding cimport Attribute, read_value
+from cbnet._kernels.message_encoding cimport Attribute, is_scalar, read_value
 from cbnet._kernels.target_set cimport TargetSet, add_target, has_target
 from cbnet._kernels.test_codes cimport *
 
@@ -60,14 +60,14 @@ cdef bint _holds(int test, object constant, object value) except -1:
     """Return whether a value of a message passes a test."""
     if test == EXISTS:
         return True
-    if test == NULL_EQ or test == NOT_NULL:
-        return (value is None) == (test == NULL_EQ)
-    if test == IN:
-        return value in (<dict> constant).get(_type(value), ())
     if test == BOOL_EQ:
         return value is constant
     if test <= NUMBER_GE:
         return _is_number(value) and PyObject_RichCompareBool(value, constant, COMPARISONS[test - NUMBER_EQ])
+    if test > SUBSTRING:
+        if test == IN:
+            return is_scalar(value) and value in (<dict> constant).get(_type(value), ())
+        return (value is None) == (test == NULL_EQ)
     if not PyUnicode_CheckExact(value):
         return False
     if test <= STRING_GE:
@@ -212,35 +212,39 @@ cdef class MemtableIndex:
             found += self.tagged.get(tag, ())
         return found
 
-    cdef bint can_read(self, dict members) except -1:
-        """Return whether all values that filters use are plain and valid, and none is nested."""
-        cdef Attribute attribute
-        for name, value in members.items():
-            if not PyUnicode_CheckExact(name):
-                return False
-            if PyDict_CheckExact(value) or not read_value(value, &attribute):
-                if name in self.names or _root(name) in self.roots:
-                    return False
-        return True
+    cdef bint add_targets(self, dict members, list tags, TargetSet *targets) except -1:
+        """Add the targets of a message to a set of sufficient size.
 
-    cdef int add_targets(self, dict members, list tags, TargetSet *targets) except -1:
-        """Add the targets of a plain and valid message to a set of sufficient size."""
+        Return False if a value that a filter uses is not plain and valid, or is nested; some targets may be wrong then.
+        """
+        cdef PyObject *name
+        cdef PyObject *value
         cdef PyObject *bucket
+        cdef Py_ssize_t at = 0
+        cdef Attribute attribute
         _take(self.always, members, tags, targets)
-        for name, value in members.items():
-            bucket = PyDict_GetItem(self.named, name)
+        while PyDict_Next(members, &at, &name, &value):
+            if not PyUnicode_CheckExact(<object> name):
+                return False
+            if PyDict_GetItem(self.names, <object> name) == NULL:
+                if not is_scalar(<object> value) and _root(<str> name) in self.roots:
+                    return False
+                continue
+            if not read_value(<object> value, &attribute):
+                return False
+            bucket = PyDict_GetItem(self.named, <object> name)
             if bucket != NULL:
                 _take(<list> bucket, members, tags, targets)
-            bucket = PyDict_GetItem(self.equal, name)
+            bucket = PyDict_GetItem(self.equal, <object> name)
             if bucket != NULL:
-                bucket = PyDict_GetItem(<dict> bucket, value)
+                bucket = PyDict_GetItem(<dict> bucket, <object> value)
                 if bucket != NULL:
                     _take(<list> bucket, members, tags, targets)
         for tag in tags:
             bucket = PyDict_GetItem(self.tagged, tag)
             if bucket != NULL:
                 _take(<list> bucket, members, tags, targets)
-        return 0
+        return True
 
 
 cdef int _take(list bucket, dict members, list tags, TargetSet *targets) except -1:
@@ -249,3 +253,12 @@ cdef int _take(list bucket, dict members, list tags, TargetSet *targets) except 
         if not entry.is_conditional and not has_target(targets, entry.target) and _passes(entry, members, tags):
             add_target(targets, entry.target)
     return 0
+
+
+def have_conditions(tuple indexes):
+    """Return whether a filter in some memtable has a condition."""
+    cdef MemtableIndex index
+    for index in indexes:
+        if index.conditional:
+            return True
+    return False

@@ -203,22 +203,23 @@ def match_together(tuple remainders, tuple recents, message, list labels):
     cdef PivotIndex first = (<Remainder> remainders[0]).index
     cdef dict members
     cdef list tags
+    cdef bint is_read = True
     if recents:
         members = message
         tags = _plain_tags(members.get("#", ()))
         if tags is None:
             return None
-        for recent in recents:
-            if not recent.can_read(members):
-                return None
     first._make_room(<uint32_t> len(labels))
-    for remainder in remainders:
-        if not remainder.index._add_targets(message, &first.own.targets, remainder.bits):
-            first._labelled([])  # forget those of the indexes before
-            return None
-    for recent in recents:
-        recent.add_targets(members, tags, &first.own.targets)
-    return first._labelled(labels)
+    try:
+        for remainder in remainders:
+            is_read = is_read and remainder.index._add_targets(message, &first.own.targets, remainder.bits)
+        for recent in recents:
+            is_read = is_read and recent.add_targets(members, tags, &first.own.targets)
+    except:
+        first._labelled([])  # forget the targets found so far
+        raise
+    found = first._labelled(labels if is_read else [])
+    return found if is_read else None
 
 
 cdef list _plain_tags(tags):

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, cast
 
+from cbnet._kernels.pivot_memtable import have_conditions
 from cbnet._kernels.pivot_table import match_together
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.filter import Filter
@@ -107,7 +108,7 @@ class LiveTable(Generic[Key]):
         """Return the interfaces that the message goes to, in the order in which they were first used."""
         if self._merger is not None:
             time.sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
-        members = members_of(message)
+        members = message if type(message) is dict else members_of(message)
         levels, memtables = self._state
         remainders = tuple([level.remainder for level in levels])
         indexes = tuple([memtable.index for memtable in memtables])
@@ -115,7 +116,7 @@ class LiveTable(Generic[Key]):
             interfaces = match_together(remainders, indexes, members, self._labels)
         except UnicodeEncodeError:  # half of a surrogate pair
             interfaces = None
-        if interfaces is None or any(index.conditional for index in indexes):
+        if interfaces is None or have_conditions(indexes):
             interfaces = self._match_slowly(members, _State(levels, memtables), interfaces)
         return cast("list[Key]", interfaces)
 
