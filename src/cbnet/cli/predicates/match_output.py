@@ -133,30 +133,20 @@ def _explained(table: RuleFile, names: list[str]) -> list[Interface]:
 def _reasons(matched: MatchedMessages, index: int, table: RuleFile, names: list[Interface]) -> list[Explanation]:
     from cbnet.matching.explain import explain
 
-    try:
-        message = _message(matched.rows[index] if isinstance(matched.rows, list) else matched.rows.slice(index, 1))
-    except InputError:  # a value that no rule uses is not valid
-        return []
-    return [explain(message, name, table.predicates[name]) for name in names]
+    message = _message(matched.rows[index] if isinstance(matched.rows, list) else matched.rows.slice(index, 1))
+    return [explain(message, name, table.predicates[name]) for name in names] if message else []
 
 
-def _message(row: bytes | pa.RecordBatch) -> Message:
+def _message(row: bytes | pa.RecordBatch) -> Message | None:
+    """Return the message of a line or row; None if a value that no rule uses is not valid."""
     from cbnet.language import Message
     from cbnet.matching.files.message_files import message_from_line
+    from cbnet.matching.storage.arrow_messages import messages_of_rows
 
     if isinstance(row, pa.RecordBatch):
-        return Message.of(_without_nulls(row.to_pylist(maps_as_pydicts="lossy")[0]))
+        return messages_of_rows(row)[0]
     message = message_from_line(row)
-    if isinstance(message, Message):
-        return message
-    raise message or InputError("a blank line is not a message")
-
-
-def _without_nulls(value: Any) -> Any:
-    """Return members without nulls: a null cell is an absent attribute."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
-    return [_without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
+    return message if isinstance(message, Message) else None
 
 
 def _text_row(number: int, names: list[str], _: Any, reasons: list[Explanation] | None) -> str:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from cbnet._kernels.column_encoding import fill_from_columns
 from cbnet._kernels.message_encoding import Batch, Symbols
 from cbnet.errors import InputError
+from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.storage.arrow_leaves import LeafReader, Leaves
 from cbnet.matching.storage.arrow_values import decoded, is_text, plain_values
@@ -61,6 +62,31 @@ def encode_batch(
     encoded = Batch()
     fill_from_columns(encoded, batch.num_rows, columns, *encoder.reader.elements())
     return encoded, encoder.kept
+
+
+def messages_of_rows(batch: pa.RecordBatch) -> list[Message | None]:
+    """Return the message of each row; None if a value is not valid."""
+    try:
+        return [_message(row) for row in batch.to_pylist(maps_as_pydicts="lossy")]
+    except (ValueError, OverflowError):  # a value that Python cannot hold, such as a year beyond 9999
+        if batch.num_rows == 1:
+            return [None]
+        half = batch.num_rows // 2
+        return messages_of_rows(batch.slice(0, half)) + messages_of_rows(batch.slice(half))
+
+
+def _message(members: dict[str, Any]) -> Message | None:
+    try:
+        return Message.from_dict(_without_nulls(members))
+    except InputError:
+        return None
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return members without nulls: a null cell is an absent attribute."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
 
 
 class _Encoder:

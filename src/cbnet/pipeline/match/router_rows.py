@@ -1,4 +1,4 @@
-"""Messages of a live network as rows, and rows as messages.
+"""Messages of a live network as rows.
 
 A column holds the member of its name: `detail struct<state:string>` and `detail.state string` both read
 {"detail": {"state": "on"}} and {"detail.state": "on"}. An array column holds all values of its name.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -28,7 +27,6 @@ from pyspark.sql.types import (
 )
 
 from cbnet.errors import InputError
-from cbnet.language.message import Message
 
 PAYLOAD = "payload"
 
@@ -109,28 +107,3 @@ def _member(members: Mapping[str, Any], name: str) -> Any:
             return _member(value, name[len(key) + 1 :])
     below = {key[len(name) + 1 :]: value for key, value in members.items() if key.startswith(f"{name}.")}
     return below or None
-
-
-def messages_of_rows(batch: pa.RecordBatch) -> list[Message | None]:
-    """Return the message of each row; None if a value is not valid."""
-    try:
-        return [_message(row) for row in batch.to_pylist(maps_as_pydicts="lossy")]
-    except (ValueError, OverflowError):  # a value that Python cannot hold, such as a year beyond 9999
-        if batch.num_rows == 1:
-            return [None]
-        half = batch.num_rows // 2
-        return messages_of_rows(batch.slice(0, half)) + messages_of_rows(batch.slice(half))
-
-
-def _message(members: dict[str, Any]) -> Message | None:
-    try:
-        return Message.from_dict(_without_nulls(members))
-    except InputError:
-        return None
-
-
-def _without_nulls(value: Any) -> Any:
-    """Return members without nulls: a null cell is an absent attribute."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
-    return [_without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value

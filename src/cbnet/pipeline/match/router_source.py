@@ -35,9 +35,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from cbnet.errors import InputError
+from cbnet.matching.storage.arrow_messages import messages_of_rows
 from cbnet.network.client.client import Client, Subscription, connect
 from cbnet.pipeline.match.message_columns import attributes_of
-from cbnet.pipeline.match.router_rows import PAYLOAD, RowReader, is_payload, messages_of_rows
+from cbnet.pipeline.match.router_rows import PAYLOAD, RowReader, is_payload
 from cbnet.pipeline.schemas import arrow_schema
 
 NAME = "cbnet"

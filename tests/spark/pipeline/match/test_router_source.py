@@ -1,16 +1,14 @@
 """Messages of a live network as rows, and rows as messages."""
 
 import time
-from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from cbnet import Message, connect
+from cbnet import connect
 from cbnet.errors import InputError
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.pipeline.match.router_rows import RowReader, messages_of_rows
+from cbnet.pipeline.match.router_rows import RowReader
 from cbnet.pipeline.match.router_source import RouterReader, RouterSource, RowPublisher
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -103,19 +101,6 @@ def test_batch_of_rows_is_published(spark, router):
         frame.write.format("cbnet").option("router", router).mode("append").save()
         messages = sorted((taken.get(timeout=30).message for _ in range(2)), key=lambda message: message["n"])
     assert messages == [{"n": 1, "inner": {"x": 2.5}, "#": ["a"], "items": [{"sku": "x"}]}, {"n": 2}]
-
-
-def test_rows_of_values_that_are_not_valid_are_no_messages():
-    days = pa.array([0, 3_000_000, 2_932_896, 1], pa.int32()).cast(pa.date32())  # the second is after the year 9999
-    prices = pa.array([Decimal("1.0"), Decimal("0.5"), Decimal("0.5"), None])
-    floats = pa.array([None, None, float("inf"), 0.5])
-    found = messages_of_rows(pa.RecordBatch.from_arrays([days, prices, floats], ["d", "p", "f"]))
-    assert found == [
-        Message({"d": "1970-01-01T00:00:00.000000000Z", "p": 1}),
-        None,
-        None,
-        Message({"d": "1970-01-02T00:00:00.000000000Z", "f": 0.5}),
-    ]
 
 
 def test_nested_members_are_read_in_either_spelling():

@@ -206,6 +206,8 @@ def test_one_rule_is_explained_for_rows_too(cbnet, rules, write):
     assert outcome.out == (
         '1: (none)\n    milan: no match; closest:\n      dest = "MXP" and price < 500: dest = "MXP" fails: dest is "ZRH"\n'
     )
+    late = pa.array([3_000_000], pa.int32()).cast(pa.date32())  # after the year 9999, in a column that no rule uses
+    assert cbnet("match", "--rules", rules, write(".parquet", TRADES[:1], at=late), "--explain", "cheap").code == 0
     unknown = cbnet("match", "--rules", rules, write(".parquet"), "--explain", "rome")
     assert (unknown.code, "no rule 'rome'" in unknown.err) == (2, True)
 

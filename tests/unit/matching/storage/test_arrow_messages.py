@@ -1,10 +1,12 @@
 """Arrow record batches as messages: they are refused for the same values as dicts."""
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
-from cbnet import InputError, Table
-from cbnet.matching.storage.arrow_messages import encode_batch
+from cbnet import InputError, Message, Table
+from cbnet.matching.storage.arrow_messages import encode_batch, messages_of_rows
 
 TABLE = Table.build({"a": "x = 1", "s": 'name = "n"', "t": "#sale"})
 
@@ -108,3 +110,16 @@ def test_every_type_of_strings_is_read(type):
 def test_input_that_is_not_columns_is_refused_with_a_remedy(messages):
     with pytest.raises(InputError, match="pass a pyarrow Table or RecordBatch"):
         TABLE.match_frame(messages)
+
+
+def test_rows_of_values_that_are_not_valid_are_no_messages():
+    days = pa.array([0, 3_000_000, 2_932_896, 1], pa.int32()).cast(pa.date32())  # the second is after the year 9999
+    prices = pa.array([Decimal("1.0"), Decimal("0.5"), Decimal("0.5"), None])
+    floats = pa.array([None, None, float("inf"), 0.5])
+    found = messages_of_rows(pa.RecordBatch.from_arrays([days, prices, floats], ["d", "p", "f"]))
+    assert found == [
+        Message({"d": "1970-01-01T00:00:00.000000000Z", "p": 1}),
+        None,
+        None,
+        Message({"d": "1970-01-02T00:00:00.000000000Z", "f": 0.5}),
+    ]
