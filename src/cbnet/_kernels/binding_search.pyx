@@ -26,10 +26,18 @@ cdef void close_search(BindingSearch *search) noexcept nogil:
     PyMem_RawFree(search.candidates)
 
 
+cdef int64_t _present(const Leaves *leaves, const char *name, Py_ssize_t length) noexcept nogil:
+    """Return the symbol of an attribute that the message has, or -1."""
+    cdef int64_t symbol = find_symbol(leaves.symbols, name, length, False)
+    if symbol < 0 or symbol == leaves.message_symbol or leaves.slots[symbol] == 0:
+        return -1
+    return symbol
+
+
 cdef const Attribute *_bound(void *context, const char *name, Py_ssize_t length) noexcept nogil:
     cdef const Leaves *leaves = <const Leaves *> context
-    cdef int64_t symbol = find_symbol(leaves.symbols, name, length, False)
-    if symbol < 0 or leaves.slots[symbol] == 0:
+    cdef int64_t symbol = _present(leaves, name, length)
+    if symbol < 0:
         return NULL
     return leaves.attributes + leaves.slots[symbol] - 1
 
@@ -60,8 +68,8 @@ cdef bint _mention(const Constants *constants, Leaves *leaves, BindingSearch *se
     cdef Py_ssize_t at = next_mention(<const uint8_t *> code, length, 1, &mention)
     while at:
         if mention.operation == ATTRIBUTE:
-            symbol = find_symbol(leaves.symbols, mention.text, mention.length, False)
-            if symbol >= 0 and leaves.slots[symbol] and _variable(search, <uint32_t> symbol) == NULL:
+            symbol = _present(leaves, mention.text, mention.length)
+            if symbol >= 0 and _variable(search, <uint32_t> symbol) == NULL:
                 if not _add(constants, leaves, search, <uint32_t> symbol, EXISTS, 0):
                     return False
         at = next_mention(<const uint8_t *> code, length, at, &mention)

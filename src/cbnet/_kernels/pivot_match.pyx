@@ -40,8 +40,10 @@ cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
         return False
     if test == IS_TAG:
         return True
-    if test == CONDITION:
-        return condition_passes(&view.constants, &state.leaves, <uint32_t> word)
+    if symbol == view.message_symbol:  # not an attribute of the message
+        return test == EXISTS or (
+            test == CONDITION and condition_passes(&view.constants, &state.leaves, <uint32_t> word)
+        )
     return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
 
 
