@@ -1,5 +1,7 @@
 """Every engine and every path against the reference, on random tables and messages."""
 
+from io import BytesIO
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from cbnet import Table, covers
 from cbnet.language import message_to_json
 from cbnet.matching import reference
 from cbnet.matching.engines.registry import ENGINES
-from cbnet.matching.files.message_files import encode_lines
+from cbnet.matching.files.message_files import read_encoded
 from cbnet.matching.storage.columns import columns_of
 from cbnet.matching.storage.filter_encoding import decode_filter, encode_filter
 from cbnet.matching.storage.reduction import find_coverers
@@ -74,7 +76,7 @@ def test_every_path_agrees_on_nested_messages_and_conditions(engine, rules, redu
 
 
 def match_lines(table, lines):
-    encoded = encode_lines(lines, 1, table._compiled.symbols)
+    (encoded,) = read_encoded(BytesIO(b"\n".join(lines)).read, table._compiled.symbols)
     offsets, targets, _ = table._compiled.match_batch(encoded.batch)
     labels = [table._compiled.labels[target] for target in targets.tolist()]
     return [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from io import BytesIO
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -24,7 +25,7 @@ from cbnet.language import message_from_json, reduce
 from cbnet.matching import level, memtable, reference
 from cbnet.matching import live_table as live
 from cbnet.matching.engines.registry import ENGINES
-from cbnet.matching.files.message_files import encode_lines
+from cbnet.matching.files.message_files import read_encoded
 from cbnet.matching.live_table import LiveTable
 
 
@@ -88,7 +89,7 @@ class Fuzz:
 
     def match_lines(self, table, lines):
         compiled = table._compiled
-        encoded = encode_lines(lines, 1, compiled.symbols)
+        (encoded,) = read_encoded(BytesIO(b"\n".join(lines)).read, compiled.symbols)
         offsets, targets, _ = compiled.match_batch(encoded.batch)
         labels = [compiled.labels[target] for target in targets.tolist()]
         return [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]
