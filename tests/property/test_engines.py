@@ -76,10 +76,12 @@ def test_every_path_agrees_on_nested_messages_and_conditions(engine, rules, redu
 
 
 def match_lines(table, lines):
-    (encoded,) = read_encoded(BytesIO(b"\n".join(lines)).read, table._compiled.symbols)
-    offsets, targets, _ = table._compiled.match_batch(encoded.batch)
-    labels = [table._compiled.labels[target] for target in targets.tolist()]
-    return [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]
+    found = []
+    for encoded in read_encoded(BytesIO(b"\n".join(lines)).read, table._compiled.symbols):
+        offsets, targets, _ = table._compiled.match_batch(encoded.batch)
+        labels = [table._compiled.labels[target] for target in targets.tolist()]
+        found += [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]
+    return found
 
 
 @every_engine

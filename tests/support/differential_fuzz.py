@@ -88,11 +88,12 @@ class Fuzz:
             )  # fmt: skip
 
     def match_lines(self, table, lines):
-        compiled = table._compiled
-        (encoded,) = read_encoded(BytesIO(b"\n".join(lines)).read, compiled.symbols)
-        offsets, targets, _ = compiled.match_batch(encoded.batch)
-        labels = [compiled.labels[target] for target in targets.tolist()]
-        return [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]
+        compiled, found = table._compiled, []
+        for encoded in read_encoded(BytesIO(b"\n".join(lines)).read, compiled.symbols):
+            offsets, targets, _ = compiled.match_batch(encoded.batch)
+            labels = [compiled.labels[target] for target in targets.tolist()]
+            found += [labels[offsets[row] : offsets[row + 1]] for row in encoded.outcomes]
+        return found
 
     def check_reduction(self, rules, messages, expected):
         for kind in ("full", "pairwise"):
