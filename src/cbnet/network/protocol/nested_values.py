@@ -24,10 +24,12 @@ def is_nested(attributes: Mapping[str, Any]) -> bool:
     return not _CONTAINERS.isdisjoint(map(type, attributes.values()))
 
 
-def check_nested(attributes: Mapping[str, Any]) -> None:
-    """Raise an `InputError` if a value inside an object or array is invalid, or if there are too many values."""
-    if is_nested(attributes):
-        _Checker().check_object(attributes, "", 0, 1)
+def check_nested(attributes: Mapping[str, Any]) -> bool:
+    """Return whether a message is nested; raise an `InputError` if a nested value is invalid, or there are too many."""
+    if not is_nested(attributes):
+        return False
+    _Checker().check_object(attributes, "", 0, 1)
+    return True
 
 
 class _Checker:

@@ -81,6 +81,7 @@ class FrameReader:
         self._max_length = MAX_HELLO_BYTES
         self._is_first = True
         self.skipped = 0  # packets that were too long
+        self.has_nested = False  # whether any message was nested
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that end in these bytes; raise a `WireError` at the first invalid one."""
@@ -107,7 +108,8 @@ class FrameReader:
                     self._needed = end - start
                     break
                 frame = _decoder.decode(view[body:end])
-                _check_message(frame)
+                if _check_message(frame):
+                    self.has_nested = True
                 if self._is_first:
                     self._begin(frame)
                 start, body = end, end + LENGTH_BYTES
@@ -127,9 +129,8 @@ class FrameReader:
         self._max_length = MAX_ROUTER_FRAME_BYTES if frame.role == "router" else MAX_CLIENT_FRAME_BYTES
 
 
-def _check_message(frame: Frame) -> None:
-    """Check the message of a frame, if it has one, where decoding did not."""
+def _check_message(frame: Frame) -> bool:
+    """Check the message of a frame where decoding did not; return whether it is nested."""
     if type(frame) in _MESSAGE_FRAMES:
-        check_nested(frame.attributes)  # type: ignore[union-attr]
-    elif isinstance(frame, Answer) and frame.item is not None:
-        check_nested(frame.item.attributes)
+        return check_nested(frame.attributes)  # type: ignore[union-attr]
+    return isinstance(frame, Answer) and frame.item is not None and check_nested(frame.item.attributes)

@@ -207,6 +207,11 @@ class Connection(asyncio.Protocol):
         return skipped
 
     @property
+    def has_nested(self) -> bool:
+        """Whether nested messages were received."""
+        return self._reader.has_nested
+
+    @property
     def unsent(self) -> int:
         """Bytes in the write buffer."""
         return self._transport.get_write_buffer_size()

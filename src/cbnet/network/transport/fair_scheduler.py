@@ -2,7 +2,7 @@
 
 Frames arrive in batches of any size. A message takes microseconds or, if it is long and the table large, some
 hundredths of a second. So frames are processed in small batches; after `TIME_SLICE` seconds the rest waits until the
-other connections have been served.
+other connections have been served. A nested message may take most of a second, so they are processed one by one.
 
 Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
 arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
@@ -74,18 +74,20 @@ class FairScheduler:
     def _serve(self, connection: Connection, frames: list[Frame]) -> None:
         if not _SLOW.isdisjoint(map(type, frames)):
             self._serve_slow(connection, frames)
-        elif len(frames) <= BATCH:
+            return
+        batch = 1 if connection.has_nested else BATCH
+        if len(frames) <= batch:
             self._process(connection, frames)
         else:
-            self._serve_fast(connection, frames)
+            self._serve_fast(connection, frames, batch)
 
-    def _serve_fast(self, connection: Connection, frames: list[Frame]) -> None:
+    def _serve_fast(self, connection: Connection, frames: list[Frame], batch: int) -> None:
         """Process frames in batches; when the time slice is over, the rest waits for other connections."""
         began = thread_time()
-        for first in range(0, len(frames), BATCH):
-            if not self._process(connection, frames[first : first + BATCH]):
+        for first in range(0, len(frames), batch):
+            if not self._process(connection, frames[first : first + batch]):
                 return
-            rest = frames[first + BATCH :] if thread_time() - began > TIME_SLICE else None
+            rest = frames[first + batch :] if thread_time() - began > TIME_SLICE else None
             if rest:
                 self._wait(connection, rest, 0.0)
                 return

@@ -51,6 +51,14 @@ def test_a_nested_message_comes_back_from_its_frame(attributes):
     assert Content(frame).leaves == Message(attributes).leaves
 
 
+def test_a_reader_tells_whether_a_message_was_nested():
+    reader = FrameReader()
+    list(reader.feed(HELLO + raw({"x": 1, "y": None})))
+    assert not reader.has_nested
+    list(reader.feed(raw({"x": []})))
+    assert reader.has_nested
+
+
 @pytest.mark.parametrize(
     "frame",
     [

@@ -17,6 +17,7 @@ class FakeConnection:
     """A connection that records whether it is read."""
 
     is_read = True
+    has_nested = False
 
     def __init__(self, client=None):
         self.client = client or self
@@ -92,6 +93,18 @@ def test_long_batch_continues_as_soon_as_other_connections_are_served(router):
         assert one.is_read
 
     router(story, seconds=1.0)
+
+
+def test_nested_messages_are_processed_one_by_one(router):
+    async def story(router):
+        one = FakeConnection()
+        one.has_nested = True
+        router.scheduler.add(one, FAST)
+        assert router.frames(one) == FAST[:1]  # it took longer than a time slice
+        await wait_until_async(lambda: not router.scheduler.waiting)
+        assert router.frames(one) == FAST
+
+    router(story, seconds=0.5)
 
 
 def test_all_links_of_a_client_share_a_time_slice(router):
