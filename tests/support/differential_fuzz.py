@@ -18,9 +18,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pyarrow as pa
+from support.invalid_values import CONVERTED, INVALID, REFUSED, expected_answer, insert_value
 from support.random_language import NAMES, STRINGS, TAGS, RandomLanguage
 
-from cbnet import Filter, Message, Predicate, Table
+from cbnet import Filter, InputError, Message, Predicate, Table
 from cbnet.language import message_from_json, reduce
 from cbnet.matching import level, memtable, reference
 from cbnet.matching import live_table as live
@@ -65,6 +66,7 @@ class Fuzz:
         self.check_reduction(rules, messages, expected)
         self.check_live(source, rules, messages)
         self.check_arrow(source, rules)
+        self.check_invalid(source, rules)
 
     def check_table(self, path, table, rules, messages, expected):
         self.compare(f"{path}, match of a dict", rules, messages, expected, map(table.match, messages))
@@ -136,6 +138,25 @@ class Fuzz:
         sliced = table.match_frame(batch.slice(3, 4)).to_pylist()
         self.compare("Arrow, a slice", rules, rows[3:7], expected[3:7], sliced)
 
+    def check_invalid(self, source, rules):
+        """A value that is not valid refuses a message if a filter uses its attribute, and else is ignored."""
+        changed = LiveTable(Table.build(rules))
+        added = LiveTable()
+        for key, predicate in rules.items():
+            for filter in predicate.filters:
+                added.add(key, filter)
+        tables = {engine: Table.build(rules, engine=engine) for engine in self.engines}
+        for _ in range(8):
+            members, value = source.message(), source.random.choice(INVALID + CONVERTED)
+            expected = expected_answer(rules, members, value, insert_value(source.random, members, value))
+            for engine, table in tables.items():
+                many = _answer(lambda table=table, members=members: table.match_many([members])[0])
+                self.compare(f"{engine}, invalid values", rules, [members], [expected], [_answer(table.match, members)])
+                self.compare(f"{engine}, invalid values of many", rules, [members], [expected], [many])
+            for live_table in (changed, added):
+                found = sorted(_answer(live_table.match, members), key=str)
+                self.compare("live table, invalid values", rules, [members], [sorted(expected, key=str)], [found])
+
     def compare(self, path, rules, messages, expected, found):
         for message, wanted, actual in zip(messages, expected, found, strict=True):
             self.counts[path] += 1
@@ -173,6 +194,13 @@ def _arrow_row(source):
         "o": inner(), "os": some([], [element()], [element(), element()], [element(), None, element()]),
         "o.x": some(None, 1.0), "#": some([], ["p"], list(TAGS)),
     }  # fmt: skip
+
+
+def _answer(match, *arguments):
+    try:
+        return match(*arguments)
+    except InputError:
+        return REFUSED
 
 
 def _without_null(value):
