@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from cbnet.pipeline.match.match_job import DryRun, MatchSummary
     from cbnet.pipeline.match.match_stream import StreamSummary
 
-_TIME = 'string, as "2024-05-01T10:00:00.000000000Z"'
-_BECOMES = {"time": _TIME, "absent": "always absent", None: "not a value"}
+_BECOMES = {"time": "string 2024-05-01T10:00:00.000000000Z", "absent": "always absent", None: "not a value"}
 
 
 def show_dry_run(result: DryRun, *, as_json: bool) -> None:
