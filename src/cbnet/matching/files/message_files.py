@@ -82,12 +82,11 @@ def read_encoded(read: Callable[[int], bytes], symbols: Symbols) -> Iterator[Enc
     for lines in _line_groups(read):
         if first == 1:
             lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-        yield encode_lines(lines, first, symbols)
+        yield _encode_lines(lines, first, symbols)
         first += len(lines)
 
 
-def encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLines:
-    """Encode consecutive lines; first: the number of the first line."""
+def _encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLines:
     from cbnet._kernels.message_encoding import Batch
 
     batch = Batch()
