@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cbnet.errors import InputError, LimitError
@@ -18,6 +19,10 @@ class Limits:
 
     def check_text(self, text: object) -> None:
         """Raise an error unless `text` is a string within the limit."""
+        if isinstance(text, Mapping):
+            raise InputError(
+                "a predicate must be a string, not an object", hint='name its dialect, such as "eventbridge"'
+            )
         if not isinstance(text, str):
             raise InputError(f"a predicate must be a string, not {text!r}", hint='write it as text: "x = 1"')
         if len(text) > self.length:

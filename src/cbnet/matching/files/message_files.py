@@ -57,7 +57,17 @@ def message_from_line(line: bytes) -> Message | InputError | None:
         column = len(line[: error.start].decode()) + 1
         return MessageFormatError("not UTF-8", hint="save the file as UTF-8", line=1, column=column)
     except InputError as error:
-        return error
+        return _several_lines_error(line) or error
+
+
+def _several_lines_error(line: bytes) -> InputError | None:
+    """Return the error of a line that begins an array, or an object of several lines."""
+    text = line.strip()
+    if text != b"{" and not text.startswith(b"["):
+        return None
+    command = "jq -c ." if text == b"{" else "jq -c '.[]'"
+    hint = f"write each message on a line of its own, such as with `{command}`"
+    return MessageFormatError("expected a JSON object on one line", hint=hint, line=1, column=1)
 
 
 @dataclass

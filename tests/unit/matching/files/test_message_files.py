@@ -21,6 +21,14 @@ def test_a_bad_line_of_messages_does_not_stop_the_rest():
     assert [(error.line, error.column) for _, error in rows[1:3]] == [(3, 7), (4, 1)]
 
 
+@pytest.mark.parametrize(
+    ("line", "command"), [(b"{\n", "jq -c ."), (b'[{"x": 1}]\n', "jq -c '.[]'"), (b"[\n", "jq -c '.[]'")]
+)
+def test_object_of_several_lines_or_array_has_a_remedy(line, command):
+    ((_, error),) = read_messages([line])
+    assert f"`{command}`" in error.hint
+
+
 USED = ("a", "b", "c:d", "")
 SYMBOLS = CompiledTable.build(
     columns_of({1: Filter(Constraint(name, "exists") for name in USED) | Filter((), ["t"])})
