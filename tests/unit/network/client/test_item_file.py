@@ -36,6 +36,15 @@ def test_the_first_item_that_a_request_asks_for_is_the_reply(tmp_path):
     assert first_item(items, Message({"a": True})) is None
 
 
+def test_items_and_requests_may_be_nested(tmp_path):
+    items = read_items(
+        written(tmp_path, b'{"message": {"d": {"s": ["off", "on"], "n": null}}}', b'{"message": {"d": {}}}')
+    )
+    assert first_item(items, Message({"d": {"s": "on", "n": None}})) is items[0]
+    assert first_item(items, Message({"d.s": "off"})) is items[0]
+    assert first_item(items, Message({"d": {"n": 0}})) is None
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
