@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cbnet.matching.files.output_files import Rows
     from cbnet.matching.storage.columns import Array
 
-RULES_COLUMN, RULE_COLUMN, METADATA_COLUMN = "rules", "rule", "metadata"
+RULES_COLUMN, RULE_COLUMN = "rules", "rule"
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,15 @@ class RuleNames:
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         return targets[np.lexsort((self._rank[targets], owner))]
 
-    def columns(self, targets: Array) -> dict[str, pa.Array]:
-        """Return the columns `priority` and `metadata` (JSON) of targets; none if no rule has either."""
+    def columns(self, targets: Array, name: str) -> dict[str, pa.Array]:
+        """Return the columns `NAME_priority` and `NAME_metadata` (JSON) of targets; none if no rule has either."""
         if not self.rules:
             return {}
         rules = [self.rules.get(label) for label in self.labels]
         priorities = pa.array([rule.priority if rule else 0 for rule in rules], pa.int64())
         metadata = pa.array([json.dumps(rule.metadata) if rule and rule.metadata else None for rule in rules])
-        return {"priority": priorities.take(pa.array(targets)), METADATA_COLUMN: metadata.take(pa.array(targets))}
+        chosen = pa.array(targets)
+        return {f"{name}_priority": priorities.take(chosen), f"{name}_metadata": metadata.take(chosen)}
 
 
 def with_rules(matched: MatchedMessages, names: RuleNames, column: str) -> Rows:
@@ -97,10 +98,8 @@ def one_per_match(matched: MatchedMessages, names: RuleNames, column: str) -> Ro
     """Return each message once per rule, with the rule's name, and its priority and metadata if rules have some."""
     owner = np.repeat(np.arange(len(matched.numbers)), np.diff(matched.offsets))
     rule = names.array.take(pa.array(matched.targets))
-    columns = names.columns(matched.targets)
-    if column in columns:
-        raise _name_error(column)
-    return _extended(_taken(matched.rows, owner), {column: rule, **columns}, json_column=METADATA_COLUMN)
+    columns = {column: rule, **names.columns(matched.targets, column)}
+    return _extended(_taken(matched.rows, owner), columns, json_column=f"{column}_metadata")
 
 
 def matched_only(matched: MatchedMessages) -> Rows:

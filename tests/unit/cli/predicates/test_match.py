@@ -152,11 +152,22 @@ def test_names_are_ordered_by_priority_and_metadata_come_back(cbnet, tmp_path):
     events.write_text('{"x": 1}\n{}\n{"x": 2}\n')
     assert cbnet("match", "--rules", path, events, "-o", tmp_path / "rows.jsonl", "--rows").code == 0
     assert read(tmp_path / "rows.jsonl") == [
-        {"x": 1, "rule": "high", "priority": 5, "metadata": {"owner": "é"}},
-        {"x": 1, "rule": "mid", "priority": 1, "metadata": None},
-        {"x": 1, "rule": "low", "priority": 0, "metadata": None},
-        {"x": 2, "rule": "mid", "priority": 1, "metadata": None},
+        {"x": 1, "rule": "high", "rule_priority": 5, "rule_metadata": {"owner": "é"}},
+        {"x": 1, "rule": "mid", "rule_priority": 1, "rule_metadata": None},
+        {"x": 1, "rule": "low", "rule_priority": 0, "rule_metadata": None},
+        {"x": 2, "rule": "mid", "rule_priority": 1, "rule_metadata": None},
     ]
+
+
+def test_messages_may_have_fields_named_priority_and_metadata(cbnet, tmp_path):
+    (path := tmp_path / "rules.jsonl").write_text('{"name": "a", "when": "x = 1", "priority": 5}\n')
+    (events := tmp_path / "x.jsonl").write_text('{"x": 1, "priority": "low", "metadata": {}}\n')
+    output = tmp_path / "rows.jsonl"
+    assert cbnet("match", "--rules", path, events, "-o", output, "--rows", "--column", "matched").code == 0
+    (row,) = read(output)
+    assert row == {
+        "x": 1, "priority": "low", "metadata": {}, "matched": "a", "matched_priority": 5, "matched_metadata": None
+    }  # fmt: skip
 
 
 def test_errors_are_capped_and_counted(cbnet, rules):
