@@ -112,7 +112,7 @@ def main() -> None:
 
 def _usage_error(error: Any, arguments: list[str]) -> InputError:
     """Return the error of a wrong command line, which names the new name of an old command or option."""
-    path = error.ctx.command_path if error.ctx else "cbnet"
+    path = error.ctx.command_path if error.ctx else " ".join(["cbnet", *arguments[:1]])
     hint = f"see `{path} --help`"
     if path == "cbnet" and arguments and arguments[0] in MOVED_COMMANDS:
         new = f"cbnet {MOVED_COMMANDS[arguments[0]]}"

@@ -14,3 +14,7 @@ def test_the_reference_has_every_command_of_the_help_in_its_order(cbnet):
     synopsis = [name for name in re.findall(r"^cbnet ([a-z]+)", text, re.MULTILINE) if name in helped]
     assert list(dict.fromkeys(sections)) == helped
     assert list(dict.fromkeys(synopsis)) == helped
+
+
+def test_option_without_its_argument_points_to_the_help_of_the_command(cbnet):
+    assert "see `cbnet match --help`" in cbnet("match", "--rules", "x.toml", "--explain").err
