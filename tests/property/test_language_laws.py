@@ -300,3 +300,12 @@ def test_witnesses_of_common_conditions_are_found():
         assert parse(text).matches(message)
     assert counterexample("(y > 3) is not true", "x = 1") == Message({"x": 1, "y": 4})
     assert search_counterexample("x * 0 = 0", "x > 0") == (None, False)
+
+
+def test_a_filter_may_name_thousands_of_attributes():
+    names = [f"a.x{number}" for number in range(3_000)]
+    every = parse(" and ".join(f"exists {name}" for name in names) + " and (a.x0 < a.x1) is not false")
+    whole = {name.removeprefix("a."): number for number, name in enumerate(names)}
+    assert every.matches({"a": [{"x0": 5}, whole]})
+    assert not every.matches({"a": [{"x0": 5}, {**whole, "x0": []}]})
+    assert every.matches(witness(every))

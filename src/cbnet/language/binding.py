@@ -10,8 +10,9 @@ values come near it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from cbnet.language.leaves import Element, Leaf, compatible
+from cbnet.language.leaves import Leaf
 from cbnet.language.values import Value
 
 MAX_EXAMINED = 100_000
@@ -23,20 +24,34 @@ def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Map
     candidates: the possible values of each attribute, in the order of the message; none for an unbound one.
     """
     names = sorted(name for name, leaves in candidates.items() if leaves)
+    if not names:
+        return test({})
+    # A filter may name thousands of attributes: no recursion, and no comparison of each leaf with all others.
+    values: dict[str, Value] = {}
+    indexes: dict[Any, int] = {}  # the element of each array that the bound leaves lie in
+    entered: list[list[Any]] = []  # for each bound leaf, the arrays that it was the first in
+    following = [0]  # for each bound attribute and the next one, the next leaf to examine
     examined = 0
-
-    def search(index: int, values: dict[str, Value], elements: list[Element]) -> bool:
-        nonlocal examined
-        if index == len(names):
-            return test(values)
-        for leaf in candidates[names[index]]:
-            examined += 1
-            if examined > MAX_EXAMINED:
-                return False
-            if all(compatible(leaf.element, element) for element in elements):
-                bound = {**values, names[index]: leaf.value}
-                if search(index + 1, bound, [*elements, leaf.element]):
-                    return True
-        return False
-
-    return search(0, {}, [])
+    while following:
+        index = len(following) - 1
+        while len(entered) > index:
+            for array in entered.pop():
+                del indexes[array]
+        if following[-1] == len(candidates[names[index]]):
+            following.pop()
+            continue
+        leaf = candidates[names[index]][following[-1]]
+        following[-1] += 1
+        examined += 1
+        if examined > MAX_EXAMINED:
+            return False
+        if any(indexes.get(array, at) != at for array, at in leaf.element):
+            continue
+        values[names[index]] = leaf.value
+        entered.append([array for array, _ in leaf.element if array not in indexes])
+        indexes.update(leaf.element)
+        if index + 1 < len(names):
+            following.append(0)
+        elif test(values):
+            return True
+    return False

@@ -86,11 +86,12 @@ class Constraint(ValueObject):
     `value` is the constant; for `in` a sorted tuple of at least two, since `in` with one value is `=`.
     """
 
-    __slots__ = ("kind", "name", "op", "value")
+    __slots__ = ("_keys", "kind", "name", "op", "value")
     _family = "constraint"
     name: str
     op: Op
     value: Value | Values
+    _keys: frozenset[Any]  # of the constants of `in`
     kind: ValueType | None  # the type of the constants; None for `exists`, and for `in` with several types
 
     def __init__(self, name: str, op: Op | str, value: Value | Iterable[Value] = _NO_VALUE) -> None:
@@ -109,7 +110,7 @@ class Constraint(ValueObject):
         if len(members) == 1:
             self._set(op=Op.EQ, value=members[0], kind=kind)
         else:
-            self._set(value=members, kind=kind)
+            self._set(value=members, kind=kind, _keys=frozenset(map(sort_key, members)))
 
     def _validate_constant(self, value: object) -> Value:
         if self.op is Op.EXISTS:
@@ -135,8 +136,7 @@ class Constraint(ValueObject):
         if self.op is Op.EXISTS:
             return True
         if self.op is Op.IN:
-            key = sort_key(value)
-            return any(key == sort_key(member) for member in self.members)
+            return sort_key(value) in self._keys
         if self.value is None:
             return (value is None) == (self.op is Op.EQ)
         return value_type(value) is self.kind and TESTS[self.op](value, self.value)

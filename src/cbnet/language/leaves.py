@@ -35,14 +35,6 @@ class Leaf(NamedTuple):
     element: Element = ()
 
 
-def compatible(first: Element, second: Element) -> bool:
-    """Return whether no array occurs in both with different indexes."""
-    if not first or not second:
-        return True
-    indexes = dict(first)
-    return all(indexes.get(array, index) == index for array, index in second)
-
-
 def plain_members(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return members as plain dicts, lists and values; raise an error if a value is not valid."""
     return _plain_object(members, "", 1)

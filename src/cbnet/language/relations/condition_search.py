@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cbnet.language.address_block import block_of
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Presence, TagTest, Test
@@ -26,10 +26,11 @@ _MAX_TRIED = 64  # attributes and tags; the others keep their first value
 _MAX_VALUES = 24  # of one attribute
 _MAX_CONSTANTS = 6  # combined by arithmetic
 _MAX_LENGTH = 64  # of a string tried for a number
-_STEPS = 20  # values assigned, per message of the budget
-_COMPARED = 64  # wide filters, per message of the budget
+_STEPS = 20  # values assigned and conditions tested, per message of the budget
+_COMPARED = 64  # wide filters and parts of the narrow one, per message of the budget
 _COMMON: Sequence[Value] = (1, 0, 2, -1, 10, 0.5, "a", "", True, False, None)
 
+_NO_MORE: Any = object()
 _Options: TypeAlias = Sequence[Value | Missing]  # UNKNOWN: the attribute is absent
 
 
@@ -39,7 +40,8 @@ class ConditionSearch:
     def __init__(self, wide: Sequence[Filter], narrow: Filter, budget: int) -> None:
         self._wide, self._narrow = wide, narrow
         self._steps = budget * _STEPS
-        self._messages = min(budget, max(16, budget * _COMPARED // max(_COMPARED, len(wide))))
+        compared = len(wide) + len(narrow.constraints) + len(narrow.conditions)
+        self._messages = min(budget, max(16, budget * _COMPARED // max(_COMPARED, compared)))
         conditions = [*narrow.conditions, *(condition for filter in wide for condition in filter.conditions)]
         self._required = by_name(narrow.constraints)
         self._fixed = {name: AttributeRange(group).first for name, group in self._required.items()}
@@ -66,31 +68,25 @@ class ConditionSearch:
         names = list(self._options)
         checked = _last_tested(self._narrow.conditions, names)
         remaining = [iter(self._options[names[0]])] if names else []
-        chosen: list[Value | Missing] = []
+        values: dict[str, Value] = {}
         if not names:
             yield self._fixed
         while remaining and self._steps > 0:
-            self._steps -= 1
-            del chosen[len(remaining) - 1 :]
-            try:
-                chosen.append(next(remaining[-1]))
-            except StopIteration:
+            index = len(remaining) - 1
+            self._steps -= 1 + len(checked[index])
+            value = next(remaining[-1], _NO_MORE)
+            values.pop(names[index], None)
+            if value is _NO_MORE:
                 remaining.pop()
                 continue
-            values = self._with(names, chosen)
-            if not all(condition.holds(values) for condition in checked[len(chosen) - 1]):
-                continue
-            if len(chosen) == len(names):
-                yield values
-            else:
-                remaining.append(iter(self._options[names[len(chosen)]]))
-
-    def _with(self, names: Sequence[str], chosen: Sequence[Value | Missing]) -> dict[str, Value]:
-        values = dict(self._fixed)
-        for name, value in zip(names, chosen, strict=False):
             if not isinstance(value, Missing):
-                values[name] = value
-        return values
+                values[names[index]] = value
+            if not all(condition.holds(values) for condition in checked[index]):
+                continue
+            if index + 1 == len(names):
+                yield self._fixed | values
+            else:
+                remaining.append(iter(self._options[names[index + 1]]))
 
     def _values(self, name: str, conditions: Iterable[Condition]) -> _Options:
         """Return values to try for an attribute: first those near the constants that it is compared with."""

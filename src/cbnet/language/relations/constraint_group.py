@@ -70,6 +70,8 @@ def _not_implied(shapes: Shapes, group: Sequence[int], whole: int) -> Sequence[i
     """
     kept, typed = group, shapes.ranges[whole].typed
     is_finite = shapes.ranges[whole].members is not None
+    if is_finite and len(group) > _MAX_UNINDEXED:  # a redundant one may stay: comparing all takes long
+        return group
     for shape in group if len(group) > 2 else ():  # two have been compared with each other
         test = shapes.test(shape)
         is_needed = test.op is Op.NE or (

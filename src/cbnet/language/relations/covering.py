@@ -13,6 +13,7 @@ table entry; a wrong True would lose messages.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from typing import TypeAlias
 
@@ -63,6 +64,7 @@ class FilterAnalysis:
         )
 
 
+@lru_cache(maxsize=4096)
 def outcome_constraint(condition: Condition) -> Constraint:
     """Return a condition as a constraint on the outcome of its test: null is unknown.
 

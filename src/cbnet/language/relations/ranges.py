@@ -15,7 +15,7 @@ from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.string_range import StringRange
-from cbnet.language.values import Value, ValueType, value_type
+from cbnet.language.values import Value, ValueType, sort_key, value_type
 
 
 class Range(Protocol):
@@ -109,7 +109,7 @@ class AttributeRange:
         self.not_null = bool(tests)
         lists = [test.members for test in tests if test.op is Op.IN or (test.op is Op.EQ and test.value is None)]
         if lists:
-            self._list([value for value in min(lists, key=len) if all(test.accepts(value) for test in tests)])
+            self._list(_accepted(min(lists, key=len), tests))
         else:
             self._restrict([test for test in tests if test.value is not None])
 
@@ -154,6 +154,21 @@ class AttributeRange:
             self.kind = tests[0].kind
             self.typed = _typed_range(self.kind, tests)
         self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
+
+
+def _accepted(values: Sequence[Value], tests: Sequence[Constraint]) -> list[Value]:
+    """Return the values that all tests accept; there may be thousands of values, and of `!=`."""
+    different = [test for test in tests if test.op is Op.NE]
+    excluded = {sort_key(test.members[0]) for test in different}
+    kinds = {test.kind for test in different if test.value is not None}
+    others = [test for test in tests if test.op is not Op.NE]
+    return [
+        value
+        for value in values
+        if sort_key(value) not in excluded
+        and kinds <= {value_type(value)}
+        and all(test.accepts(value) for test in others)
+    ]
 
 
 def _typed_range(kind: ValueType | None, tests: Sequence[Constraint]) -> Range:
