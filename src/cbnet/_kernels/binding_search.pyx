@@ -209,8 +209,7 @@ cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSear
         has_elements |= leaves.attributes[search.candidates[search.variables[i].first]].element != 0
     if not has_conditions and not has_elements:
         return True
-    if _is_large(search):
-        _sort_by_name(search, leaves.symbols)
+    _sort(search, leaves.symbols)
     return _search(constants, leaves, search, words, count)
 
 
@@ -257,33 +256,29 @@ cdef inline bint _passes_word(const Constants *constants, const Leaves *leaves, 
     return passes(constants, leaves.attributes + leaf, leaves.places[leaf], (word >> 32) & 63, <uint32_t> word)
 
 
-cdef bint _is_large(const BindingSearch *search) noexcept nogil:
-    """Return whether the search may be cut short, so that its order matters: that of the names."""
-    cdef double paths = 1
-    cdef uint32_t i
-    for i in range(search.variable_count):
-        paths *= 1 + search.variables[i].count
-    return paths > MAX_EXAMINED
-
-
-cdef void _sort_by_name(BindingSearch *search, const SymbolTable *symbols) noexcept nogil:
-    """Sort the variables, few, by the texts of their names."""
+cdef void _sort(BindingSearch *search, const SymbolTable *symbols) noexcept nogil:
+    """Sort the variables, few, by the number of their candidates, and then by name."""
     cdef Variable variable
     cdef uint32_t i, j
     for i in range(1, search.variable_count):
         variable = search.variables[i]
         j = i
-        while j > 0 and _is_before(symbols, variable.symbol, search.variables[j - 1].symbol):
+        while j > 0 and _is_before(symbols, &variable, &search.variables[j - 1]):
             search.variables[j] = search.variables[j - 1]
             j -= 1
         search.variables[j] = variable
 
 
-cdef bint _is_before(const SymbolTable *symbols, uint32_t one, uint32_t other) noexcept nogil:
+cdef bint _is_before(const SymbolTable *symbols, const Variable *one, const Variable *other) noexcept nogil:
     cdef uint32_t first, second
-    cdef const char *left = symbol_text(symbols, one, &first)
-    cdef const char *right = symbol_text(symbols, other, &second)
-    cdef int difference = memcmp(left, right, min(first, second))
+    cdef const char *left
+    cdef const char *right
+    cdef int difference
+    if one.count != other.count:
+        return one.count < other.count
+    left = symbol_text(symbols, one.symbol, &first)
+    right = symbol_text(symbols, other.symbol, &second)
+    difference = memcmp(left, right, min(first, second))
     return difference < 0 or (difference == 0 and first < second)
 
 

@@ -91,7 +91,7 @@ class Constraint(ValueObject):
     name: str
     op: Op
     value: Value | Values
-    _keys: frozenset[Any]  # of the constants of `in`
+    _keys: frozenset[tuple[ValueType, str | int | float]]  # of the members of `in`
     kind: ValueType | None  # the type of the constants; None for `exists`, and for `in` with several types
 
     def __init__(self, name: str, op: Op | str, value: Value | Iterable[Value] = _NO_VALUE) -> None:

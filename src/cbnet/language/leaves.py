@@ -98,7 +98,7 @@ class _Node:
         if isinstance(value, dict):
             for key, member in value.items():
                 node = self
-                for segment in key.split("."):
+                for segment in key.split(".", MAX_DEPTH):  # a path has no more levels
                     node = node.children.setdefault(segment, _Node())
                 node.insert(member)
         elif isinstance(value, list):

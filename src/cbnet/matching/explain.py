@@ -90,7 +90,7 @@ def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
     for constraint in filter.written_constraints:
         if not Filter([constraint]).matches(message):
             failed = True
-            yield Failure(constraint, _constraint_reason(constraint, message.leaves.get(constraint.name, ())))
+            yield Failure(constraint, _constraint_reason(constraint, message.leaves))
     for condition in filter.conditions:
         if not Filter(conditions=[condition]).matches(message):
             failed = True
@@ -102,7 +102,11 @@ def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
         yield Failure(filter, _joint_reason(filter, message))
 
 
-def _constraint_reason(constraint: Constraint, found: Sequence[Leaf]) -> str:
+def _constraint_reason(constraint: Constraint, leaves: Mapping[str, Sequence[Leaf]]) -> str:
+    found = leaves.get(constraint.name, ())
+    member = next((name for name in leaves if name.startswith(f"{constraint.name}.")), None)
+    if not found and member is not None:
+        return f"{format_name(constraint.name)} is an object; test a member such as {format_name(member)}"
     is_value = f"{format_name(constraint.name)} is {_format_values(found)}"
     kinds = {value_type(leaf.value) for leaf in found}
     is_compared = constraint.op is not Op.IN and constraint.kind not in (None, ValueType.NULL)

@@ -119,3 +119,13 @@ def test_nesting_is_limited():
 def test_wrong_value_is_named_by_its_path():
     with pytest.raises(ValueDomainError, match=r"^a\.b: NaN is not a value"):
         Message({"a": {"b": [1, float("nan")]}})
+
+
+def test_long_paths_beside_arrays_are_read():
+    name = "a." * 5_000 + "b"
+    assert Message({name: 1, "x": [1, 2]}).values(name) == (1,)
+
+
+def test_three_constraints_below_a_long_array_find_their_element():
+    order = {"items": [{"price": i, "count": i, "sku": i} for i in range(2_000)]}
+    assert matches("items.count >= 0 and items.price >= 0 and items.sku = 1999", order)
