@@ -83,7 +83,12 @@ def match(
     ] = None,
     explain: Annotated[
         list[str] | None,
-        typer.Option("--explain", "-e", metavar="RULE", help="Explain the result for a rule, or all; repeatable."),
+        typer.Option(
+            "--explain",
+            "-e",
+            metavar="RULE",
+            help="Explain the result for a rule, or for all unless one has this name.",
+        ),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
     dialect: Dialect = "cbnet",

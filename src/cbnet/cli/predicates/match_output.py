@@ -91,7 +91,10 @@ def printer(table: RuleFile, names: RuleNames, options: MatchOptions, as_json: b
         return _events
     explained = _explained(table, options.explain)
     row = _json_row if as_json else _text_row
-    metadata = {label: rule.metadata for label, rule in names.rules.items() if rule.metadata}
+    details: dict[str, dict[Interface, Any]] = {
+        "priority": {label: rule.priority for label, rule in names.rules.items() if rule.priority},
+        "metadata": {label: rule.metadata for label, rule in names.rules.items() if rule.metadata},
+    }
     written = cache(_as_json if as_json else quote_interface)  # the same name is printed many times
     labels = names.labels
 
@@ -102,7 +105,10 @@ def printer(table: RuleFile, names: RuleNames, options: MatchOptions, as_json: b
         ):
             if number not in matched.errors:
                 reasons = _reasons(matched, index, table, explained) if explained else None
-                more = {name: metadata[name] for name in found[first:end] if name in metadata} if metadata else None
+                more = {
+                    key: {name: given[name] for name in found[first:end] if name in given}
+                    for key, given in details.items() if given
+                }  # fmt: skip
                 yield number, row(number, [written(name) for name in found[first:end]], more, reasons)
 
     return rows
@@ -156,10 +162,9 @@ def _text_row(number: int, names: list[str], _: Any, reasons: list[Explanation] 
     return "\n".join([row, *(f"    {line}" for reason in reasons for line in str(reason).split("\n"))])
 
 
-def _json_row(number: int, names: list[str], metadata: Any, reasons: list[Explanation] | None) -> str:
+def _json_row(number: int, names: list[str], details: dict[str, Any], reasons: list[Explanation] | None) -> str:
     members = [f'"message": {number}', f'"interfaces": [{", ".join(names)}]']
-    if metadata:
-        members.append(f'"metadata": {_as_json(metadata)}')
+    members.extend(f'"{key}": {_as_json(given)}' for key, given in details.items() if given)
     if reasons is not None:
         members.append(f'"explain": {_as_json([_reason_members(reason) for reason in reasons])}')
     return f"{{{', '.join(members)}}}"

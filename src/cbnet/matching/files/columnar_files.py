@@ -1,6 +1,6 @@
 """Files of messages in columns: Parquet, CSV and Arrow, read in batches of bounded size.
 
-The content decides for Parquet and Arrow files, the suffix for CSV (.csv) and Arrow streams (.arrow, .arrows). In
+The content decides for Parquet and Arrow files, else the suffix: .parquet, .csv, .arrow and .arrows (a stream). In
 CSV, a column is of ints, floats or bools if all its cells are, else of strings; an empty cell is an absent attribute.
 So a CSV file is read twice, the first time for the types.
 """
@@ -8,8 +8,11 @@ So a CSV file is read twice, the first time for the types.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +39,7 @@ def open_columnar(path: Path) -> ColumnarFile | None:
             beginning = file.read(len(_ARROW))
     except OSError as error:
         raise unreadable(path, error) from None
-    if beginning.startswith(_PARQUET):
+    if beginning.startswith(_PARQUET) or (path.suffix == ".parquet" and beginning != _ARROW):
         return _ParquetFile(path)
     if beginning == _ARROW:
         return _ArrowFile(path)
@@ -85,8 +88,6 @@ class ColumnarFile(ABC):
             raise InputError(f"cannot read: {error}", file=str(self.path)) from None
         except InputError as error:
             raise error.at(file=str(self.path)) from None
-        except UnicodeDecodeError:
-            raise InputError("cannot read: not UTF-8", hint="save the file as UTF-8", file=str(self.path)) from None
         except OSError as error:
             raise unreadable(self.path, error) from None
 
@@ -94,7 +95,10 @@ class ColumnarFile(ABC):
 class _ParquetFile(ColumnarFile):
     def _open(self) -> pa.Schema:
         # Without `pre_buffer`, a row group is read piece by piece.
-        self._reader = pyarrow.parquet.ParquetFile(self._file, buffer_size=_READ_BYTES, pre_buffer=False)
+        try:
+            self._reader = pyarrow.parquet.ParquetFile(self._file, buffer_size=_READ_BYTES, pre_buffer=False)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"not a Parquet file: {error}") from None
         self._rows = 0
         return self._reader.schema_arrow
 
@@ -146,6 +150,7 @@ class _ArrowStream(ColumnarFile):
 
 class _CsvFile(ColumnarFile):
     def _open(self) -> pa.Schema:
+        _check_utf8(self.path)
         names = self._texts(None).schema.names
         if repeated := next((name for name in names if names.count(name) > 1), None):
             raise InputError(f"two columns have the name {repeated!r}", hint="rename one", line=1)
@@ -174,9 +179,23 @@ class _CsvFile(ColumnarFile):
         return pa.csv.open_csv(self._file, read_options=read, parse_options=parse, convert_options=convert)
 
     def _skip(self, row: Any) -> str:
-        problem = f"a row has {row.actual_columns} cells and not {row.expected_columns}: {row.text[:40]}"
+        cells = "1 cell" if row.actual_columns == 1 else f"{row.actual_columns} cells"
+        problem = f"a row has {cells} and not {row.expected_columns}: {row.text[:40]!r}"
         self.skipped.append(InputError(problem, file=str(self.path), line=row.number))
         return "skip"
+
+
+def _check_utf8(path: Path) -> None:
+    """Refuse a file that is not UTF-8: Arrow reports only some of its errors."""
+    decoder, line = getincrementaldecoder("utf-8")(), 1
+    with path.open("rb") as file:
+        for chunk in chain(iter(partial(file.read, _CSV_BYTES), b""), [b""]):
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                line += error.object.count(b"\n", 0, error.start)
+                raise InputError("not UTF-8", hint="save the file as UTF-8", line=line) from None
+            line += chunk.count(b"\n")
 
 
 def _cast(column: pa.Array, type: pa.DataType) -> pa.Array | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from cbnet.errors import InputError, LimitError
 from cbnet.files import unwritable
 from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames, by_rule
 from cbnet.matching.files.output_files import OutputFile, Rows, WriterOutput, open_output
+from cbnet.matching.rule import Interface
 
 _MAX_WRITERS = 500  # files that are open at the same time
 _MAX_WAITING = 256 << 20  # bytes of all files of a folder together
@@ -62,7 +64,7 @@ class FolderSink:
             raise unwritable(folder, error) from None
         self._folder = folder
         self._suffix = suffix
-        self._names = names
+        self._names = list(_file_names(names.labels))  # of targets
         self._files: dict[int, OutputFile] = {}
 
     def write(self, matched: MatchedMessages) -> None:
@@ -85,10 +87,19 @@ class FolderSink:
 
     def _file(self, target: int, *, is_columnar: bool) -> OutputFile:
         if target not in self._files:
-            name = quote(str(self._names.labels[target]), safe=_SAFE) or "%"
-            file = open_output(self._folder / f"{name}{self._suffix}", is_columnar=is_columnar)
+            file = open_output(self._folder / f"{self._names[target]}{self._suffix}", is_columnar=is_columnar)
             if isinstance(file, WriterOutput) and len(self._files) == _MAX_WRITERS:
                 hint = "use CSV or JSON Lines, or write one row per match with --rows"
                 raise LimitError(f"{self._suffix} files", len(self._files) + 1, _MAX_WRITERS, hint=hint)
             self._files[target] = file
         return self._files[target]
+
+
+def _file_names(labels: Iterable[Interface]) -> Iterator[str]:
+    """Yield a name for each rule; the second of those that differ only in type or in case ends with `%-2`."""
+    seen: Counter[str] = Counter()  # some file systems ignore the case
+    for label in labels:
+        name = quote(str(label), safe=_SAFE) or "%"
+        seen[name.lower()] += 1
+        number = seen[name.lower()]
+        yield name if number == 1 else f"{name}%-{number}"  # no quoted name contains %-
