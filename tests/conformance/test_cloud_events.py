@@ -40,3 +40,39 @@ def test_events_are_read_as_messages(case):
 def test_content_type_decides_the_mode(content_type, body, expected):
     messages = messages_from_http({"Content-Type": content_type}, json.dumps(body).encode())
     assert [message.attributes["type"] for message in messages] == expected
+
+
+_HEADERS = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/", "ce-type": "a"}
+
+
+def test_headers_may_be_pairs():
+    (message,) = messages_from_http([*_HEADERS.items(), ("Content-Type", "application/json")], b"[1]")
+    assert (message.attributes["type"], message.attributes["data"]) == ("a", [1])
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "expected"),
+    [
+        ("text/plain; charset=ISO-8859-1", b"caf\xe9", "café"),
+        ('text/plain;charset="utf-16-le"', "né".encode("utf-16-le"), "né"),
+        ("text/plain; charset=utf-8", b"caf\xe9", None),
+        ("text/plain; charset=unknown", b"cafe", None),
+        ("text/plain; charset=hex", b"00", None),
+    ],
+)
+def test_text_is_decoded_with_its_character_set(content_type, body, expected):
+    (message,) = messages_from_http({**_HEADERS, "content-type": content_type}, body)
+    assert message.attributes.get("data") == expected
+
+
+def test_bytes_without_a_content_type_are_left_out():
+    event = {"specversion": "1.0", "id": "1", "source": "/", "type": "a"}
+    assert message_from_event({**event, "data_base64": "AAEC/w=="}).to_dict() == event
+
+
+@pytest.mark.parametrize("content_type", ["application/cloudevents+avro", "application/cloudevents-batch+xml; x=1"])
+def test_other_event_formats_are_refused_by_name(content_type):
+    with pytest.raises(
+        InputError, match=f"events in {content_type.partition(';')[0]} are not supported".replace("+", ".")
+    ):
+        messages_from_http({**_HEADERS, "content-type": content_type}, b"")

@@ -4,7 +4,8 @@
     [Message({"type": "order.paid", …, "datacontenttype": "application/json", "data": {"amount": 5}})]
 
 A message has the context attributes and extensions of the event under their names, and its data under `data`:
-JSON as it is, other text as a string. Data that is neither, such as an image, is left out.
+JSON as it is, other text as a string. Data that is neither, such as an image, is left out, and so are bytes whose
+content type is not given.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -26,22 +27,29 @@ _NAME = re.compile(r"[a-z0-9]+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _JSON_TYPE = re.compile(r"[^;]*[/+]json\s*(;.*)?", re.IGNORECASE)
 _TEXT_TYPE = re.compile(r"text/|[^;]*[/+]xml\b", re.IGNORECASE)
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]+)", re.IGNORECASE)
 _PREFIX = "ce-"
-_STRUCTURED, _BATCHED = "application/cloudevents+json", "application/cloudevents-batch+json"
+_UNKNOWN_TYPE = "application/octet-stream"
+_FORMATS = "application/cloudevents"
+_STRUCTURED, _BATCHED = f"{_FORMATS}+json", f"{_FORMATS}-batch+json"
 
 
-def messages_from_http(headers: Mapping[str, str], body: bytes) -> list[Message]:
+def messages_from_http(headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes) -> list[Message]:
     """Return the messages of an HTTP request or response that carries CloudEvents.
 
+    headers: by name, or pairs of name and value.
     The content type decides: one structured event, a batch, or binary mode, with the attributes in headers.
     """
-    lower = {name.lower(): value for name, value in headers.items()}
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    lower = {name.lower(): value for name, value in pairs}
     content_type = lower.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == _BATCHED:
         return messages_from_batch(_json(body))
     if media_type == _STRUCTURED:
         return [message_from_event(_json(body))]
+    if media_type.startswith(_FORMATS):
+        raise MessageFormatError(f"events in {media_type} are not supported", hint=f"send {_STRUCTURED}")
     return [_binary(lower, content_type, body)]
 
 
@@ -73,7 +81,7 @@ def message_from_event(event: object) -> Message:
         attributes["data"] = event["data"]
     elif event.get("data_base64") is not None:
         data = _base64(event["data_base64"])
-        attributes |= _data(data, str(attributes.get("datacontenttype", "application/json")))
+        attributes |= _data(data, str(attributes.get("datacontenttype", _UNKNOWN_TYPE)))
     return _message(attributes)
 
 
@@ -89,7 +97,7 @@ def _binary(headers: Mapping[str, str], content_type: str, body: bytes) -> Messa
     if content_type:
         attributes["datacontenttype"] = content_type
     if body:
-        attributes |= _data(body, content_type or "application/octet-stream")
+        attributes |= _data(body, content_type or _UNKNOWN_TYPE)
     return _message(attributes)
 
 
@@ -125,9 +133,10 @@ def _data(data: bytes, content_type: str) -> dict[str, Any]:
         return {"data": _json(data)}
     if not _TEXT_TYPE.match(content_type):
         return {}
+    charset = _CHARSET.search(content_type)
     try:
-        return {"data": data.decode()}
-    except UnicodeDecodeError:
+        return {"data": data.decode(charset[1] if charset else "utf-8")}
+    except (LookupError, ValueError):  # an unknown character set, or not of this one
         return {}
 
 

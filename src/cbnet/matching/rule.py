@@ -32,9 +32,9 @@ class Rule:
     def __post_init__(self) -> None:
         checked_interface(self.name)
         if type(self.priority) is not int or not INT_MIN <= self.priority <= INT_MAX:
-            raise InputError("the priority must be a 64-bit int", hint="write priority = 10")
+            raise InputError("the priority must be a 64-bit int", hint="use a whole number such as 10")
         if not isinstance(self.metadata, Mapping):
-            raise InputError("the metadata must be a JSON object", hint='write metadata = { owner = "me" }')
+            raise InputError("the metadata must be a JSON object", hint="use an object with members such as `owner`")
         object.__setattr__(self, "metadata", _json_copy(self.metadata, "metadata", 0))
 
 

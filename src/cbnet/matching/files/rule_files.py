@@ -49,6 +49,7 @@ def open_rule_file(path: Path, *, verify: bool = False, dialect: str = CBNET) ->
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import columns_of
 
+    _check_dialect(path, dialect)
     if is_compiled(path):
         return RuleFile(CompiledTable.open(path, verify=verify))
     if path.suffix in _TEXT_SUFFIXES:
@@ -62,6 +63,7 @@ def read_columns(path: Path, *, dialect: str = CBNET) -> tuple[Columns, Sequence
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.columns import columns_of
 
+    _check_dialect(path, dialect)
     if is_compiled(path):
         compiled = CompiledTable.open(path, verify=True)
         return compiled.columns, [*compiled.rules.values()]
@@ -80,6 +82,13 @@ def is_compiled(path: Path) -> bool:
             return path.suffix == ".cbt" or file.read(len(MAGIC)) == MAGIC
     except OSError:
         return path.suffix == ".cbt"
+
+
+def _check_dialect(path: Path, dialect: str) -> None:
+    is_table = is_compiled(path)
+    if dialect != CBNET and (is_table or path.suffix == ".parquet"):
+        kind = "compiled table" if is_table else "Parquet file of rules"
+        raise InputError(f"a {kind} has no dialect", hint="leave it out", file=str(path))
 
 
 def _columns_of_parquet(path: Path) -> Columns:

@@ -32,6 +32,8 @@ from cbnet.language.syntax.text_positions import Path as Keys
 from cbnet.language.syntax.text_positions import TextPositions
 from cbnet.matching.rule import Interface, Rule, checked_interface
 
+_EXAMPLE = 'write {"name": "a", "when": "x = 1"}'
+_JSON_DIALECTS = ("eventbridge", "cloudevents")
 _MEMBERS = ("when", "priority", "metadata", "dialect")
 _RENAMED = {"interfaces": "rules", "interface": "name", "predicate": "when"}  # names of version 0.1
 
@@ -47,8 +49,8 @@ class RuleSet:
 def read_rules(path: Path, dialect: str = CBNET) -> RuleSet:
     """Return the rules of a TOML or JSON Lines file; `dialect` is that of a file that names none."""
     check_dialect(dialect)
-    reader = _RuleReader(dialect)
-    read = reader.read_toml if path.suffix == ".toml" else reader.read_json_lines
+    reader = _RuleReader(dialect, is_toml=path.suffix == ".toml")
+    read = reader.read_toml if reader.is_toml else reader.read_json_lines
     read(read_text(path))
     return reader.finish(str(path))
 
@@ -86,6 +88,7 @@ class _Place:
 @dataclass
 class _RuleReader:
     dialect: str  # of the file; empty after an unknown one: its rules are not parsed
+    is_toml: bool
     filters: dict[Interface, list[Filter]] = field(default_factory=dict)
     details: dict[Interface, dict[str, Any]] = field(default_factory=dict)  # priority and metadata, where given
     errors: list[InputError] = field(default_factory=list)
@@ -137,11 +140,13 @@ class _RuleReader:
                 elif self._check_keys(members, ("name", *_MEMBERS), place):
                     self._add_row(members, place)
             is_first = False
+        if is_first:
+            self.errors.append(InputError("no rules", hint=_EXAMPLE, line=1, column=1))
 
     def _add_row(self, members: dict[str, Any], place: _Place) -> None:
         try:
             if "name" not in members:
-                raise InputError("the rule has no name", hint='write {"name": "a", "when": "x = 1"}')
+                raise InputError("the rule has no name", hint=_EXAMPLE)
             name = checked_interface(members["name"])
         except InputError as error:
             self.errors.append(place.below("name").locate(error))
@@ -152,7 +157,7 @@ class _RuleReader:
         """Add a rule, or its mistakes."""
         filters, details = self.filters.setdefault(name, []), self.details.setdefault(name, {})
         if "when" not in members:
-            hint = "write when = …; a name with a dot needs quotes"
+            hint = "write when = …; a name with a dot needs quotes" if self.is_toml else 'write "when": …'
             self.errors.append(place.locate_key(InputError(f"the rule {name!r} has no `when`", hint=hint)))
         for key in ("priority", "metadata"):
             if key in members:
@@ -193,9 +198,12 @@ class _RuleReader:
     def _check_keys(self, members: dict[str, Any], known: tuple[str, ...], place: _Place) -> bool:
         """Return whether all keys are known; note those that are not."""
         unknown = [key for key in members if key not in known]
+        other = f"use {', '.join(known)}" + ("; a name with a dot needs quotes" if self.is_toml else "")
+        if "when" in known and "when" not in members and members.get("dialect", self.dialect) in _JSON_DIALECTS:
+            other = "put the pattern under `when`"
         for key in unknown:
             near = _RENAMED.get(key) or next(iter(get_close_matches(key, known, n=1)), None)
-            hint = f"write {near}" if near in known else f"use {', '.join(known)}; a name with a dot needs quotes"
+            hint = f"write {near}" if near in known else other
             self.errors.append(place.below(key).locate_key(InputError(f"unknown key {key!r}", hint=hint)))
         return not unknown
 
@@ -226,5 +234,5 @@ def _object(line: str) -> dict[str, Any]:
     """Return the members of a JSON object."""
     members = read_json(line)
     if not isinstance(members, dict):
-        raise InputError("expected a JSON object", hint='write {"name": "a", "when": "x = 1"}')
+        raise InputError("expected a JSON object", hint=_EXAMPLE)
     return members

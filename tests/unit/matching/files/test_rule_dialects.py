@@ -97,3 +97,19 @@ def test_commands_take_a_dialect(cbnet, tmp_path):
     assert Table.open(tmp_path / "r.cbt").match({"x": 2}) == ["a"]
     assert cbnet("inspect", path, "--dialect", "eventbridge").code == 0
     assert "unknown dialect 'klingon'" in cbnet("compile", "-r", path, "-o", tmp_path / "x.cbt", "-d", "klingon").err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("r.toml", "dialect = 'eventbridge'\n[rules]\nbig = { detail = { x = [1] } }", "put the pattern under `when`"),
+        ("r.jsonl", '{"name": "big", "dialect": "eventbridge", "detail": {}}', "put the pattern under `when`"),
+        ("r.jsonl", '{"name": "big", "when": "true", "wrong": 1}', "use name, when, priority, metadata, dialect"),
+        ("r.jsonl", '{"name": "big"}', 'write "when": …'),
+        ("r.toml", "[rules.big]\npriority = 1", "write when = …; a name with a dot needs quotes"),
+    ],
+)
+def test_hints_are_in_the_syntax_of_the_file(tmp_path, name, text, hint):
+    with pytest.raises(FileError) as caught:
+        read_rules(written(tmp_path, name, text))
+    assert [mistake.hint for mistake in caught.value.errors] == [hint]

@@ -76,3 +76,20 @@ def test_an_unknown_dialect_is_an_error_of_the_caller(tmp_path):
     toml(tmp_path / "rules.toml")
     with pytest.raises(InputError, match="unknown dialect 'klingon'"):
         Table.open(tmp_path / "rules.toml", dialect="klingon")
+
+
+@pytest.mark.parametrize("read", [Table.open, open_rule_file, read_columns])
+def test_only_text_has_a_dialect(tmp_path, read):
+    cbt(tmp_path / "rules.cbt")
+    with pytest.raises(InputError, match="a compiled table has no dialect"):
+        read(tmp_path / "rules.cbt", dialect="eventbridge")
+    with pytest.raises(InputError, match="a Parquet file of rules has no dialect"):
+        read(tmp_path / "rules.parquet", dialect="eventbridge")
+
+
+@pytest.mark.parametrize(("name", "problem"), [("r.toml", "no table of rules"), ("r.jsonl", "no rules")])
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_a_file_without_rules_is_refused(tmp_path, name, problem, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=problem):
+        Table.open(tmp_path / name)
