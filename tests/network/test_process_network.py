@@ -122,7 +122,7 @@ def test_invalid_arguments_are_input_errors(network):
     with connect(at(network, "0")) as client:
         with pytest.raises(InputError, match="a value is missing"):
             client.subscribe("x <")
-        with pytest.raises(InputError, match=r"x\.y: a bytes is not a value"):
+        with pytest.raises(InputError, match=r"x\.y: a bytes object is not a value"):
             client.publish({"x": {"y": b""}})
         with pytest.raises(InputError, match="unknown policy"):
             client.subscribe("x = 1", when_full="wait")

@@ -14,7 +14,16 @@ from typing import Any, TypeAlias, cast
 from cbnet.errors import ValueDomainError
 from cbnet.language.notation import format_name, format_value
 from cbnet.language.value_object import ValueObject
-from cbnet.language.values import Value, ValueType, canonical, sort_key, validate_name, validate_value, value_type
+from cbnet.language.values import (
+    Value,
+    ValueType,
+    canonical,
+    sort_key,
+    type_name,
+    validate_name,
+    validate_value,
+    value_type,
+)
 
 
 class Op(Enum):
@@ -170,10 +179,10 @@ def refusal(op: Op, value: Value) -> tuple[str, str]:
     """Return the problem of a `value` that `op` does not take, and a hint."""
     if op in PATTERNS:
         return (
-            f"`{op}` compares strings, not a {value_type(value)}",
+            f"`{op}` compares strings, not {type_name(value)}",
             f'write the string "{format_value(value)}", or `=`',
         )
-    return f"`{op}` compares numbers and strings, not a {value_type(value)}", "write `=` or `!=`"
+    return f"`{op}` compares numbers and strings, not {type_name(value)}", "write `=` or `!=`"
 
 
 def _validate_op(op: Op | str) -> Op:

@@ -157,6 +157,7 @@ def type_name(value: object) -> str:
     names = {
         type(None): "null", dict: "a nested object", list: "a list", tuple: "a list",
         bool: "a bool", int: "a number", float: "a number", str: "a string",
+        bytes: "a bytes object",
     }  # fmt: skip
-    full_name = f"{type(value).__module__}.{type(value).__qualname__}"
-    return names.get(type(value), f"a {full_name.removeprefix('builtins.')}")
+    full_name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    return names.get(type(value), f"{'an' if full_name[0] in 'aeioAEIO' else 'a'} {full_name}")

@@ -4,6 +4,7 @@ import pytest
 
 from cbnet import Constraint, Descriptor, Filter, Message, Predicate, parse, parse_filter
 from cbnet.errors import LimitError, ValueDomainError
+from cbnet.language.values import type_name
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, float("nan"), float("inf"), b"x", 1j, {1}, "\ud800"])
@@ -149,3 +150,10 @@ def test_wrong_arguments_get_a_clear_error():
         parse_filter("x = 1") | "y = 1"
     assert parse("x = 1").matches({"x": 1})
     assert cbnet.satisfiable("x > 1")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(object(), "an object"), (b"", "a bytes object"), ({1}, "a set"), (None, "null")]
+)
+def test_a_type_has_its_article(value, name):
+    assert type_name(value) == name

@@ -100,3 +100,8 @@ def test_an_error_in_a_thread_ends_the_others():
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="3"):
         next(results)
+
+
+def test_a_lazy_frame_is_refused_with_the_remedy():
+    with pytest.raises(InputError, match=r"LazyFrame is not Arrow data; call \.collect\(\) first"):
+        TABLE.match_frame(pl.from_arrow(ARROW).lazy())

@@ -121,7 +121,7 @@ def test_samples_are_messages_or_dicts(engine):
     ("wrong", "problem"),
     [
         ({"x": float("nan")}, "sample message 2: x: NaN is not a value"),
-        ({"x": b"1"}, "sample message 2: x: a bytes is not a value"),
+        ({"x": b"1"}, "sample message 2: x: a bytes object is not a value"),
         ({"#": "sale"}, "sample message 2: the tags must be a list of strings"),
         ("x = 1", "sample message 2: 'x = 1' is not a message"),
     ],

@@ -6,7 +6,7 @@ A dialect reports a mistake by its path, as in `detail.price[1].numeric`; in a t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cbnet.errors import InputError, PatternError
@@ -29,29 +29,37 @@ def read_json(source: RuleSource) -> Any:
     """Return the JSON of a rule; raise an error with its position if the text is not JSON."""
     if not isinstance(source, str):
         return source
+    is_distinct = True
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_distinct
+        found = dict(pairs)
+        is_distinct = is_distinct and len(found) == len(pairs)
+        return found
+
     try:
-        return json.loads(source, object_pairs_hook=_unique_members)
+        value = json.loads(source, object_pairs_hook=members)
+        positions = None if is_distinct else _positions(source)
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
-    except InputError:
-        raise
     except (RecursionError, ValueError):
         raise InputError("JSON too deeply nested, or a number too long", hint="simplify the rule") from None
+    if positions is not None:
+        key, position = positions.repeated[0]
+        line, column = positions.place(position)
+        raise InputError(
+            f"the key {key!r} occurs twice in an object", hint="keep one of them", line=line, column=column
+        )
+    return value
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the key {twice!r} occurs twice in an object", hint="keep one of them")
-    return members
+def _positions(text: str) -> TextPositions:
+    return TextPositions(text).read_json(len(text) - len(text.lstrip()))
 
 
 def _located(error: PatternError, text: str) -> InputError:
-    positions = TextPositions(text)
     try:
-        positions.read_json(len(text) - len(text.lstrip()))
+        positions = _positions(text)
     except RecursionError:  # the mistake is the depth
         return error
     line, column = positions.place(positions.of(error.path))

@@ -123,6 +123,10 @@ class ExpressionReader:
 
     def _set(self) -> Values:
         opening = self._peek()
+        if self._text.startswith(("[", "{"), opening.position):  # the lexer stopped there
+            raise PredicateSyntaxError(
+                "expected a list of values", self._text, opening.position, hint="write (1, 2, 3)"
+            )
         if opening.type is not TokenType.OPEN:
             raise self._error("expected a list of values", hint="write (1, 2, 3)")
         values: list[Value] = []

@@ -100,7 +100,7 @@ def value_hint(token: Token) -> str:
         return f"write {format_value(token.value)} if it is a string, `` `{token.text}` `` if it is a name"
     if token.type is TokenType.OPERATOR:
         return f"write one operator only: {_ALL_OPERATORS}"
-    return 'write a "string", a number, true or false'
+    return 'write a "string", a number, true, false or null'
 
 
 def name_hint(tokens: Sequence[Token]) -> str:

@@ -39,6 +39,7 @@ class TextPositions:
         self._at = 0
         self.keys: dict[Path, int] = {}
         self.values: dict[Path, int] = {}
+        self.repeated: list[tuple[str, int]] = []  # keys that occur again, and where; the first is so in its own object
 
     def read_toml(self) -> TextPositions:
         """Find the positions of a TOML document; return self."""
@@ -120,7 +121,8 @@ class TextPositions:
             self._skip()
             start = self._at
             path = (*path, self._key_part())
-            self.keys.setdefault(path, start)
+            if self.keys.setdefault(path, start) != start:
+                self.repeated.append((str(path[-1]), start))
             if self._skip() == len(self._text) or self._text[self._at] != ".":
                 return path
             self._at += 1

@@ -39,14 +39,16 @@ def record_batches(frame: object) -> Iterator[pa.RecordBatch]:
         yield from frame.to_batches()
         return
     if not hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "__arrow_c_array__"):
-        raise InputError(f"a {type(frame).__name__} is not Arrow data", hint=_HINT)
+        name = type(frame).__name__
+        hint = "call .collect() first" if name == "LazyFrame" else _HINT
+        raise InputError(f"{name} is not Arrow data", hint=hint)
     try:
         if hasattr(frame, "__arrow_c_stream__"):
             yield from pa.RecordBatchReader.from_stream(frame)
         else:
             yield pa.record_batch(frame)
     except (pa.ArrowException, ValueError, TypeError) as error:
-        raise InputError(f"a {type(frame).__name__} cannot be read as Arrow columns: {error}", hint=_HINT) from None
+        raise InputError(f"{type(frame).__name__} cannot be read as Arrow columns: {error}", hint=_HINT) from None
 
 
 def encode_batch(

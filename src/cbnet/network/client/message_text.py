@@ -58,7 +58,11 @@ def _attribute(word: str) -> tuple[str, Any]:
         raise InputError(f"{word!r} is neither an attribute nor a tag", hint=_HINT)
     if not quoted and (name[-1] in "<>!^$*" or text.startswith("=")):
         raise InputError(f"{word!r} is a condition, and a message has values", hint=_HINT)
-    return name, _value(text.strip())
+    value = _value(text.strip())
+    if isinstance(value, str) and value == text.strip() and value.startswith(("{", "[")):
+        hint = f"correct it, or quote a text: {name}='{json.dumps(value, ensure_ascii=False)}'"
+        raise InputError(f"the value of {name!r} begins as JSON and is not JSON", hint=hint)
+    return name, value
 
 
 def _tag(text: str) -> str:

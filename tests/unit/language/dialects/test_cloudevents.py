@@ -69,3 +69,17 @@ def test_deep_filters_are_refused():
         parse(rule, dialect="cloudevents")
     with pytest.raises(InputError, match="too deeply nested"):
         parse("[" * 100_000, dialect="cloudevents")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"exact": {"type": "a", "type": "b"}}', (1, 25)),
+        ('{"exact": {"type": "a"},\n "exact": {"type": "a"}}', (2, 2)),
+        (' [{"exact": {"type": "a"}},\n {"exact": {"id": "\\"", "id": "b"}}]', (2, 25)),
+    ],
+)
+def test_a_repeated_key_has_its_line_and_column(text, place):
+    with pytest.raises(InputError, match="occurs twice") as raised:
+        parse(text, dialect="cloudevents")
+    assert (raised.value.line, raised.value.column) == place

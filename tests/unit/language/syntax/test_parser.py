@@ -1,7 +1,7 @@
 import pytest
 
 from cbnet import Constraint, Filter, Message, Predicate, parse
-from cbnet.errors import InputError
+from cbnet.errors import InputError, PredicateSyntaxError
 
 
 def c(name, op, value=None):
@@ -52,3 +52,17 @@ def test_highway_example_matches():
 def test_non_text_is_refused():
     with pytest.raises(InputError, match="must be a string"):
         parse(5)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "hint"),
+    [
+        ("x in [1, 2]", 6, "write (1, 2, 3)"),
+        ("x not in {1}", 10, "write (1, 2, 3)"),
+        ("x in ()", 7, 'write a "string", a number, true, false or null'),
+    ],
+)
+def test_a_set_that_is_written_otherwise_has_a_hint(text, column, hint):
+    with pytest.raises(PredicateSyntaxError) as raised:
+        parse(text)
+    assert (raised.value.column, raised.value.hint) == (column, hint)

@@ -57,7 +57,7 @@ def test_item_is_sent_as_the_handler_returned_it(handler, item):
     [
         (lambda _: 1 / 0, "ZeroDivisionError"),
         (lambda _: "text", "return an Item, bytes or None"),
-        (lambda _: Item({"s": b"A"}), "a bytes is not a value"),
+        (lambda _: Item({"s": b"A"}), "a bytes object is not a value"),
         (lambda _: b"x" * (MAX_PAYLOAD_BYTES + 1), "bytes of a payload"),
         (lambda r: Item(Message({**r.attributes, "x": "x" * (1 << 20)}, r.tags)), "bytes of a message"),
         (lambda _: Item({"s": "A"}), "the item does not match the request"),

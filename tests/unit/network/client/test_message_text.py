@@ -20,7 +20,7 @@ from cbnet.network.client.message_text import parse_message
         (["#tag 7", '#"tag 8"', "#12", "#true"], Message(tags=["tag 7", "tag 8", "12", "true"])),
         (['{"x": 1, "#": ["a b"]}'], Message({"x": 1}, ["a b"])),
         (['{"x": [1, {"y": null}]}'], Message({"x": [1, {"y": None}]})),
-        (["x=null", "y=[1, 2.5]", 'z={"a": true}', "t=[1", "u={}"],
+        (["x=null", "y=[1, 2.5]", 'z={"a": true}', 't="[1"', "u={}"],
          Message({"x": None, "y": [1, 2.5], "z": {"a": True}, "t": "[1", "u": {}})),
     ],
 )  # fmt: skip
@@ -35,6 +35,14 @@ def test_words_are_parsed_as_attributes_and_tags(words, message):
 def test_other_words_are_refused(words):
     with pytest.raises(InputError):
         parse_message(words)
+
+
+@pytest.mark.parametrize("text", ['{"a":', "[1", "[draft] é"])
+def test_a_value_that_begins_as_json_must_be_json_or_quoted(text):
+    with pytest.raises(InputError, match="begins as JSON and is not JSON") as raised:
+        parse_message([f"x={text}"])
+    remedy = raised.value.hint.partition("x='")[2].removesuffix("'")
+    assert parse_message([f"x={remedy}"]) == Message({"x": text})
 
 
 @pytest.mark.parametrize(
