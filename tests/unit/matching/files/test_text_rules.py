@@ -140,7 +140,7 @@ def test_all_mistakes_of_json_lines_are_reported_with_their_positions(tmp_path):
         '{"when": "true"}',
         '{"name": "f", "when": "true", "priority": "high"}',  # the value at 43
         '{"name": "g", "when": "true", "metadata": [1]}',  # the value at 43
-        '{"name": "h", "when": "true", "name": "i"}',
+        '{"name": "h", "when": "true", "name": "i"}',  # the second name at 31
         '{"name": "h", "when": "true"',  # the end at 29
         '{"interface": "a", "predicate": "x = 1"}',  # the keys at 2 and 20
         '{"dialect": "cbnet"}',  # not on the first line
@@ -148,7 +148,7 @@ def test_all_mistakes_of_json_lines_are_reported_with_their_positions(tmp_path):
     ]
     path = written(tmp_path, "p.jsonl", "\n".join(rows))
     assert places(path) == [
-        (1, 45), (2, 1), (3, 1), (4, 12), (5, 23), (6, 27), (7, 57), (8, 1), (9, 43), (10, 43), (11, 1), (12, 29),
+        (1, 45), (2, 1), (3, 1), (4, 12), (5, 23), (6, 27), (7, 57), (8, 1), (9, 43), (10, 43), (11, 31), (12, 29),
         (13, 2), (13, 20), (14, 1), (15, 43),
     ]  # fmt: skip
 
