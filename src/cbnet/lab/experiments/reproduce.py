@@ -209,4 +209,4 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
+    return next(names, None) or platform.processor()  # it starts a process
