@@ -57,7 +57,7 @@ def pub(
 ) -> None:
     """Publish a message, and wait until the router has received it.
 
-    A value is JSON, or text: price=300 sizes=[1,2] dest=MXP. Quote text that looks like a number: code='"7"'.
+    A value is JSON, or text: price=300 sizes=[1,2] dest=MXP. Quote text that looks like JSON: code='"7"'.
     Each line of a file or of standard input is a message, or an object printed by `cbnet sub --json`.
 
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
