@@ -174,7 +174,7 @@ class _Index:
 
     def remove(self, filter: Filter) -> None:
         self._table.remove(self._slots.release(filter), _without_conditions(filter))
-        for symbol in _symbols(self._analyses.pop(filter)):
+        for symbol in set(_symbols(self._analyses.pop(filter))):  # two conditions may share a test
             del self._by_symbol[symbol][filter]
             if not self._by_symbol[symbol]:
                 del self._by_symbol[symbol]

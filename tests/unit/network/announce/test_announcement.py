@@ -155,3 +155,11 @@ def test_a_new_filter_is_set_against_few_however_many_overlap(monkeypatch):
     asked = counting(monkeypatch, module.FilterAnalysis, "implies")
     known.add(parse_filter("x != 500 and y != 500"))
     assert len(asked) <= 2 * 64  # whether one covers it, and whether it covers one
+
+
+def test_filter_with_two_conditions_on_one_test_is_withdrawn():
+    known = Announcement()
+    filter = parse_filter("lower(x) < y and (lower(x) < y) is not false")
+    known.add(filter)
+    known.remove(filter)
+    assert list(known) == []
