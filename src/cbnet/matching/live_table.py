@@ -132,8 +132,10 @@ class LiveTable(Generic[Key]):
             remainders = tuple([level.remainder for level in state.levels])
             interfaces = match_together(remainders, (), (leaves, message.tags), self._labels) or []
         is_cheap = all(table.count(message, conditional_only=has_read) for table in state.memtables)
-        if (self._is_merge_due() or not is_cheap) and self._compile(wait=not is_cheap):
-            return self.match(members)
+        if self._is_merge_due() or not is_cheap:
+            is_compiled = self._compile(wait=not is_cheap)
+            if is_compiled or (not is_cheap and self._state.memtables is not state.memtables):  # compiled meanwhile
+                return self.match(members)
         found = {target for table in state.memtables for target in table.matches(message, conditional_only=has_read)}
         if not found:
             return interfaces
