@@ -31,9 +31,9 @@ from cbnet.language.condition import (
     compare,
 )
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
-from cbnet.language.expression import Attribute, Constant, Missing
+from cbnet.language.expressions.expression import Attribute, Constant, Missing
+from cbnet.language.expressions.like_pattern import equivalent
 from cbnet.language.filter import Filter
-from cbnet.language.like_pattern import equivalent
 from cbnet.language.limits import DEFAULT_LIMITS, Limits
 from cbnet.language.predicate import Predicate
 

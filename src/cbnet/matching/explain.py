@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.expression import Constant, Expression, Missing, evaluate, names
+from cbnet.language.expressions.expression import Constant, Expression, Missing, evaluate, names
 from cbnet.language.filter import Filter
 from cbnet.language.leaves import Leaf
 from cbnet.language.message import Message

@@ -30,7 +30,7 @@ def webhooks(
 
     Example: cbnet lab webhooks --output webhooks
     """
-    from cbnet.lab.workload.webhooks import SMALL, event, many, pattern
+    from cbnet.lab.workload.events.webhooks import SMALL, event, many, pattern
 
     written = {"events": output / "events.jsonl", "rules": output / "rules.jsonl"}
     try:

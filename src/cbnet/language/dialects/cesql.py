@@ -32,9 +32,9 @@ from cbnet.language.dialects.cesql_truth import (
 from cbnet.language.dialects.event_attributes import exists, has_text, text_is_like
 from cbnet.language.dialects.sql_reader import Node
 from cbnet.language.dialects.sql_tokens import SqlToken
-from cbnet.language.expression import Attribute, Constant
+from cbnet.language.expressions.expression import Attribute, Constant
+from cbnet.language.expressions.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.formula import FALSE, TRUE, Formula, Not
-from cbnet.language.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.values import ValueType
 
 _TYPES = (ValueType.STRING, ValueType.NUMBER, ValueType.BOOL)

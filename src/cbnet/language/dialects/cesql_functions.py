@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cbnet.language.functions import Function
+from cbnet.language.expressions.functions import Function
 from cbnet.language.values import Value, ValueType
 
 _STRING, _NUMBER = ValueType.STRING, ValueType.NUMBER

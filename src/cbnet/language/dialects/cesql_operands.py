@@ -18,9 +18,18 @@ from cbnet.language.dialects.cesql_truth import Truth, all_of, present
 from cbnet.language.dialects.event_attributes import exists
 from cbnet.language.dialects.sql_reader import Node
 from cbnet.language.dialects.sql_tokens import SqlToken
-from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression, Missing, evaluate, names
+from cbnet.language.expressions.expression import (
+    Arithmetic,
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    Missing,
+    evaluate,
+    names,
+)
+from cbnet.language.expressions.functions import Function
 from cbnet.language.formula import FALSE, TRUE, Formula
-from cbnet.language.functions import Function
 from cbnet.language.values import Value, ValueType, value_type
 
 _ARITHMETIC = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "mod"}

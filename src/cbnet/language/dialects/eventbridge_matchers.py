@@ -16,13 +16,13 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from cbnet.errors import InputError, PatternError
-from cbnet.language.address_block import block_of
 from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence
 from cbnet.language.constraint import Op, value_set
-from cbnet.language.expression import Attribute, Call, Constant, Expression
+from cbnet.language.expressions.address_block import block_of
+from cbnet.language.expressions.expression import Attribute, Call, Constant, Expression
+from cbnet.language.expressions.functions import change_case
+from cbnet.language.expressions.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.formula import NOT_TRUE, AllOf, AnyOf, Formula, Is, Not
-from cbnet.language.functions import change_case
-from cbnet.language.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.values import Value, type_name, validate_value
 
 Path: TypeAlias = tuple[str | int, ...]

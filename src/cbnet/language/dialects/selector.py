@@ -21,9 +21,9 @@ from cbnet.language.constraint import ORDERING, Op, value_set
 from cbnet.language.dialects.selector_reader import SelectorReader
 from cbnet.language.dialects.sql_reader import Node
 from cbnet.language.dialects.sql_tokens import SqlToken
-from cbnet.language.expression import Arithmetic, Attribute, Constant, Expression, Missing, evaluate, names
+from cbnet.language.expressions.expression import Arithmetic, Attribute, Constant, Expression, Missing, evaluate, names
+from cbnet.language.expressions.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is
-from cbnet.language.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.values import INT_MAX, Value, ValueType, canonical, validate_value, value_type
 
 _OPERATORS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language.dialects.sql_tokens import SqlToken, SqlTokens
-from cbnet.language.expression import PRECEDENCE, Arithmetic, Call, Expression, check_expression_depth
+from cbnet.language.expressions.expression import PRECEDENCE, Arithmetic, Call, Expression, check_expression_depth
 from cbnet.language.syntax.expressions import MAX_EXPRESSION_NESTING
 from cbnet.language.values import Value
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language.constraint import Values, value_set
-from cbnet.language.expression import (
+from cbnet.language.expressions.expression import (
     PRECEDENCE,
     Arithmetic,
     Attribute,
@@ -25,7 +25,7 @@ from cbnet.language.expression import (
     Missing,
     evaluate,
 )
-from cbnet.language.functions import FUNCTIONS
+from cbnet.language.expressions.functions import FUNCTIONS
 from cbnet.language.syntax.hints import FOREIGN_VALUES, name_hint, value_hint
 from cbnet.language.syntax.lexer import Token, TokenType, tokenize
 from cbnet.language.values import RESERVED_NAME, Value

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
-from cbnet.language.address_block import block_of
 from cbnet.language.condition import (
     MAX_CONDITION_LENGTH,
     AddressTest,
@@ -31,10 +30,11 @@ from cbnet.language.condition import (
     Test,
 )
 from cbnet.language.constraint import Op, refusal, takes
-from cbnet.language.expression import Constant, Expression
+from cbnet.language.expressions.address_block import block_of
+from cbnet.language.expressions.expression import Constant, Expression
+from cbnet.language.expressions.like_pattern import validate_pattern
 from cbnet.language.filter import Filter
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is, Not, predicate_of
-from cbnet.language.like_pattern import validate_pattern
 from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.expressions import ExpressionReader

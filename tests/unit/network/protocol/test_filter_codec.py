@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cbnet import Constraint, Filter, Op, parse_filter
 from cbnet.errors import InputError
 from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, TagTest
-from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
+from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import NOT_FALSE, NOT_TRUE, AllOf, Is, predicate_of
 from cbnet.network.protocol.fields import MAX_FILTER_BYTES
 from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes

@@ -13,7 +13,7 @@ from io import BytesIO
 from time import perf_counter
 
 from cbnet.lab.bench.timing import best_of_rounds, passes
-from cbnet.lab.workload.webhooks import event, many, pattern
+from cbnet.lab.workload.events.webhooks import event, many, pattern
 from cbnet.language import Message, parse
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.message_files import read_encoded

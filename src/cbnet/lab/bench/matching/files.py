@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.matching.duckdb_rival import Job, Run, sql_conditions
+from cbnet.lab.workload.events.trades import trades, write_trades
 from cbnet.lab.workload.standing_rules import Records, standing_filters
-from cbnet.lab.workload.trades import trades, write_trades
 from cbnet.language import Message
 from cbnet.matching import Table, reference
 

@@ -4,7 +4,7 @@ import pytest
 
 from cbnet import parse
 from cbnet.errors import PredicateSyntaxError
-from cbnet.language.functions import FUNCTIONS
+from cbnet.language.expressions.functions import FUNCTIONS
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from cbnet.errors import LimitError
-from cbnet.language.functions import Function, call
+from cbnet.language.expressions.functions import Function, call
 from cbnet.language.notation import format_name, format_value
 from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, value_type
 

@@ -1,0 +1,1 @@
+"""Events and rules as users have them."""

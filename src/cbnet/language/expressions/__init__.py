@@ -1,0 +1,1 @@
+"""Expressions of conditions: values, functions, patterns and address blocks."""
