@@ -6,6 +6,7 @@ variant holds, or its expression has no value, the operand is an error.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -78,15 +79,15 @@ def has_value(expression: Expression) -> Formula:
     return present(expression)
 
 
-class OperandTranslator:
+class OperandTranslator(ABC):
     """The translation of operands. A subclass translates conditions."""
 
     def __init__(self, reader: CesqlReader) -> None:
         self._reader = reader
 
+    @abstractmethod
     def truth(self, node: Node) -> Truth:
         """Return the condition of a node, cast to a bool."""
-        raise NotImplementedError
 
     def variants(self, node: Node) -> list[Variant]:
         """Return the variants of a node as an operand."""

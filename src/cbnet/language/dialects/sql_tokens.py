@@ -6,6 +6,7 @@ Linear in the length of the text. Every character belongs to a token, or is an e
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -28,7 +29,7 @@ class SqlToken(NamedTuple):
     text: str
 
 
-class SqlTokens:
+class SqlTokens(ABC):
     """The tokens of a text, with a position.
 
     PATTERN: a pattern with the groups `space`, `word`, `symbol` and those of literals, which `_decode` decodes.
@@ -59,9 +60,9 @@ class SqlTokens:
         """Return an error at a token, also for what is found in the tree."""
         return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
 
+    @abstractmethod
     def _decode(self, kind: str, text: str) -> Value:
         """Return the value of a word or literal; raise an `InputError` if it has none."""
-        raise NotImplementedError
 
     def _peek(self) -> SqlToken:
         return self._tokens[self._next]

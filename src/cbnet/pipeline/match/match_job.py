@@ -23,7 +23,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import MatchCounts
 from cbnet.pipeline.match.dataframe_matcher import match_shipped, message_columns_of, used_names
 from cbnet.pipeline.match.interface_buckets import BUCKETS, interface_counts, write_matches
-from cbnet.pipeline.match.message_columns import Attribute, attributes_of
+from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of
 from cbnet.pipeline.match.message_dataframes import MessageFrame, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.worker_counts import WorkerCounts
@@ -82,7 +82,7 @@ class MatchSummary:
 class DryRun:
     """The attributes of messages, and the size of the tables beside the memory available for them."""
 
-    attributes: Sequence[Attribute]
+    attributes: Sequence[AttributeColumn]
     version: str
     table_bytes: int
     memory_share: int  # bytes of this machine outside of Java's heap

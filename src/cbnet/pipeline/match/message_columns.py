@@ -61,7 +61,7 @@ _HINT = "cast it to string, a number, boolean or timestamp, or select the column
 
 
 @dataclass(frozen=True)
-class Attribute:
+class AttributeColumn:
     """An attribute that a column holds."""
 
     path: Path
@@ -93,7 +93,7 @@ class UsedNames:
         return any(map(pattern.fullmatch, self.names))
 
 
-def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> list[Attribute]:
+def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> list[AttributeColumn]:
     """Return the attributes of a schema, or of some of its columns or paths; refuse used ones that are not values."""
     found = [each for path, type in _chosen(schema, columns) for each in _attributes(path, type, uses, 1)]
     if refused := [each for each in found if each.is_used and each.kind is None]:
@@ -142,10 +142,12 @@ def _field(schema: StructType, name: str) -> tuple[tuple[str, ...], DataType]:
     return path, type
 
 
-def _attributes(path: Path, type: DataType, uses: Uses, depth: int, is_several: bool = False) -> Iterator[Attribute]:
+def _attributes(
+    path: Path, type: DataType, uses: Uses, depth: int, is_several: bool = False
+) -> Iterator[AttributeColumn]:
     if path == TAGS:
         kind = "tags" if isinstance(type, ArrayType) and isinstance(type.elementType, _TEXTS) else None
-        yield Attribute(path, type.simpleString(), kind, False, uses(path))
+        yield AttributeColumn(path, type.simpleString(), kind, False, uses(path))
     elif isinstance(type, StructType):
         for field in type:
             yield from _attributes((*path, field.name), field.dataType, uses, depth + 1, is_several)
@@ -155,7 +157,7 @@ def _attributes(path: Path, type: DataType, uses: Uses, depth: int, is_several: 
         yield from _attributes((*path, None), type.valueType, uses, depth + 1, is_several)
     else:
         kind = next((kind for types, kind in _KINDS if isinstance(type, types)), None)
-        found = Attribute(path, type.simpleString(), kind, is_several, uses(path))
+        found = AttributeColumn(path, type.simpleString(), kind, is_several, uses(path))
         if found.is_used and depth > MAX_DEPTH:
             problem = f"column {found.name[:40]!r}: nested deeper than {MAX_DEPTH} levels"
             raise InputError(problem, hint="flatten the column")
