@@ -17,7 +17,11 @@ MAX_NAME_CHARACTERS = 1 << 20  # of all values of a nested message, with their p
 MAX_TAGS = 1_024
 MAX_PAYLOAD_BYTES = 1 << 19
 MAX_NEIGHBOURS = 1_000
-MAX_FRAME_FILTERS = 4_096  # larger predicates are sent in parts
+MAX_FRAME_FILTERS = 4_096  # larger announcements are sent in parts
+MAX_FRAME_STREAMS = 4_096
+MAX_SESSIONS = 16  # of two routers at once
+MAX_TREES = 64
+MAX_TRIES = 3  # a packet is committed to a tree again, after the first time
 MAX_FILTER_BYTES = 1 << 16
 MAX_PREDICATE_LENGTH = 1 << 16
 MAX_ENTRIES = 2_048
@@ -53,10 +57,16 @@ Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
 FilterBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]
 Filters: TypeAlias = Annotated[list[FilterBytes], Meta(max_length=MAX_FRAME_FILTERS)]
-FilterKind: TypeAlias = Annotated[int, Meta(ge=1, le=2)]  # a `records.RecordKind` that holds filters
+StreamFilters: TypeAlias = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=2 * MAX_FRAME_FILTERS)]
+TreeNumber: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_TREES)]
+Tries: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_TRIES)]
+# Routers known that cannot be reached, and links, as in r1→r2, over which a change was not acknowledged.
+Unanswered: TypeAlias = Annotated[
+    list[Annotated[str, Meta(max_length=2 * MAX_NAME_LENGTH + 1)]], Meta(max_length=MAX_ROUTERS)
+]
 Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]
 GatewayPath: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_GATEWAYS)]
-Neighbours: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MAX_NEIGHBOURS)]
+Weights: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MAX_NEIGHBOURS)]
 
 # The bounds of floats exclude the infinities, and NaN, which compares false with both.
 Scalar: TypeAlias = (
@@ -71,7 +81,6 @@ FlatAttributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MAX_VAL
 Attributes: TypeAlias = Annotated[dict[str, Scalar | list[Any] | dict[str, Any]], Meta(max_length=MAX_VALUES)]
 Tags: TypeAlias = Annotated[list[str], Meta(max_length=MAX_TAGS)]
 Payload: TypeAlias = Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
-WireHeader: TypeAlias = NodeName | Routers  # a scheme's header, with names of nodes; see `header_codec`
 
 RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_REQUEST_BYTES)]  # see `request_codec`
 Keep: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)] | None  # ms that a reply may be cached; None: no limit
@@ -89,13 +98,42 @@ class Part(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """A frame or a part of one: an array."""
 
 
+class LinkField(Part):
+    """A link to a neighbour: its length, and the sessions that are open."""
+
+    weight: Weight
+    sessions: Annotated[list[Number], Meta(min_length=1, max_length=MAX_SESSIONS)]
+
+
+Neighbours: TypeAlias = Annotated[dict[NodeName, LinkField], Meta(max_length=MAX_NEIGHBOURS)]
+
+
 class RecordEntry(Part):
-    """Owner, kind and version of a record."""
+    """Owner and version of a record."""
 
     owner: NodeName
-    kind: Annotated[int, Meta(ge=0, le=2)]  # see `records.RecordKind`
     life: Number
     sequence: Number
+
+
+class StreamChange(Part):
+    """A change of the content of a stream, or a part of one; filters are indexes into those of the frame."""
+
+    number: Number
+    sequence: Annotated[int, Meta(ge=1, le=MAX_INT)]  # 1 opens the stream
+    side: Annotated[bytes, Meta(max_length=16)]  # key of the side that it announces; empty unless it opens the stream
+    base: Number  # a stream of this session, whose content it starts from; 0: it starts empty
+    added: StreamFilters
+    removed: StreamFilters
+    is_last: bool  # else more parts follow
+
+
+class StreamAck(Part):
+    """Acknowledgement of all changes of a stream up to a sequence number."""
+
+    number: Number
+    sequence: Number
+    version: Number  # 0: the streams that it feeds have it; else all routers beyond have it, in this version
 
 
 class TraceMark(Part):

@@ -21,13 +21,11 @@ class FrameNumber(IntEnum):
 
     # between routers
     LINK_RECORD = 5
-    FILTER_RECORD = 6
-    FILTER_CHANGE = 7
+    ANNOUNCE = 6
+    ANNOUNCE_ACK = 7
     RECORD_SUMMARY = 8
     RECORD_REQUEST = 9
     PACKET = 10
-    RECORD_ACK = 11
-    ACK_REQUEST = 12
     TRACE_REPORT = 13
     REQUEST = 14
     REPLY = 15

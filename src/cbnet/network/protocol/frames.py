@@ -1,11 +1,11 @@
 """All frames of the protocol; docs/reference/protocol.md specifies their bytes.
 
 both directions     Hello  Ping  Pong  Close
-between routers     LinkRecord  FilterRecord  FilterChange    link-state records
-RecordSummary  RecordRequest              resynchronisation
+between routers     LinkRecord  RecordSummary  RecordRequest  link-state records
+Announce  AnnounceAck                     what a router's side of a link wants
 Packet                                    a message
-RecordAck  AckRequest  TraceReport        unicast to one router, hop by hop
-Request  ReplyFrame  NoItem               the same: pull
+TraceReport  ReplyFrame  NoItem           unicast to one router, hop by hop
+Request                                   along a tree, to a holder
 client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRequest
 OfferFrame  Withdraw  PullFrame  Answer
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
@@ -16,7 +16,19 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from cbnet.network.protocol.fields import Branch, Hop, ItemField, Peer, RecordEntry, StepField, TraceMark
+from cbnet.network.protocol.announce_frames import Announce, AnnounceAck
+from cbnet.network.protocol.fields import (
+    Branch,
+    Hop,
+    ItemField,
+    LinkField,
+    Peer,
+    RecordEntry,
+    StepField,
+    StreamAck,
+    StreamChange,
+    TraceMark,
+)
 from cbnet.network.protocol.link_frames import (
     Close,
     Hello,
@@ -56,29 +68,21 @@ from cbnet.network.protocol.pull_frames import (
     Withdraw,
     Withdrawn,
 )
-from cbnet.network.protocol.record_frames import (
-    AckRequest,
-    FilterChange,
-    FilterRecord,
-    LinkRecord,
-    RecordAck,
-    RecordRequest,
-    RecordSummary,
-)
+from cbnet.network.protocol.record_frames import LinkRecord, RecordRequest, RecordSummary
 
 __all__ = [
-    "AckRequest", "Answer", "Branch", "Close", "Deliver", "FilterChange", "FilterRecord", "Frame", "Hello",
-    "HolderRequest", "Hop", "ItemField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer",
-    "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "RecordAck", "RecordEntry",
+    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "Frame", "Hello",
+    "HolderRequest", "Hop", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer",
+    "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "RecordEntry",
     "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request", "SlowPolicy", "Status",
-    "StatusRequest", "StepField", "Subscribe", "Subscribed", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "StatusRequest", "StepField", "StreamAck", "StreamChange", "Subscribe", "Subscribed", "Trace", "TraceEnd", "TraceMark", "TraceReport",
     "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
     Hello | Ping | Pong | Close
-    | LinkRecord | FilterRecord | FilterChange | RecordSummary | RecordRequest
-    | Packet | RecordAck | AckRequest | TraceReport | Request | ReplyFrame | NoItem
+    | LinkRecord | RecordSummary | RecordRequest | Announce | AnnounceAck
+    | Packet | TraceReport | Request | ReplyFrame | NoItem
     | Subscribe | Unsubscribe | Publish | Trace | SlowPolicy | StatusRequest
     | OfferFrame | Withdraw | PullFrame | Answer
     | Subscribed | Unsubscribed | Published | TracedFrame | TraceEnd | RefusedFrame | Deliver | Lost | Status

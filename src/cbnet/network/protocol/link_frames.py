@@ -10,11 +10,11 @@ from cbnet.network.protocol.fields import (
     MAX_COUNTERS,
     MAX_PEERS,
     MAX_TOKEN_LENGTH,
-    Neighbours,
     NodeName,
     Number,
     Peer,
     Reason,
+    Weights,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
@@ -28,6 +28,7 @@ class Hello(FrameBase, tag=FrameNumber.HELLO.value):
     name: NodeName
     network: NodeName
     life: Number  # of a router: a new random number at each start
+    link: Number  # of a router: its number of this connection, another one for each
     scheme: Annotated[str, Meta(max_length=64)]
     token: Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)] = ""  # credential of a client
 
@@ -92,7 +93,7 @@ class Status(FrameBase, tag=FrameNumber.STATUS.value):
     scheme: Annotated[str, Meta(max_length=64)]
     life: Number
     uptime: Annotated[float, Meta(ge=0)]  # seconds
-    neighbours: Neighbours
+    neighbours: Weights
     reachable: Number  # routers, including this one
     records: Number
     filters: Number  # in all predicate records

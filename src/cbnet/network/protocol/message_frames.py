@@ -19,7 +19,9 @@ from cbnet.network.protocol.fields import (
     Seconds,
     Tags,
     TraceMark,
-    WireHeader,
+    TreeNumber,
+    Tries,
+    Unanswered,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
@@ -31,7 +33,9 @@ class Packet(FrameBase, tag=FrameNumber.PACKET.value):
     life: Number
     number: Number
     hops: Hops
-    header: WireHeader
+    tree: TreeNumber
+    side: Number  # hash of the nodes that it is for, on the receiver's side of the tree
+    tries: Tries  # how often it was committed to a tree again
     attributes: Attributes
     tags: Tags
     payload: Payload
@@ -83,12 +87,12 @@ class Trace(FrameBase, tag=FrameNumber.TRACE.value):
 
 
 class Subscribed(FrameBase, tag=FrameNumber.SUBSCRIBED.value):
-    """Confirmation of a subscription; if the client waits, whether all reachable routers have it."""
+    """Confirmation of a subscription; if the client waits, whether every reachable router that must know it does."""
 
     id: Number
     is_confirmed: bool
-    routers: Number  # that have it
-    missing: Routers  # known, and not known to have it
+    routers: Number  # reachable, including this one
+    missing: Unanswered
 
 
 class Unsubscribed(FrameBase, tag=FrameNumber.UNSUBSCRIBED.value):

@@ -18,10 +18,10 @@ from cbnet.network.protocol.fields import (
     Payload,
     PredicateText,
     RequestBytes,
-    Routers,
     Seconds,
     Steps,
     Tags,
+    Unanswered,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
@@ -117,12 +117,12 @@ class Answer(FrameBase, tag=FrameNumber.ANSWER.value):
 
 
 class Offered(FrameBase, tag=FrameNumber.OFFERED.value):
-    """Confirmation of an offer; if the client waits, whether all reachable routers have it."""
+    """Confirmation of an offer; if the client waits, whether every reachable router that must know it does."""
 
     id: Number
     is_confirmed: bool
-    routers: Number  # that have it
-    missing: Routers  # known, and not known to have it
+    routers: Number  # reachable, including this one
+    missing: Unanswered
 
 
 class Withdrawn(FrameBase, tag=FrameNumber.WITHDRAWN.value):

@@ -1,0 +1,28 @@
+"""Frames of announcements: changes of streams, and their acknowledgement."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from cbnet.network.protocol.fields import MAX_FRAME_STREAMS, Filters, Number, StreamAck, StreamChange
+from cbnet.network.protocol.frame import FrameBase, FrameNumber
+
+
+class Announce(FrameBase, tag=FrameNumber.ANNOUNCE.value):
+    """Changes of streams; a filter that several streams need is there once.
+
+    A change names filters by their index: those of subscriptions first, then those of offers.
+    """
+
+    filters: Filters  # of subscriptions
+    offers: Filters
+    changes: Annotated[list[StreamChange], Meta(max_length=MAX_FRAME_STREAMS)]
+    ended: Annotated[list[Number], Meta(max_length=MAX_FRAME_STREAMS)]  # streams, after the changes
+
+
+class AnnounceAck(FrameBase, tag=FrameNumber.ANNOUNCE_ACK.value):
+    """Acknowledgements of changes."""
+
+    acks: Annotated[list[StreamAck], Meta(max_length=MAX_FRAME_STREAMS)]
