@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from cbnet.network.link.actions import Outbox
 from cbnet.network.link.clock import Clock
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.settings import Settings
+from cbnet.network.logs import log
+
+_WARNING_INTERVAL = 5.0  # seconds between two warnings of one event
 
 
 @dataclass
@@ -21,6 +26,7 @@ class RouterContext:
     outbox: Outbox = field(default_factory=Outbox)
     counters: Counter[str] = field(default_factory=Counter)  # see `counters` for the keys
     clock: Clock = field(init=False)
+    _warned: dict[str, float] = field(default_factory=dict)  # event -> time of the last warning
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.settings.heartbeat)
@@ -38,3 +44,9 @@ class RouterContext:
     def drop(self, reason: DropReason) -> None:
         """Count a packet, request or reply that is dropped."""
         self.counters[reason.key] += 1
+
+    def warn(self, event: str, **members: Any) -> None:
+        """Log a warning, unless one of the same event was logged just now: a peer may cause very many."""
+        if self.now - self._warned.get(event, float("-inf")) >= _WARNING_INTERVAL:
+            self._warned[event] = self.now
+            log(logging.WARNING, event, **members)

@@ -31,7 +31,7 @@ class Event(StrEnum):
     LINKS_TOO_SLOW = "links_too_slow"
     RECORDS_INSTALLED = "records_installed"
     RECORDS_STALE = "records_stale"
-    RECORDS_WITHOUT_BASE = "records_without_base"
+    RECORDS_SECOND_HAND = "records_second_hand"
     RECORDS_EXPIRED = "records_expired"
     RECORDS_SUPERSEDED = "records_superseded"
     CONFIRMED = "confirmed"

@@ -4,27 +4,42 @@
                                └──── timeout or protocol error ────┘
 
 Two routers may have several links at once, where both have dialled, or where one has noticed the end of a link
-before the other. Records are sent over all of them, packets over the newest.
+before the other. Each is a session of its own, with an id that both ends compute from their Hellos. Records are sent
+over all of them.
+
+Two routers with one name are reported where both are seen. A new life under the name of a present neighbour is usually
+that neighbour after a restart, whose old connection has not ended yet. So the old link gets a ping: only a router that
+is still running answers it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
 from cbnet.network.link.traffic import LinkTraffic
-from cbnet.network.protocol.fields import MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
+from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import Hello, Ping, RefusedFrame
+from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong, RefusedFrame
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, WireError
 from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 _MAX_PARALLEL_LINKS = 4
+
+End: TypeAlias = tuple[int, int]  # of a connection between routers: the life of the router, its number of the link
+
+
+def session_id(one: End, other: End) -> int:
+    """Return the id of a session, below 2**63; the same at both ends."""
+    ends = b"".join(number.to_bytes(8, "big") for end in sorted((one, other)) for number in end)
+    return int.from_bytes(blake2b(ends, digest_size=8).digest(), "big") & MAX_INT
 
 
 @dataclass
@@ -35,6 +50,8 @@ class Link:
     last_received: float
     last_ping: float
     hello: Hello | None = None  # of the peer
+    session: int = 0  # of a router, after its Hello; see `session_id`
+    challenge: int = 0  # number of a ping; an answer proves that there are two routers of one name
     drops_when_slow: bool = True  # drop messages if the peer reads too slowly; else disconnect it
     traffic: LinkTraffic = field(default_factory=LinkTraffic)
     certificate_names: frozenset[str] | None = None  # of the peer; None: no TLS
@@ -62,6 +79,7 @@ class LinkTable:
         self._access = access
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
+        self._by_session: dict[int, int] = {}
         self._by_account: dict[str, list[int]] = {}
         settings = context.settings
         self._own_hello = Hello(
@@ -71,10 +89,11 @@ class LinkTable:
             name=settings.name,
             network=settings.network,
             life=context.life,
+            link=0,
             scheme=settings.routing,
         )
         self._pings = 0
-        self.changes = 0  # of the set of neighbours, or of the lengths of links
+        self.changes = 0  # of the set of sessions, or of the lengths of links
         self.is_leaving = False
 
     # --- lookup
@@ -92,7 +111,11 @@ class LinkTable:
         """Return the links to routers."""
         return [link for links in self._by_neighbour.values() for link in links]
 
-    def neighbours(self) -> dict[str, int]:
+    def neighbours(self) -> dict[str, LinkField]:
+        """Return the neighbours with the lengths of their links and their sessions, as in a link record."""
+        return {name: LinkField(weight, self._sessions(name)) for name, weight in self.weights().items()}
+
+    def weights(self) -> dict[str, int]:
         """Return the neighbours with the lengths of their links; `MAX_WEIGHT` if this router is leaving."""
         weights = {} if self.is_leaving else self._settings.weights
         default = MAX_WEIGHT if self.is_leaving else 1
@@ -102,6 +125,21 @@ class LinkTable:
         """Return the newest link to a router."""
         links = self._by_neighbour.get(neighbour)
         return links[-1] if links else None
+
+    def by_session(self, session: int) -> int | None:
+        """Return the link of a session."""
+        return self._by_session.get(session)
+
+    def answering(self, neighbour: str) -> list[int]:
+        """Return the links to a router over which something was received lately, oldest first.
+
+        A live link is never silent for long: after a `heartbeat` of silence the peer is pinged.
+        """
+        since = self._context.now - 2 * self._settings.heartbeat
+        return [link for link in self._by_neighbour.get(neighbour, ()) if self._all[link].last_received >= since]
+
+    def _sessions(self, neighbour: str) -> list[int]:
+        return sorted(self._all[link].session for link in self._by_neighbour[neighbour])
 
     def of_same_client(self, link: int) -> list[int]:
         """Return all links of the client that has this link; without an account, only this one."""
@@ -121,7 +159,7 @@ class LinkTable:
         """Add a new connection and send a `Hello` over it."""
         now = self._context.now
         self._all[link] = Link(link, now, now, certificate_names=certificate_names)
-        self._context.outbox.send(link, self._own_hello)
+        self._context.outbox.send(link, replace(self._own_hello, link=link))
 
     def accept_hello(self, link: Link, hello: Hello) -> None:
         """Accept the `Hello` of a peer, or raise a `WireError`."""
@@ -132,11 +170,31 @@ class LinkTable:
         if link.account:
             self._by_account.setdefault(link.account, []).append(link.id)
         if link.is_router:
-            self.changes += hello.name not in self._by_neighbour
-            parallel = self._by_neighbour.setdefault(hello.name, [])
-            parallel.append(link.id)
-            if len(parallel) > _MAX_PARALLEL_LINKS:
-                self.shut(parallel[0], "replaced by newer links")
+            self._add_router(link, hello)
+
+    def _add_router(self, link: Link, hello: Hello) -> None:
+        link.session = session_id((self._context.life, link.id), (hello.life, hello.link))
+        self._by_session[link.session] = link.id
+        self.changes += 1
+        parallel = self._by_neighbour.setdefault(hello.name, [])
+        for other in parallel:
+            self._challenge(self._all[other], hello.life)
+        parallel.append(link.id)
+        if len(parallel) > _MAX_PARALLEL_LINKS:
+            self.shut(parallel[0], "replaced by newer links")
+
+    def _challenge(self, link: Link, life: int) -> None:
+        """Ping a neighbour whose name another life uses now."""
+        if link.hello is not None and link.hello.life != life:
+            self._ping(link)
+            link.challenge = self._pings
+
+    def accept_pong(self, link: Link, pong: Pong) -> None:
+        """Accept the answer to a ping."""
+        if link.challenge and pong.number >= link.challenge:
+            link.challenge = 0
+            reason = f"two routers named {self.name(link.id)!r} are linked to this one; rename one of them"
+            self._context.warn("duplicate neighbour", name=self.name(link.id), reason=reason)
 
     def _admit(self, link: Link, hello: Hello) -> Hello:
         """Return the `Hello` of an admitted peer, with its true name and without its token; refuse others."""
@@ -161,6 +219,9 @@ class LinkTable:
         if hello.network != own.network:
             raise WireError(f"this is network {own.network!r}, not {hello.network!r}")
         if hello.role == "router" and hello.name == own.name:
+            if hello.life != own.life:  # else this router has dialled itself
+                reason = f"a neighbour is named {own.name!r} too; rename one of them"
+                self._context.warn("duplicate name", name=own.name, reason=reason)
             raise WireError(f"the name {own.name!r} belongs to this router itself")
         if hello.role == "router" and hello.scheme != own.scheme:
             raise WireError(f"this network uses the routing scheme {own.scheme}, not {hello.scheme}")
@@ -189,7 +250,8 @@ class LinkTable:
             parallel.remove(link)
             if not parallel:
                 del self._by_neighbour[removed.hello.name]
-                self.changes += 1
+            del self._by_session[removed.session]
+            self.changes += 1
         if removed.account in self._by_account:
             self._by_account[removed.account].remove(link)
             if not self._by_account[removed.account]:
@@ -205,6 +267,9 @@ class LinkTable:
                 missing = "nothing" if link.hello else "no Hello"
                 self.shut(link.id, f"{missing} received for {self._settings.dead:g} s")
             elif link.hello is not None and min(silence, now - link.last_ping) >= self._settings.heartbeat:
-                self._pings += 1
-                link.last_ping = now
-                self._context.outbox.send(link.id, Ping(self._pings))
+                self._ping(link)
+
+    def _ping(self, link: Link) -> None:
+        self._pings += 1
+        link.last_ping = self._context.now
+        self._context.outbox.send(link.id, Ping(self._pings))

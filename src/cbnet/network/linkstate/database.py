@@ -1,21 +1,26 @@
-"""Link-state database: the newest record of each owner and kind.
+"""Link-state database: the newest link record of each router.
 
-A record is installed only if it is newer than the present one. A change of a predicate or of offers is installed only
-onto the version it was made from. A record expires when its owner has not renewed it for a lifetime. Predicates and
-offers are kept alike, and apart.
+A record is installed only if it is newer than the present one, and expires when its owner has not renewed it for a
+lifetime. An owner never makes two records of one version; where a forged one has the version of a true one, all routers
+prefer the same of the two, until the owner has heard of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
-from cbnet.network.announce.initial_predicates import InitialPredicates
-from cbnet.network.announce.node_predicates import EncodedFilters, NodePredicates
+import msgspec
+
 from cbnet.network.link.counters import Event
-from cbnet.network.linkstate.records import FIRST_SEQUENCE, Key, Record, RecordKind, Version, entry_of
+from cbnet.network.linkstate.records import Version, entry_of, version_of
 from cbnet.network.protocol.fields import MAX_ROUTERS
-from cbnet.network.protocol.frames import RecordEntry
+from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
+
+_NO_NEIGHBOURS: Mapping[str, LinkField] = MappingProxyType({})
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class UpdateOutcome(Enum):
@@ -23,144 +28,122 @@ class UpdateOutcome(Enum):
 
     INSTALLED = Event.RECORDS_INSTALLED
     STALE = Event.RECORDS_STALE  # stale, a duplicate, expired, or beyond the limit of routers
-    WITHOUT_BASE = Event.RECORDS_WITHOUT_BASE  # a change to a version that is not in the database
+
+
+@dataclass(frozen=True)
+class _Stored:
+    record: LinkRecord
+    born: float  # time of origin, by the clock of this router
 
 
 class Database:
-    """The records of all routers, as one router knows them."""
+    """The link records of all routers, as one router knows them."""
 
-    def __init__(self, lifetime: float, initial: InitialPredicates | None = None) -> None:
+    def __init__(self, lifetime: float) -> None:
         """Create a database; `lifetime` is in seconds."""
-        self.predicates = NodePredicates(initial)
-        self.offers = NodePredicates()
-        self.filters = {RecordKind.PREDICATE: self.predicates, RecordKind.OFFERS: self.offers}
-        self.topology = 0  # changes of links so far
+        self.topology = 0  # changes of lives and links so far
         self.changed = float("-inf")  # time of the last one
         self._lifetime = lifetime
-        self._records: dict[Key, Record] = {}
-        self._counts = dict.fromkeys(RecordKind, 0)
-        self._neighbours: dict[str, Mapping[str, int]] = {}
-        self._gateway_paths: dict[str, tuple[str, ...]] = {}
-        for owner, life in initial.lives.items() if initial is not None else ():
-            self._put(Key(owner, RecordKind.PREDICATE), Version(FIRST_SEQUENCE, life), 0.0)
+        self._stored: dict[str, _Stored] = {}
 
     # --- lookup
 
-    def version(self, key: Key) -> Version | None:
-        """Return the present version of a record."""
-        record = self._records.get(key)
-        return None if record is None else record.version
+    def record(self, owner: str, now: float) -> LinkRecord | None:
+        """Return a router's record, with its present age."""
+        stored = self._stored.get(owner)
+        return None if stored is None else msgspec.structs.replace(stored.record, age=self.age(owner, now))
 
-    def age(self, key: Key, now: float) -> int:
-        """Return the age of a record, in milliseconds."""
-        return max(0, round((now - self._records[key].born) * 1000))
+    def version(self, owner: str) -> Version | None:
+        """Return the present version of a router's record."""
+        stored = self._stored.get(owner)
+        return None if stored is None else version_of(stored.record)
 
-    def neighbours(self, owner: str) -> Mapping[str, int]:
-        """Return the neighbours in a router's link record, with the lengths of the links."""
-        return self._neighbours.get(owner, {})
+    def age(self, owner: str, now: float) -> int:
+        """Return the age of a router's record, in milliseconds."""
+        return max(0, round((now - self._stored[owner].born) * 1000))
+
+    def life(self, owner: str) -> int | None:
+        """Return the life of a router."""
+        stored = self._stored.get(owner)
+        return None if stored is None else stored.record.life
+
+    def changes(self, owner: str) -> int:
+        """Return how often a router's links have changed in its life; 0 for an unknown router."""
+        stored = self._stored.get(owner)
+        return 0 if stored is None else stored.record.changes
+
+    def neighbours(self, owner: str) -> Mapping[str, LinkField]:
+        """Return the links of a router, by neighbour."""
+        stored = self._stored.get(owner)
+        return _NO_NEIGHBOURS if stored is None else stored.record.neighbours
 
     def gateway_path(self, owner: str) -> tuple[str, ...]:
         """Return a gateway's path from the root of the gateway tree; empty for other routers."""
-        return self._gateway_paths.get(owner, ())
+        stored = self._stored.get(owner)
+        return () if stored is None else tuple(stored.record.path)
 
-    def lacks(self, key: Key, version: Version) -> bool:
+    def lacks(self, owner: str, version: Version) -> bool:
         """Return whether a version is newer than the present one."""
-        present = self.version(key)
-        return present is None or version > present
+        present = self.version(owner)
+        return present is None or version.is_newer(present)
+
+    def contradicts(self, record: LinkRecord) -> bool:
+        """Return whether a record has the present version, with another content: one of the two is forged."""
+        stored = self._stored.get(record.owner)
+        if stored is None or version_of(record) != version_of(stored.record):
+            return False
+        return not is_same_content(record, stored.record)
 
     def routers(self) -> list[str]:
-        """Return the routers that have a link record."""
-        return sorted(self._neighbours)
+        """Return the routers that have a record."""
+        return sorted(self._stored)
 
     def entries(self) -> Iterator[RecordEntry]:
         """Yield an entry for each record."""
-        for key, record in self._records.items():
-            yield entry_of(key, record.version)
+        for owner, stored in self._stored.items():
+            yield entry_of(owner, version_of(stored.record))
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._stored)
 
     # --- changes
 
-    def install_links(
-        self,
-        owner: str,
-        version: Version,
-        born: float,
-        neighbours: Mapping[str, int],
-        now: float,
-        path: Sequence[str] = (),
-    ) -> UpdateOutcome:
-        """Install a link record."""
-        if not self._is_newer(Key(owner, RecordKind.LINKS), version, born, now):
+    def install(self, record: LinkRecord, now: float) -> UpdateOutcome:
+        """Install a record if it is newer."""
+        born = now - record.age / 1000
+        if not self._is_newer(record) or now - born > self._lifetime:
             return UpdateOutcome.STALE
-        self._put(Key(owner, RecordKind.LINKS), version, born)
-        self._gateway_paths[owner] = tuple(path)
-        if self._neighbours.get(owner) != neighbours:
-            self._neighbours[owner] = dict(neighbours)
+        before = self._stored.get(record.owner)
+        self._stored[record.owner] = _Stored(record, born)
+        if before is None or before.record.life != record.life or not is_same_content(before.record, record):
             self._change(now)
         return UpdateOutcome.INSTALLED
 
-    def install_whole(
-        self,
-        owner: str,
-        version: Version,
-        born: float,
-        filters: EncodedFilters,
-        now: float,
-        kind: RecordKind = RecordKind.PREDICATE,
-    ) -> UpdateOutcome:
-        """Install the whole predicate, or offers, of a node."""
-        key = Key(owner, kind)
-        if not self._is_newer(key, version, born, now):
-            return UpdateOutcome.STALE
-        self._put(key, version, born)
-        self.filters[kind].replace(owner, filters)
-        return UpdateOutcome.INSTALLED
-
-    def install_change(
-        self,
-        owner: str,
-        version: Version,
-        born: float,
-        added: EncodedFilters,
-        removed: EncodedFilters,
-        now: float,
-        kind: RecordKind = RecordKind.PREDICATE,
-    ) -> UpdateOutcome:
-        """Install a change of the predicate, or offers, of a node."""
-        key = Key(owner, kind)
-        if not self._is_newer(key, version, born, now):
-            return UpdateOutcome.STALE
-        base = Version(version.sequence - 1, version.life) if version.sequence > 1 else None
-        if self.version(key) != base or not self.filters[kind].has(owner, removed):
-            return UpdateOutcome.WITHOUT_BASE
-        self._put(key, version, born)
-        self.filters[kind].change(owner, added, removed)
-        return UpdateOutcome.INSTALLED
-
-    def expire(self, now: float) -> list[Key]:
-        """Remove expired records; return their keys."""
-        expired = [key for key, record in self._records.items() if now - record.born > self._lifetime]
-        for key in expired:
-            del self._records[key]
-            self._counts[key.kind] -= 1
-            if key.kind is RecordKind.LINKS:
-                del self._neighbours[key.owner], self._gateway_paths[key.owner]
-                self._change(now)
-            else:
-                self.filters[key.kind].forget(key.owner)
+    def expire(self, now: float) -> list[str]:
+        """Remove expired records; return their owners."""
+        expired = [owner for owner, stored in self._stored.items() if now - stored.born > self._lifetime]
+        for owner in expired:
+            del self._stored[owner]
+            self._change(now)
         return expired
 
     def _change(self, now: float) -> None:
         self.topology += 1
         self.changed = now
 
-    def _put(self, key: Key, version: Version, born: float) -> None:
-        self._counts[key.kind] += key not in self._records
-        self._records[key] = Record(version, born)
+    def _is_newer(self, record: LinkRecord) -> bool:
+        stored = self._stored.get(record.owner)
+        if stored is None:
+            return len(self._stored) < MAX_ROUTERS
+        if self.contradicts(record):
+            return _content(record) > _content(stored.record)
+        return version_of(record).is_newer(version_of(stored.record))
 
-    def _is_newer(self, key: Key, version: Version, born: float, now: float) -> bool:
-        if key not in self._records and self._counts[key.kind] >= MAX_ROUTERS:
-            return False
-        return self.lacks(key, version) and now - born <= self._lifetime
+
+def is_same_content(one: LinkRecord, other: LinkRecord) -> bool:
+    """Return whether two records of a router differ at most in version and age."""
+    return (one.changes, one.neighbours, one.path) == (other.changes, other.neighbours, other.path)
+
+
+def _content(record: LinkRecord) -> bytes:
+    return _encoder.encode((record.changes, record.neighbours, record.path))

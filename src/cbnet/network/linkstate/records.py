@@ -1,67 +1,52 @@
-"""Link-state records: owners, kinds and versions.
+"""Versions of link records.
 
 The owner numbers its versions. As it starts from 1 again after a restart, a version also has the owner's life, a random
-number drawn at its start:
+number drawn at its start. Of two versions with the same sequence number the one with the greater life is newer.
 
-    (sequence, life)    compared in this order
+Sequence numbers are a circle: a number is newer than the half of all numbers before it, and the last is followed by 0.
+So there is no highest version: whatever record a router forges in the name of another, the owner can outbid it. With an
+end of the numbers, or a limit to their growth, a forged record at that limit would stay until it expires, or would be
+outbid only where an earlier version is known.
 
-An owner that receives a version above its own, of an earlier life, continues counting from there.
+    a ──► b ──► c ──► a     three forged versions may each be newer than the one before
+
+Such records replace each other at every router, but not for ever: a record grows older with each hop, and expires.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
-from cbnet.network.protocol.frames import FilterChange, FilterRecord, LinkRecord, RecordEntry
+from cbnet.network.protocol.fields import MAX_SEQUENCE
+from cbnet.network.protocol.frames import LinkRecord, RecordEntry
 
-FIRST_SEQUENCE = 1
-
-
-class RecordKind(IntEnum):
-    """The content of a record."""
-
-    LINKS = 0
-    PREDICATE = 1  # of the subscriptions of its clients
-    OFFERS = 2  # of its clients
-
-
-FILTER_KINDS = (RecordKind.PREDICATE, RecordKind.OFFERS)  # kinds that hold filters, and are handled alike
+_NUMBERS = MAX_SEQUENCE + 1
+_HALF = _NUMBERS // 2
 
 
 class Version(NamedTuple):
-    """The version of a record; larger is newer."""
+    """The version of a record. Compare with `is_newer`: sequence numbers are a circle."""
 
     sequence: int
     life: int
 
+    def is_newer(self, other: Version) -> bool:
+        """Return whether this version replaces another one."""
+        ahead = (self.sequence - other.sequence) % _NUMBERS
+        if ahead in (0, _HALF):
+            return self > other
+        return ahead < _HALF
 
-class Key(NamedTuple):
-    """Owner and kind of a record; a router keeps the newest version of each key."""
-
-    owner: str
-    kind: RecordKind
-
-
-@dataclass
-class Record:
-    """Version and time of a record, without its content."""
-
-    version: Version
-    born: float  # time of origin, by the clock of this router
+    def next(self, life: int) -> Version:
+        """Return the version after this one, in a life of the owner."""
+        return Version((self.sequence + 1) % _NUMBERS, life)
 
 
-def version_of(record: LinkRecord | FilterRecord | FilterChange | RecordEntry) -> Version:
-    """Return the version of a record frame, or of an entry of a summary."""
+def version_of(record: LinkRecord | RecordEntry) -> Version:
+    """Return the version of a record, or of an entry of a summary."""
     return Version(record.sequence, record.life)
 
 
-def key_of(record: FilterRecord | FilterChange | RecordEntry) -> Key:
-    """Return the key of a filter record, or of an entry of a summary."""
-    return Key(record.owner, RecordKind(record.kind))
-
-
-def entry_of(key: Key, version: Version) -> RecordEntry:
+def entry_of(owner: str, version: Version) -> RecordEntry:
     """Return the entry of a summary for a record."""
-    return RecordEntry(key.owner, key.kind, version.life, version.sequence)
+    return RecordEntry(owner, version.life, version.sequence)

@@ -2,18 +2,23 @@
 
 Several neighbours may have announced the same record. One is asked; another only if the first disconnects or does not
 answer in time. After some attempts the request is given up: the owner renews its record, or it has expired everywhere.
+
+An owner that is a neighbour is the only one to be asked for its record. If it has not announced that version itself,
+it is told of it: either its record is on the way, or the version is forged, and the owner outbids it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from typing import NamedTuple
 
-from cbnet.network.linkstate.records import Key, RecordKind, Version
+from cbnet.network.linkstate.records import Version
 from cbnet.network.protocol.fields import MAX_ROUTERS
 
 _MAX_ATTEMPTS = 8
-_MAX_REQUESTS = len(RecordKind) * MAX_ROUTERS
+_MAX_REQUESTS = MAX_ROUTERS
 
 
 @dataclass
@@ -21,7 +26,17 @@ class _Request:
     version: Version
     sources: dict[int, Version] = field(default_factory=dict)  # by link; the one asked last is last
     asked: float | None = None  # time
+    asked_link: int | None = None
     attempts: int = 0
+
+
+class DueRequest(NamedTuple):
+    """A request to send now."""
+
+    link: int
+    owner: str
+    version: Version
+    is_report: bool  # tell the owner of the version, instead of asking for the record
 
 
 class RecordRequests:
@@ -29,50 +44,57 @@ class RecordRequests:
 
     def __init__(self, retry: float) -> None:
         self._retry = retry
-        self._requests: dict[Key, _Request] = {}
+        self._requests: dict[str, _Request] = {}  # by owner
 
     def __len__(self) -> int:
         return len(self._requests)
 
-    def add(self, link: int, key: Key, version: Version) -> None:
+    def add(self, link: int, owner: str, version: Version) -> None:
         """Record that a newer version is available over a link."""
-        if key not in self._requests and len(self._requests) >= _MAX_REQUESTS:
+        if owner not in self._requests and len(self._requests) >= _MAX_REQUESTS:
             return
-        request = self._requests.setdefault(key, _Request(version))
-        request.version = max(request.version, version)
-        request.sources[link] = max(request.sources.get(link, version), version)
+        request = self._requests.setdefault(owner, _Request(version))
+        request.version = _newer(request.version, version)
+        request.sources[link] = _newer(request.sources.get(link, version), version)
 
-    def postpone(self, key: Key, version: Version, now: float) -> None:
-        """Restart the timeout of a request, of which a part was received."""
-        request = self._requests.get(key)
-        if request is not None and version >= request.version:
-            request.asked = now
-
-    def complete(self, key: Key, version: Version) -> None:
+    def complete(self, owner: str, version: Version) -> None:
         """Remove the request for a version that was installed."""
-        request = self._requests.get(key)
-        if request is not None and version >= request.version:
-            del self._requests[key]
+        request = self._requests.get(owner)
+        if request is not None and not request.version.is_newer(version):
+            del self._requests[owner]
 
     def remove_link(self, link: int) -> None:
         """Remove a link as a source: its records are requested from other neighbours that have them."""
-        for key, request in list(self._requests.items()):
-            if request.sources.pop(link, None) is not None:
+        for owner, request in list(self._requests.items()):
+            if request.sources.pop(link, None) is not None or request.asked_link == link:
                 request.asked = None
                 if not request.sources:
-                    del self._requests[key]
+                    del self._requests[owner]
 
-    def due(self, now: float) -> Iterator[tuple[int, Key]]:
-        """Yield the requests to send now: link and key."""
-        for key, request in list(self._requests.items()):
+    def due(self, now: float, links_to: Callable[[str], Collection[int]]) -> Iterator[DueRequest]:
+        """Yield the requests to send now; `links_to` returns the links to an owner that is a neighbour."""
+        for owner, request in list(self._requests.items()):
             if request.asked is not None and now - request.asked < self._retry:
                 continue
             if request.attempts == _MAX_ATTEMPTS:
-                del self._requests[key]
+                del self._requests[owner]
                 continue
-            newest = max(request.sources.values())
-            link = next(link for link, version in request.sources.items() if version == newest)
-            request.sources[link] = request.sources.pop(link)
-            request.asked = now
-            request.attempts += 1
-            yield link, key
+            due = _choose(owner, request, links_to(owner))
+            if not due.is_report:
+                request.sources[due.link] = request.sources.pop(due.link)
+                request.attempts += 1
+            request.asked, request.asked_link = now, due.link
+            yield due
+
+
+def _choose(owner: str, request: _Request, owner_links: Collection[int]) -> DueRequest:
+    newest = reduce(_newer, request.sources.values())
+    sources = [link for link, version in request.sources.items() if version == newest]
+    if not owner_links:
+        return DueRequest(sources[0], owner, newest, is_report=False)
+    first_hand = [link for link in sources if link in owner_links]
+    return DueRequest([*first_hand, *owner_links][0], owner, newest, is_report=not first_hand)
+
+
+def _newer(one: Version, other: Version) -> Version:
+    return other if other.is_newer(one) else one

@@ -1,0 +1,109 @@
+"""Origination of this router's own link record.
+
+A new version is originated when the links have changed, when a renewal is due, and when another router has a version
+that this one did not make. Two versions are some time apart, so that many changes at once become one.
+
+A version of another life is usually this router's own, from before its restart. Otherwise another router has its name,
+or a neighbour has forged the record: this router outbids it at once, and logs a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import Event
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.records import Version, version_of
+from cbnet.network.logs import log
+from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
+
+_SUPERSEDE_INTERVAL = 0.25  # seconds between versions that supersede others: another router might have our name
+
+
+class OwnLinks:
+    """The own link record of one router."""
+
+    def __init__(self, context: RouterContext, database: Database, links: LinkTable, flooding: Flooding) -> None:
+        self._context = context
+        self._settings = context.settings
+        self._database = database
+        self._links = links
+        self._flooding = flooding
+        self.version = Version(0, context.life)  # of the last record
+        self.changes = 0  # of the content, in this life
+        self._content: tuple[Mapping[str, LinkField], tuple[str, ...]] | None = None  # of the last record
+        self._originated: tuple[int, tuple[str, ...]] = -1, ()  # state at the last record
+        self._due = float("-inf")  # time of the next renewal
+        self._allowed = float("-inf")  # earliest time of the next version
+        self._above: Version | None = None  # a foreign version to supersede
+        self._superseded = float("-inf")  # last time
+        self._has_superseded = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the record is up to date."""
+        return (self._links.changes, self._context.gateway_path) == self._originated
+
+    def renew(self) -> Version:
+        """Force a new version; return it."""
+        self._due = float("-inf")
+        return (self._above or self.version).next(self._context.life)
+
+    def supersede(self, link: int, record: LinkRecord | RecordEntry) -> None:
+        """Handle a record of this router that was received from a neighbour: outbid what this router did not make."""
+        version, present = version_of(record), self._above or self.version
+        if version.is_newer(present):
+            self._above = version
+        elif isinstance(record, LinkRecord) and self._database.contradicts(record):
+            self._above = present
+        else:
+            return
+        self._context.counters[Event.RECORDS_SUPERSEDED] += 1
+        if version.life == self._context.life:
+            self._content = None  # a forged record may count the same changes: this router counts one more
+        self._report(link, version)
+
+    def originate(self) -> None:
+        """Originate and flood a new version, if one is due."""
+        now = self._context.now
+        if self._above is not None:
+            if now >= self._superseded + _SUPERSEDE_INTERVAL:
+                self._superseded = now
+                self.version, self._above = self._above, None
+                self._originate(now)
+        elif (not self.is_current or now >= self._due) and now >= self._allowed:
+            self._originate(now)
+
+    def _originate(self, now: float) -> None:
+        content = self._links.neighbours(), self._context.gateway_path
+        self._originated = self._links.changes, self._context.gateway_path
+        self.changes += content != self._content
+        self._content = neighbours, path = content
+        self.version = self.version.next(self._context.life)
+        self._due, self._allowed = now + self._settings.refresh, now + self._settings.spacing
+        record = LinkRecord(
+            owner=self._settings.name,
+            life=self.version.life,
+            sequence=self.version.sequence,
+            changes=self.changes,
+            age=0,
+            neighbours=neighbours,
+            path=list(path),
+        )
+        self._database.install(record, now)
+        self._flooding.flood(record)
+
+    def _report(self, link: int, version: Version) -> None:
+        """Log a foreign record: the first one after the start may be of an earlier life of this router."""
+        name, neighbour = self._context.name, self._links.name(link)
+        may_be_earlier = version.life != self._context.life and self._context.now < self._settings.lifetime
+        is_first, self._has_superseded = not self._has_superseded, True
+        if is_first and may_be_earlier:
+            log(logging.INFO, "superseded", name=name, neighbour=neighbour, life=version.life)
+            return
+        reason = f"another router is named {name!r}, or a record of this one was forged; rename one of them, or find it"
+        self._context.warn("foreign record", name=name, neighbour=neighbour, life=version.life, reason=reason)

@@ -1,0 +1,187 @@
+"""Networks of routers that only keep links and exchange link records, with a simulated clock."""
+
+import random
+from collections import deque
+
+from cbnet.network.link.actions import Send
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.link.settings import Settings
+from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.own_links import OwnLinks
+from cbnet.network.protocol.frames import Hello, LinkRecord, Ping, Pong, RecordRequest, RecordSummary
+
+
+class LinkRouter:
+    """The part of a router that knows the topology."""
+
+    def __init__(self, name="a", life=100, **settings):
+        self.context = RouterContext(Settings(name, **settings), life)
+        self.database = Database(self.context.settings.lifetime)
+        self.links = LinkTable(self.context, self._removed)
+        self.flooding = Flooding(self.context, self.database, self.links)
+        self.own = OwnLinks(self.context, self.database, self.links, self.flooding)
+        self.flooding.on_own = self.own.supersede
+        self.context.clock.advance(0.0)
+        self.tick(0.0)
+
+    def _removed(self, link):
+        self.flooding.remove_link(link)
+
+    def open(self, link):
+        self.links.open(link)
+        return self._done()
+
+    def say(self, link, *frames):
+        """Handle frames of a peer; return the actions."""
+        for frame in frames:
+            known = self.links.get(link)
+            if known is None:
+                break
+            known.last_received = self.context.now
+            if isinstance(frame, Hello):
+                self.links.accept_hello(known, frame)
+                self.flooding.greet(link)
+            elif isinstance(frame, Ping):
+                self.context.outbox.send(link, Pong(frame.number))
+            elif isinstance(frame, Pong):
+                self.links.accept_pong(known, frame)
+            elif isinstance(frame, LinkRecord):
+                self.flooding.link_record(link, frame)
+            elif isinstance(frame, RecordSummary):
+                self.flooding.summary(link, frame)
+            elif isinstance(frame, RecordRequest):
+                self.flooding.request(link, frame)
+        return self._done()
+
+    def greet(self, link, name, life=1, peer_link=1, **changes):
+        """Open a link to a router whose frames the test writes."""
+        return self.open(link) + self.say(link, router_hello(name, life, peer_link, **changes))
+
+    def close(self, link):
+        self.links.remove(link)
+        return self._done()
+
+    def tick(self, now):
+        self.context.clock.advance(now)
+        self.links.check_liveness()
+        self.database.expire(self.context.now)
+        return self._done()
+
+    def wait(self, seconds, answering=()):
+        """Let time pass in small steps, while some peers answer; return the actions."""
+        done, end = [], self.context.now + seconds - 1e-9
+        while self.context.now < end:
+            done += self.tick(self.context.now + 0.05)
+            for link in answering:
+                done += self.say(link, Pong(0))
+        return done
+
+    def _done(self):
+        self.own.originate()
+        self.flooding.request_missing()
+        return self.context.outbox.take()
+
+
+def router_hello(name, life=1, link=1, *, low=3, high=3, network="cbnet", scheme="psf"):
+    return Hello(low=low, high=high, role="router", name=name, network=network, life=life, link=link, scheme=scheme)
+
+
+class LinkNetwork:
+    """Routers in memory; frames arrive in order on each link, and in random order otherwise."""
+
+    def __init__(self, links, seed=0, **settings):
+        """Create routers linked as in `a-b b-c`."""
+        self._random = random.Random(seed)
+        self._settings = settings
+        self.now = 0.0
+        self.routers = {}
+        self._wires = {}  # (router, its link) -> (other router, its link), both ways
+        self._queues = {}  # (receiver, its link) -> frames
+        self._numbers = 0
+        self.sent = 0  # frames
+        pairs = [pair.split("-") for pair in links.split()]
+        for name in sorted({name for pair in pairs for name in pair}):
+            self.start(name)
+        for pair in pairs:
+            self.connect(*pair)
+        self.run(1.0)
+
+    def start(self, name, *, key=None, life=None):
+        """Start a router; `key` identifies it in the test if its name does not."""
+        life = self._random.randrange(1 << 63) if life is None else life
+        router = self.routers[key or name] = LinkRouter(name, life, **self._settings)
+        router.context.clock.advance(self.now)
+        return router
+
+    def connect(self, a, b):
+        ends = []
+        for key in (a, b):
+            self._numbers += 1
+            ends.append((key, self._numbers))
+        for end, other in (ends, ends[::-1]):
+            self._wires[end], self._queues[end] = other, deque()
+        for key, link in ends:
+            self._perform(key, self.routers[key].open(link))
+
+    def cut(self, a, b):
+        """Cut all links between two routers; both notice at once."""
+        for end, other in list(self._wires.items()):
+            if (end[0], other[0]) in ((a, b), (b, a)):
+                del self._wires[end], self._queues[end]
+                if end[0] in self.routers:
+                    self._perform(end[0], self.routers[end[0]].close(end[1]))
+
+    def kill(self, name):
+        router = self.routers.pop(name)
+        for other in list(self.routers):
+            self.cut(name, other)
+        return router
+
+    def inject(self, sender, frame):
+        """Send a frame of a malicious router over all its links."""
+        for link in self.routers[sender].links.routers():
+            self._perform(sender, [Send(link, frame)])
+
+    def run(self, seconds):
+        end = self.now + seconds - 1e-9
+        while self.now < end:
+            self.now += 0.05
+            for key, router in list(self.routers.items()):
+                self._perform(key, router.tick(self.now))
+            self.deliver()
+
+    def deliver(self, most=100_000):
+        """Deliver what is on the way, in random order, without time passing."""
+        for _ in range(most):
+            ready = [end for end, queue in self._queues.items() if queue]
+            if not ready:
+                return
+            key, link = end = self._random.choice(ready)
+            self._perform(key, self.routers[key].say(link, self._queues[end].popleft()))
+        raise AssertionError("frames go round for ever")
+
+    def _perform(self, key, actions):
+        for action in actions:
+            if isinstance(action, Send):
+                other = self._wires.get((key, action.link))
+                if other is not None:
+                    self.sent += 1
+                    self._queues[other].append(action.frame)
+
+    # --- what the routers know
+
+    def record(self, at, owner):
+        """Return a router's record at another one: version and content."""
+        record = self.routers[at].database.record(owner, self.now)
+        return None if record is None else (record.life, record.sequence, record.changes, record.neighbours)
+
+    def is_agreed(self, owner):
+        """Return whether all routers have the record that its owner made last."""
+        true = self.record(owner, owner)
+        own = self.routers[owner]
+        assert true is not None
+        assert true[0] == own.context.life
+        assert true[3] == own.links.neighbours()
+        return all(self.record(at, owner) == true for at in self.routers)
