@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.announcement import Announcement
+from cbnet.network.announce.aggregation import Aggregation, normalised
 from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
@@ -29,26 +29,41 @@ class InternalSubscriber(Enum):
     OTHER_DOMAINS = "other domains"
 
 
+class OwnSource(Enum):
+    """Where the filters come from that a router announces and that no neighbour told it."""
+
+    CLIENTS = "clients"
+    DOMAINS = "other domains"
+
+
+OWN_SOURCES = tuple(OwnSource)
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
 class Matches(NamedTuple):
-    """The subscriptions that a message matches."""
+    """What a message matches: the subscriptions at this router, and the interfaces."""
 
     clients: dict[int, list[int]]  # ids by link
     domains: list[int]  # sides of a gateway
     is_loaded: bool  # whether the initial predicate matches
+    sources: int  # bits of the streams with a filter that matches
 
 
 class Subscriptions:
-    """The subscriptions of all subscribers, each identified by the subscriber and the id that it chose."""
+    """The subscriptions of all subscribers, each identified by the subscriber and the id that it chose.
 
-    def __init__(self, announcement: Announcement) -> None:
-        self.announcement = announcement
+    One table holds them and the filters of all streams: a message is matched once.
+    """
+
+    def __init__(self) -> None:
         self.table = TimedTable(empty_table())
-        self._slots: Slots[tuple[Subscriber, int]] = Slots()
+        self._slots: Slots[Any] = Slots()
+        self.aggregation = Aggregation(self.table, self._slots)
+        for source in OWN_SOURCES:
+            self.aggregation.add_source(source, is_matched=False)
+        self._counts: Counter[tuple[OwnSource, bytes]] = Counter()  # subscriptions with a filter
         self._filters: dict[Subscriber, dict[int, dict[Filter, None]]] = {}  # by subscriber and id
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
@@ -62,8 +77,12 @@ class Subscriptions:
         clients: dict[int, list[int]] = {}
         domains: list[int] = []
         is_loaded = False
-        for slot in self.table.match(content.members):
-            subscriber, id = self._slots.holder(slot)
+        slots = self.table.match(content.members)
+        for slot in slots:
+            holder = self._slots.holder(slot)
+            if type(holder) is not tuple:
+                continue  # a group of streams
+            subscriber, id = holder
             if isinstance(subscriber, int):
                 clients.setdefault(subscriber, []).append(id)
             elif subscriber is InternalSubscriber.OTHER_DOMAINS:
@@ -73,7 +92,7 @@ class Subscriptions:
         if is_loaded:
             for link, id in self._listeners:
                 clients.setdefault(link, []).append(id)
-        return Matches(clients, domains, is_loaded)
+        return Matches(clients, domains, is_loaded, self.aggregation.matched(slots))
 
     def count(self, link: int) -> int:
         """Return the number of subscriptions of a client."""
@@ -101,8 +120,14 @@ class Subscriptions:
             for id, filters in by_id.items():
                 yield subscriber, id, Predicate(filters)
 
+    @property
+    def own_filters(self) -> int:
+        """The number of different filters of this router's own subscriptions."""
+        return len(self._counts)
+
     def __len__(self) -> int:
-        return len(self._slots) - (InternalSubscriber.LOADED in self._filters) + len(self._listeners)
+        own = (len(by_id) for who, by_id in self._filters.items() if who is not InternalSubscriber.LOADED)
+        return sum(own) + len(self._listeners)
 
     # --- changes
 
@@ -124,11 +149,10 @@ class Subscriptions:
         for filter in after:
             if filter not in before:
                 self.table.add(slot, filter)
-                self.announcement.add(filter)
                 self.size += len(filter_to_bytes(filter))
         removed = [filter for filter in before if filter not in after]
         self._remove_from_table(slot, removed)
-        self.announcement.remove(*removed)
+        self._announce(subscriber, [filter for filter in after if filter not in before], removed)
 
     def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
@@ -137,18 +161,32 @@ class Subscriptions:
             return True
         if id not in self._filters.get(subscriber, {}):
             return False
-        self.announcement.remove(*self._remove_announced(subscriber, id))
+        self._announce(subscriber, (), self._remove_registered(subscriber, id))
         return True
 
     def remove_client(self, link: int) -> None:
         """Remove all subscriptions of a client."""
         ids = list(self._filters.get(link, ()))
-        self.announcement.remove(*(filter for id in ids for filter in self._remove_announced(link, id)))
+        self._announce(link, (), [filter for id in ids for filter in self._remove_registered(link, id)])
         self._filters.pop(link, None)
         self._constraints.pop(link, None)
         self._listeners = {listener: None for listener in self._listeners if listener[0] != link}
 
-    def _remove_announced(self, subscriber: Subscriber, id: int) -> Iterable[Filter]:
+    def _announce(self, subscriber: Subscriber, added: Iterable[Filter], removed: Iterable[Filter]) -> None:
+        """Change the filters that this router announces; several subscriptions may have the same one."""
+        source = OwnSource.DOMAINS if subscriber is InternalSubscriber.OTHER_DOMAINS else OwnSource.CLIENTS
+        changed: dict[bytes, None] = {}
+        for filters, step in ((added, 1), (removed, -1)):
+            for encoded in map(normalised, filters):
+                if encoded is not None:
+                    self._counts[source, encoded] += step
+                    changed[encoded] = None
+        gone = {encoded: None for encoded in changed if not self._counts[source, encoded]}
+        for encoded in gone:
+            del self._counts[source, encoded]
+        self.aggregation.change(source, [each for each in changed if each not in gone], gone)
+
+    def _remove_registered(self, subscriber: Subscriber, id: int) -> Iterable[Filter]:
         """Remove a subscription; return its filters, which are still announced."""
         self.changes += 1
         filters = self._filters[subscriber].pop(id)

@@ -98,6 +98,7 @@ class AsyncClient:
             name=name or f"client-{secrets.token_hex(3)}",
             network=network,
             life=0,
+            link=0,
             scheme="",
             token=sent_token,
         )

@@ -1,23 +1,22 @@
-"""Detection of duplicate packets, in bounded memory and without false negatives.
+"""Detection of duplicate packets, in bounded memory.
 
-For each source the numbers of the last packets are kept, as bits below the highest number:
+For each source and tree the numbers of the last packets are kept, as bits below the highest number:
 
     highest        17
     seen       …0 1 1 0 1     17, 15 and 14 were seen; 16 was not
 
-A number below the window counts as seen. So no packet passes twice; one that is overtaken by more than a window of
-later ones is dropped.
+The packets of a source on one tree keep their order, and reach a router once. Only a packet that was committed again,
+after a link failed, can come twice, or late. One below the window counts as seen if it was committed again, and else as
+new: no packet is refused that was not delivered, and a client detects the rare one that was.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cbnet.network.link.counters import DropReason
-
 WINDOW = 1 << 13
 _MASK = (1 << WINDOW) - 1
-_MAX_SOURCES = 20_000  # lives of routers; the oldest is evicted
+_MAX_SOURCES = 20_000  # lives of routers, and their trees; the one used least recently is evicted
 
 
 @dataclass
@@ -30,27 +29,26 @@ class Duplicates:
     """The packets that were seen."""
 
     def __init__(self) -> None:
-        self._sources: dict[tuple[str, int], _Source] = {}
+        self._sources: dict[tuple[str, int, int], _Source] = {}
 
-    def check(self, source: str, life: int, number: int) -> DropReason | None:
-        """Record a packet; return the reason to drop it, or None."""
-        known = self._sources.get((source, life))
+    def is_new(self, source: str, life: int, tree: int, number: int, *, is_retry: bool = False) -> bool:
+        """Record a packet; return whether it was not seen before. `is_retry`: it was committed to a tree again."""
+        key = source, life, tree
+        known = self._sources.pop(key, None)
         if known is None:
-            self._add(source, life, number)
-            return None
+            if len(self._sources) >= _MAX_SOURCES:
+                del self._sources[next(iter(self._sources))]
+            self._sources[key] = _Source(number)
+            return True
+        self._sources[key] = known  # as the one used last
         ahead = number - known.highest
         if ahead > 0:
             known.seen = (known.seen << ahead | 1) & _MASK if ahead < WINDOW else 1
             known.highest = number
-            return None
+            return True
         if -ahead >= WINDOW:
-            return DropReason.OVERTAKEN
+            return not is_retry
         if known.seen >> -ahead & 1:
-            return DropReason.DUPLICATE
+            return False
         known.seen |= 1 << -ahead
-        return None
-
-    def _add(self, source: str, life: int, number: int) -> None:
-        if len(self._sources) >= _MAX_SOURCES:
-            del self._sources[next(iter(self._sources))]
-        self._sources[source, life] = _Source(number)
+        return True

@@ -1,38 +1,45 @@
-"""Forwarding of messages through one router: local delivery, and next hops as the scheme decides.
+"""Forwarding of messages through one router: local delivery, and on along one tree.
 
-A packet is identified by source, the source's life and a number, and passes a router once. While routers have different
-views of the network a packet may miss a receiver, or reach a router twice; then the second is dropped. Drops are
-counted by reason.
+A packet carries the number of its tree, and a hash of the nodes that it is for: those on the receiver's side of the link.
+The receiver finds the tree of one of its versions of the topology in which its side has these nodes, and sends the
+packet on to each neighbour on that tree whose stream has a filter that matches. So routers need not agree on a version:
+each hop hands over a set of nodes, and the parts of a tree are disjoint.
+
+Where a link of the tree is gone, or no version has such a tree, the packet is committed again, here, to the newest
+version: then it may reach a router twice, which delivers it once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
+from cbnet.network.announce.stream_table import Branch, StreamTable
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.forwarding.duplicates import Duplicates
-from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, hypothetical_subscriber
+from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, wants_hypothetically
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
-from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.view import View, ViewHistory
+from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS
+from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TREES, MAX_TRIES
 from cbnet.network.protocol.frames import Deliver, Packet, Publish, Trace, TraceMark, TraceReport
 from cbnet.network.protocol.wire import WireError
-from cbnet.routing.header import Header
+
+_MAX_RETRIED = 10_000  # packets that were committed again here, and are not once more
 
 
 class SendResult(NamedTuple):
     """The neighbours that a packet was sent to, and the reason if it was dropped for others."""
 
-    neighbours: Sequence[int]
+    neighbours: Sequence[str]
     dropped: DropReason | None
 
 
@@ -42,71 +49,64 @@ class Forwarder:
     def __init__(
         self,
         context: RouterContext,
-        views: ViewHistory,
-        links: LinkTable,
+        versions: Versions,
+        streams: StreamTable,
         subscriptions: Subscriptions,
         unicast: UnicastForwarder,
         reporter: TraceReporter,
         traces: Traces,
     ) -> None:
         self._context = context
-        self._views = views
-        self._links = links
+        self._versions = versions
+        self._streams = streams
         self._subscriptions = subscriptions
         self._unicast = unicast
         self._reporter = reporter
         self._traces = traces
         self._duplicates = Duplicates()
+        self._retried: dict[tuple[str, int, int], None] = {}
         self._numbers = 0
+        self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
 
-    def publish(self, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
+    def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
         content = Content(frame)
-        view = self._views.current()
-        me, life = self._context.name, self._context.life
         self._numbers += 1
-        self._duplicates.check(me, life, self._numbers)  # it may come back
         self._context.counters[Event.PUBLISHED] += 1
+        flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._numbers
         packet = Packet(
-            source=me,
-            life=life,
+            source=self._context.name,
+            life=self._context.life,
             number=self._numbers,
             hops=0,
-            header=me,
+            tree=flow % max(1, len(self._versions.newest.trees)) % MAX_TREES,
+            side=0,
+            tries=0,
             attributes=frame.attributes,
             tags=frame.tags,
             payload=frame.payload,
             mark=mark,
         )
-        if mark is None:
-            self._deliver(packet, self._subscriptions.matched(content))
-            self._forward(view, packet, view.router.init(content), content, came_from="")
-        else:
-            with hypothetical_subscriber(view, mark, content):
-                self._trace(view, packet, mark, view.router.init(content), content, came_from="", dropped=None)
+        self._begin(packet, content)
 
     def enter(self, frame: Deliver) -> None:
         """Forward a message of another domain in this one, under its original identity."""
-        refusal = self._duplicates.check(frame.source, frame.life, frame.number)
-        if refusal is not None:
-            self._context.drop(refusal)
-            return
         content = Content(frame)
-        view = self._views.current()
         self._context.counters[Event.DOMAIN_ENTERED] += 1
         packet = Packet(
             source=self._context.name,
             life=frame.life,
             number=frame.number,
             hops=0,
-            header=self._context.name,
+            tree=crc32(frame.source.encode()) % max(1, len(self._versions.newest.trees)) % MAX_TREES,
+            side=0,
+            tries=0,
             attributes=frame.attributes,
             tags=frame.tags,
             payload=frame.payload,
             origin=frame.source,
         )
-        self._deliver(packet, self._subscriptions.matched(content))
-        self._forward(view, packet, view.router.init(content), content, came_from="")
+        self._begin(packet, content)
 
     def packet(self, neighbour: str, packet: Packet) -> None:
         """Handle a packet of a neighbour."""
@@ -114,18 +114,39 @@ class Forwarder:
             content = Content(packet)
         except InputError as error:
             raise WireError(f"invalid packet: {error.summary}") from None
-        view = self._views.current()
-        header = view.header_codec.read(packet.header)
         self._context.counters[Event.PACKETS_RECEIVED] += 1
-        refusal = self._duplicates.check(packet.origin or packet.source, packet.life, packet.number)
+        tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
+        if tree is None and self._versions.is_outdated:
+            self.adopt()
+            tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
+        self._handle(packet, content, tree, neighbour)
+
+    def _begin(self, packet: Packet, content: Content) -> None:
+        """Commit a new packet to a tree of the newest version."""
+        trees = self._versions.newest.trees
+        self._handle(packet, content, trees[packet.tree % len(trees)] if trees else None, "")
+
+    def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
+        """Deliver a packet, if it is new, and send it on."""
+        matches = self._subscriptions.matched(content)
+        is_new = self._duplicates.is_new(
+            packet.origin or packet.source, packet.life, packet.tree, packet.number, is_retry=packet.tries > 0
+        )
+        if not is_new:
+            self._context.drop(DropReason.DUPLICATE)
+        elif packet.mark is None or not packet.mark.is_dry:
+            self._deliver(packet, matches)
+        if packet.origin and not came_from and not is_new:
+            return  # another gateway has brought it into this domain
+        if tree is not None:
+            result = self._send(packet, content, tree, matches, came_from)
+        elif came_from:
+            result = self._retry(packet, content, matches)
+        else:
+            result = SendResult((), None)  # no other router is reachable
         if packet.mark is not None:
-            with hypothetical_subscriber(view, packet.mark, content):
-                self._trace(view, packet, packet.mark, header, content, neighbour, refusal)
-        elif refusal is None:
-            self._deliver(packet, self._subscriptions.matched(content))
-            self._forward(view, packet, header, content, neighbour)
-        if refusal is not None:
-            self._context.drop(refusal)
+            dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
+            self._report(packet, packet.mark, content, tree, matches, came_from, result.neighbours, dropped)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients and other domains whose subscriptions match."""
@@ -142,110 +163,93 @@ class Forwarder:
             counters[Event.DOMAIN_LEFT] += len(matches.domains)
             outbox.export(_delivery(packet, matches.domains))
 
-    def _forward(
-        self, view: View, packet: Packet, header: Header | None, content: Content, came_from: str
+    def _send(
+        self, packet: Packet, content: Content, tree: TreeView, matches: Matches, came_from: str
     ) -> SendResult:
-        """Send a packet to the next hops of the scheme."""
-        earlier = self._views.earlier(self._context.now)
-        if earlier and packet.mark is None:
-            return self._forward_by_all([view, *earlier], packet, header, content, came_from)
-        if len(view) == 1:  # no other router is reachable
-            return SendResult((), None)
-        if header is None:
-            return self._dropped(DropReason.HEADER_UNREACHABLE)
-        router, codec = view.router, view.header_codec
-        next_hops = router.fwd(header, content)
-        if next_hops and packet.hops >= MAX_HOPS:
+        """Send a packet to the neighbours on a tree whose side wants it."""
+        wanted = [
+            branch
+            for branch in self._streams.branches(tree)
+            if branch.to.neighbour != came_from and self._is_wanted(branch, packet, content, matches)
+        ]
+        if wanted and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
-        sent: list[int] = []
-        for w in next_hops:
-            link = self._links.to(view.names[w])
-            if link is None:
-                continue
-            frame = Packet(  # `replace` takes longer
-                source=packet.source,
-                life=packet.life,
-                number=packet.number,
-                hops=packet.hops + 1,
-                header=codec.write(router.hdr(header, w)),
-                attributes=packet.attributes,
-                tags=packet.tags,
-                payload=packet.payload,
-                mark=packet.mark,
-                origin=packet.origin,
-            )
-            self._context.outbox.send(link, frame)
-            sent.append(w)
+        sent: list[str] = []
+        for branch in wanted:
+            if branch.link is not None:
+                self._context.outbox.send(branch.link, _packet_to(branch, packet))
+                sent.append(branch.to.neighbour)
         self._context.counters[Event.PACKETS_SENT] += len(sent)
-        return SendResult(sent, None) if len(sent) == len(next_hops) else self._dropped(DropReason.LINK_CLOSED, sent)
+        if len(sent) == len(wanted):
+            return SendResult(sent, None)
+        retried = self._retry(packet, content, matches)
+        return SendResult([*sent, *retried.neighbours], retried.dropped)
 
-    def _forward_by_all(
-        self, views: list[View], packet: Packet, header: Header | None, content: Content, came_from: str
-    ) -> SendResult:
-        """Send a packet to the next hops of the scheme in any of several views of the network.
+    def _is_wanted(self, branch: Branch, packet: Packet, content: Content, matches: Matches) -> bool:
+        if branch.subscriptions is None:
+            self._context.counters[Event.PACKETS_UNPRUNED] += 1
+            return True
+        if branch.subscriptions & matches.sources:
+            return True
+        return packet.mark is not None and wants_hypothetically(packet.mark, branch.to.behind, content)
 
-        Routers learn of a change one after the other. While they do, all of them share either the earlier view or the
-        present one: so the packet has a complete path to every receiver. It passes a router once.
-        """
-        view, me = views[0], self._context.name
-        if came_from or header is None:
-            wire_header = view.header_codec.portable(packet.header, packet.source, came_from)
-        else:
-            wire_header = view.header_codec.common(
-                view.header_codec.write(header), [each.header_codec for each in views]
-            )
-        frame = replace(packet, hops=packet.hops + 1, header=view.header_codec.portable(wire_header, packet.source, me))
-        readable = [(each, read) for each in views if (read := each.header_codec.read(wire_header)) is not None]
-        if not readable:
-            return self._dropped(DropReason.HEADER_UNREACHABLE)
-        next_hops = {each.names[w]: None for each, read in readable for w in each.router.fwd(read, content)}
-        next_hops.pop(came_from, None)
-        if next_hops and packet.hops >= MAX_HOPS:
-            return self._dropped(DropReason.TOO_MANY_HOPS)
-        links = [link for name in next_hops if (link := self._links.to(name)) is not None]
-        self._context.outbox.send_all(links, frame)
-        self._context.counters[Event.PACKETS_SENT] += len(links)
-        return SendResult((), None)
+    def _retry(self, packet: Packet, content: Content, matches: Matches) -> SendResult:
+        """Commit a packet again, here, to the newest version; once at each router."""
+        identity = packet.origin or packet.source, packet.life, packet.number
+        if packet.tries >= MAX_TRIES or identity in self._retried:
+            return self._dropped(DropReason.LINK_CLOSED)
+        if len(self._retried) >= _MAX_RETRIED:
+            del self._retried[next(iter(self._retried))]
+        self._retried[identity] = None
+        if self._versions.is_outdated:
+            self.adopt()
+        trees = self._versions.newest.trees
+        if not trees:
+            return self._dropped(DropReason.LINK_CLOSED)
+        self._context.counters[Event.PACKETS_RETRIED] += 1
+        again = replace(packet, tries=packet.tries + 1)
+        return self._send(again, content, trees[packet.tree % len(trees)], matches, "")
 
-    def _dropped(self, reason: DropReason, sent: Sequence[int] = ()) -> SendResult:
+    def _dropped(self, reason: DropReason) -> SendResult:
         self._context.drop(reason)
-        return SendResult(sent, reason)
+        return SendResult((), reason)
 
-    def _trace(
+    def _report(
         self,
-        view: View,
         packet: Packet,
         mark: TraceMark,
-        header: Header | None,
         content: Content,
+        tree: TreeView | None,
+        matches: Matches,
         came_from: str,
+        sent: Sequence[str],
         dropped: DropReason | None,
     ) -> None:
-        """Deliver and forward a traced packet, unless it is dropped, and report it."""
-        matches = self._subscriptions.matched(content)
-        result = SendResult((), dropped)
-        if dropped is None:
-            if not mark.is_dry:
-                self._deliver(packet, matches)
-            result = self._forward(view, packet, header, content, came_from)
-        hop = self._reporter.hop(
-            TraceStep(
-                view=view,
-                packet=packet,
-                mark=mark,
-                header=header if dropped is None else None,
-                content=content,
-                came_from=came_from,
-                sent=result.neighbours,
-                dropped=result.dropped,
-                matches=matches,
-            )
-        )
+        """Report a traced packet to its source."""
+        branches = [] if tree is None else self._streams.branches(tree)
+        hop = self._reporter.hop(TraceStep(branches, packet, mark, content, came_from, sent, dropped, matches))
         report = TraceReport(packet.source, 0, mark.number, hop)
         if packet.source == self._context.name:
             self._traces.report(report)
         else:
             self._unicast.send(report)
+
+
+def _packet_to(branch: Branch, packet: Packet) -> Packet:
+    return Packet(  # `replace` takes longer
+        source=packet.source,
+        life=packet.life,
+        number=packet.number,
+        hops=packet.hops + 1,
+        tree=packet.tree,
+        side=branch.to.side,
+        tries=packet.tries,
+        attributes=packet.attributes,
+        tags=packet.tags,
+        payload=packet.payload,
+        mark=packet.mark,
+        origin=packet.origin,
+    )
 
 
 def _delivery(packet: Packet, subscriptions: list[int]) -> Deliver:

@@ -1,15 +1,12 @@
 """Reports of a router on traced packets: its decisions and their reasons (the live form of `matching.explain`).
 
-For each neighbour: the receivers behind it with the filters that matched, or the nearest misses; the same for local
+For each neighbour on the packet's tree: the filter of its side that matched, or the nearest misses; the same for local
 subscriptions; and the reason of a drop. A trace may assume a hypothetical subscriber at some router.
-
-The nodes behind a neighbour are those for which the scheme would forward to it if each were the only receiver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from math import prod
 from typing import NamedTuple
 
@@ -19,7 +16,8 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
-from cbnet.network.announce.node_predicates import NodePredicates
+from cbnet.network.announce.stream_table import Branch as TreeBranch
+from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import (
     InternalSubscriber,
     Matches,
@@ -28,80 +26,83 @@ from cbnet.network.announce.subscriptions import (
 )
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.view import View
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import CAME_FROM_THERE, MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH, NOT_ON_PATH
+from cbnet.network.protocol.fields import CAME_FROM_THERE, MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH
+from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
-from cbnet.routing.header import Header
 
 _MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; more values of an attribute make it fewer
 _TOO_MANY = "the message has too many values to be explained"
+_NOT_KNOWN = "what its side wants is not known yet"
 
 
 class TraceStep(NamedTuple):
     """How a router handled a traced packet."""
 
-    view: View
+    branches: Sequence[TreeBranch]  # of the tree; none if it was not forwarded
     packet: Packet
     mark: TraceMark
-    header: Header | None  # None: it was not forwarded
     content: Content
     came_from: str
-    sent: Sequence[int]
+    sent: Sequence[str]  # neighbours
     dropped: DropReason | None
-    matches: Matches  # local subscriptions
+    matches: Matches
 
 
 class TraceReporter:
     """Creates the reports of one router."""
 
-    def __init__(self, name: str, predicates: NodePredicates, subscriptions: Subscriptions, links: LinkTable) -> None:
+    def __init__(self, name: str, streams: StreamTable, subscriptions: Subscriptions, links: LinkTable) -> None:
         self._name = name
-        self._predicates = predicates
+        self._streams = streams
         self._subscriptions = subscriptions
         self._links = links
 
     def hop(self, step: TraceStep) -> Hop:
-        """Return the report on a step; call it while the hypothetical subscriber is still assumed."""
+        """Return the report on a step."""
         delivered, missed = self._local_results(step)
         return Hop(
             router=self._name,
             came_from=step.came_from,
             hops=step.packet.hops,
             dropped="" if step.dropped is None else step.dropped.text,
-            branches=[] if step.header is None else self._branches(step),
+            branches=self._branches(step),
             delivered=delivered,
             missed=missed,
             supposed=self._hypothetical_results(step),
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
-        """Return the branches to all neighbours, those it was sent to first."""
-        receivers = step.view.interests.matched(step.content)
-        behind = _nodes_behind(step)
-        neighbours = sorted(step.view.neighbours(), key=lambda w: (w not in step.sent, w))
-        return [
-            self._branch(step, w, [x for x in behind.get(w, ()) if receivers >> x & 1], behind.get(w, ()))
-            for w in neighbours[:MAX_BRANCHES]
-        ]
+        """Return the branches to the neighbours on the tree, those it was sent to first."""
+        ordered = sorted(step.branches, key=lambda each: (each.to.neighbour not in step.sent, each.to.neighbour))
+        return [self._branch(step, branch) for branch in ordered[:MAX_BRANCHES]]
 
-    def _branch(self, step: TraceStep, w: int, receivers: Sequence[int], behind: Sequence[int]) -> Branch:
-        names = step.view.names
-        shown = [names[x] for x in receivers[:MAX_EXAMPLES]]
-        if names[w] == step.came_from:
+    def _branch(self, step: TraceStep, branch: TreeBranch) -> Branch:
+        neighbour = branch.to.neighbour
+        if neighbour == step.came_from:
             why = [CAME_FROM_THERE]
-        elif receivers:
-            why = [self._reason(name, step) for name in shown]
-        elif behind:
-            why = nearest_misses(step.content, ((names[x], self._predicates.predicate(names[x])) for x in behind))
+        elif branch.subscriptions is None:
+            why = [_NOT_KNOWN]
         else:
-            why = [NOT_ON_PATH]
-        return Branch(names[w], w in step.sent, shown, len(receivers), why)
+            why = self._reasons(step, branch)
+        return Branch(neighbour, neighbour in step.sent, len(branch.to.behind), why)
 
-    def _reason(self, node: str, step: TraceStep) -> str:
-        filter = _matching(step.content, node, self._predicates.predicate(node))
-        return _short(f"{node}: {filter or 'hypothetical subscriber'}")
+    def _reasons(self, step: TraceStep, branch: TreeBranch) -> list[str]:
+        """Return the filter of a side that matches, or the nearest misses."""
+        predicate = self._predicate(branch)
+        name = f"the side of {branch.to.neighbour}"
+        filter = _matching(step.content, name, predicate)
+        if filter is not None:
+            return [_short(str(filter))]
+        if wants_hypothetically(step.mark, branch.to.behind, step.content):
+            return [_short(f"hypothetical subscriber at {step.mark.at}")]
+        return nearest_misses(step.content, [(name, predicate)])
+
+    def _predicate(self, branch: TreeBranch) -> Predicate:
+        """Return what the side behind a branch wants, as far as it is searched."""
+        filters = self._streams.filters(branch)
+        return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
 
     def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
         """Return the local subscriptions that match, and the nearest misses among the others."""
@@ -127,7 +128,8 @@ class TraceReporter:
         mark = step.mark
         if not mark.predicate or self._name not in (mark.at, step.packet.source):
             return []
-        if mark.at not in step.view.ids:
+        behind = {self._name}.union(*(branch.to.behind for branch in step.branches))
+        if mark.at not in behind:
             return [_short(f"router {mark.at!r} is not reachable")]
         predicate = hypothetical_predicate(mark)
         filter = _matching(step.content, mark.at, predicate)
@@ -136,19 +138,10 @@ class TraceReporter:
         return nearest_misses(step.content, [(f"a subscriber at {mark.at}", predicate)])
 
 
-@contextmanager
-def hypothetical_subscriber(view: View, mark: TraceMark, content: Content) -> Iterator[None]:
-    """Make the scheme assume the hypothetical subscriber of a trace."""
-    at = view.ids.get(mark.at)
-    receivers = view.interests.receivers(content)
-    predicate = hypothetical_predicate(mark)  # checked even if the router is unknown: errors are not passed on
-    if at is not None and _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content):
-        receivers |= 1 << at
-    view.interests.assume(receivers)
-    try:
-        yield
-    finally:
-        view.interests.assume(None)
+def wants_hypothetically(mark: TraceMark, nodes: frozenset[str], content: Content) -> bool:
+    """Return whether the hypothetical subscriber of a trace is at one of these nodes, and wants the message."""
+    predicate = hypothetical_predicate(mark)  # checked even if the router is another: errors are not passed on
+    return mark.at in nodes and _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content)
 
 
 def hypothetical_predicate(mark: TraceMark) -> Predicate:
@@ -191,21 +184,6 @@ def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:
     if isinstance(subscriber, int):
         return id in matches.clients.get(subscriber, ())
     return matches.is_loaded if subscriber is InternalSubscriber.LOADED else id in matches.domains
-
-
-def _nodes_behind(step: TraceStep) -> dict[int, list[int]]:
-    """Return the nodes behind each neighbour, for a packet with this header."""
-    view, interests = step.view, step.view.interests
-    before = interests.matched(step.content)
-    behind: dict[int, list[int]] = {}
-    for node in range(len(view)):
-        if node != view.me:
-            interests.assume(1 << node)
-            header = view.header_codec.toward(step.header, node, at_source=not step.came_from)
-            for w in view.router.fwd(header, step.content):
-                behind.setdefault(w, []).append(node)
-    interests.assume(before)
-    return behind
 
 
 def _short(text: str) -> str:

@@ -20,12 +20,14 @@ class Event(StrEnum):
     DELIVERED_LOADED = "delivered_loaded"
     PACKETS_RECEIVED = "packets_received"
     PACKETS_SENT = "packets_sent"
+    PACKETS_RETRIED = "packets_retried"
+    PACKETS_UNPRUNED = "packets_unpruned"
+    FILTERS_SENT = "filters_sent"
     DOMAIN_ENTERED = "domain_entered"
     DOMAIN_LEFT = "domain_left"
     MATCHES = "matches"
     MATCHES_TIMED = "matches_timed"
     MATCHES_TIMED_NS = "matches_timed_ns"
-    INITIAL_TABLE_MATCHES = "initial_table_matches"
     REFUSED = "refused"
     LINKS_FAILED = "links_failed"
     LINKS_TOO_SLOW = "links_too_slow"
@@ -54,9 +56,7 @@ class DropReason(StrEnum):
     """Why a packet, a request or a reply is not forwarded."""
 
     DUPLICATE = "duplicate"
-    OVERTAKEN = "overtaken"
     TOO_MANY_HOPS = "too_many_hops"
-    HEADER_UNREACHABLE = "header_unreachable"
     LINK_CLOSED = "link_closed"
     NO_ROUTE = "no_route"
     PACKET_TOO_LONG = "packet_too_long"
@@ -99,9 +99,7 @@ class Denial(StrEnum):
 # The text of drop reasons; an identifier that is missing here, of a newer router, is its own text.
 _DROP_TEXTS: Final[Mapping[str, str]] = {
     DropReason.DUPLICATE: "duplicate",
-    DropReason.OVERTAKEN: "overtaken by too many later packets",
     DropReason.TOO_MANY_HOPS: "too many hops",
-    DropReason.HEADER_UNREACHABLE: "no router in the header is reachable",
     DropReason.LINK_CLOSED: "link closed",
     DropReason.NO_ROUTE: "no route to the destination router",
     DropReason.PACKET_TOO_LONG: "packet too long",

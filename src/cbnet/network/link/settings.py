@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Literal
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.fields import MAX_WEIGHT, check_name
+from cbnet.network.protocol.fields import MAX_TREES, MAX_WEIGHT, check_name
+
+LIVE_SCHEMES = ("multitree",)
 
 
 @dataclass(frozen=True)
@@ -16,11 +19,11 @@ class Settings:
 
     name: str
     network: str = "cbnet"  # peers of another network are refused
-    scheme: str = "psf"  # the same for all routers of a network
-    trees: int = 1  # of the scheme multitree: rooted at the nodes with the most neighbours, unless `roots` is set
-    roots: tuple[str, ...] = ()  # names of the trees' roots, the same for all routers; overrides `trees`
+    scheme: str = "multitree"  # the same for all routers of a network
+    trees: int = 1  # routing trees, the same for all routers: rooted at the nodes with the most neighbours
+    roots: tuple[str, ...] = ()  # names of the trees' roots, the same for all routers; override `trees`
+    commit: Literal["publisher", "message"] = "publisher"  # what takes one tree: all messages of a client, or each
     weights: Mapping[str, int] = field(default_factory=dict)  # lengths of the links to neighbours; default 1
-    is_limited: bool = True  # announce only filters that no other filter of this node covers
     heartbeat: float = 1.0  # of silence before a ping
     dead: float = 3.5  # of silence before a link is closed
     spacing: float = 0.05  # minimum between two versions of an own record
@@ -31,23 +34,25 @@ class Settings:
     answer: float = 2.0  # timeout for a holder's answer, before another one is asked
     cache_bytes: int = 1 << 24  # size of the reply cache; 0: no cache
     cache_age: float = 60.0  # maximum age of a cached reply; 0: no cache
-    overlap: float = 1.0  # after a change of the topology, in which messages also follow the earlier one
+    settle: float = 0.05  # minimum between two versions of the topology
+    overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
 
     def __post_init__(self) -> None:
         others = [("router", name) for name in (*self.weights, *self.roots)]
         for what, name in (("router", self.name), ("network", self.network), *others):
             check_name(what, name)
-        from cbnet.routing import SCHEMES  # imports NumPy, which clients do not need
-
-        if self.scheme not in SCHEMES:
-            raise InputError(f"unknown scheme {self.scheme!r}", hint="use one of " + ", ".join(SCHEMES))
+        if self.scheme not in LIVE_SCHEMES:
+            hint = f"use {' or '.join(LIVE_SCHEMES)}; `cbnet lab simulate` has the others"
+            raise InputError(f"unknown scheme {self.scheme!r} of a live network", hint=hint)
         for neighbour, weight in self.weights.items():
             if not 1 <= weight <= MAX_WEIGHT:
                 raise InputError(
                     f"invalid weight {weight} of {neighbour}", hint=f"use a number from 1 to {MAX_WEIGHT:,}"
                 )
-        if self.trees < 1:
-            raise InputError(f"invalid number of trees: {self.trees}", hint="use at least 1")
+        if not 1 <= self.trees <= MAX_TREES or len(self.roots) > MAX_TREES:
+            raise InputError(f"invalid number of trees: {self.trees}", hint=f"use from 1 to {MAX_TREES}")
+        if self.commit not in ("publisher", "message"):
+            raise InputError(f"unknown value {self.commit!r} of `commit`", hint="use publisher or message")
         if len(set(self.roots)) < len(self.roots):
             raise InputError("two trees have the same root", hint="list each root once in `roots`")
         if self.answer <= 0:
@@ -56,16 +61,14 @@ class Settings:
             raise InputError("`cache_bytes` or `cache_age` is negative", hint="use 0 for no cache")
         if not 0 < self.heartbeat < self.dead:
             raise InputError("`dead` is not longer than `heartbeat`", hint="use a longer `dead`")
-        if self.overlap < 0:
-            raise InputError(f"`overlap` is {self.overlap:g} s", hint="use 0 or more")
+        if self.overlap < 0 or self.settle < 0:
+            raise InputError("`overlap` or `settle` is negative", hint="use 0 or more")
         if not 0 < self.refresh < self.lifetime:
             raise InputError("`lifetime` is not longer than `refresh`", hint="use a longer `lifetime`")
 
     @property
     def routing(self) -> str:
-        """Scheme and trees, which all routers of a network must share to decode each other's headers."""
-        if self.scheme != "multitree":
-            return self.scheme
+        """The trees, which all routers of a network must share to follow each other's packets."""
         return f"multitree:{len(self.roots)} of {_digest(self.roots)}" if self.roots else f"multitree:{self.trees}"
 
 

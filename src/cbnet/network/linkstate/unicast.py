@@ -9,19 +9,19 @@ from msgspec.structs import replace
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.view import ViewHistory
+from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_HOPS
-from cbnet.network.protocol.frames import AckRequest, NoItem, RecordAck, ReplyFrame, Request, TraceReport
+from cbnet.network.protocol.frames import NoItem, ReplyFrame, TraceReport
 
-UnicastFrame: TypeAlias = RecordAck | AckRequest | TraceReport | Request | ReplyFrame | NoItem
+UnicastFrame: TypeAlias = TraceReport | ReplyFrame | NoItem
 
 
 class UnicastForwarder:
     """Forwards unicast frames. They may be lost: senders that need an answer retry."""
 
-    def __init__(self, context: RouterContext, views: ViewHistory, links: LinkTable) -> None:
+    def __init__(self, context: RouterContext, versions: Versions, links: LinkTable) -> None:
         self._context = context
-        self._views = views
+        self._versions = versions
         self._links = links
 
     def forward(self, frame: UnicastFrame) -> None:
@@ -36,7 +36,7 @@ class UnicastForwarder:
         return self._link(router) is not None
 
     def _link(self, router: str) -> int | None:
-        hop = self._views.current().next_hop(router)
+        hop = self._versions.newest.next_hop(router)
         return None if hop is None else self._links.to(hop)
 
     def send(self, frame: UnicastFrame) -> None:

@@ -32,7 +32,6 @@ MAX_HOPS = 255
 MAX_REASON_LENGTH = 500
 # Reasons of a branch without a filter to name.
 CAME_FROM_THERE = "the message came from there"
-NOT_ON_PATH = "it is on no path to a receiver"
 MAX_EXAMPLES = 3  # that a report lists of many
 MAX_BRANCHES = 100
 MAX_PEERS = 1_000
@@ -40,7 +39,7 @@ MAX_COUNTERS = 200
 MAX_REQUEST_BYTES = 1 << 12
 MAX_REQUEST_TERMS = 64  # values and tags of a request
 MAX_HOLDERS = 64  # asked for one item
-MAX_TRIED_ROUTERS = 64  # for one item
+MAX_VISITED_ROUTERS = 256  # by one request
 MAX_STEPS = 1_000  # of a traced request and its reply
 MAX_TOKEN_LENGTH = 128
 
@@ -146,13 +145,12 @@ class TraceMark(Part):
 
 
 class Branch(Part):
-    """How a router handled a traced packet for one neighbour, and why."""
+    """How a router handled a traced packet for one neighbour on its tree, and why."""
 
     neighbour: NodeName
     is_sent: bool
-    toward: Annotated[list[NodeName], Meta(max_length=MAX_EXAMPLES)]  # receivers behind it
-    wanting: Number  # number of receivers behind it
-    why: Texts  # the filters that matched, or the nearest misses
+    routers: Number  # behind it, on the tree
+    why: Texts  # the filter of its side that matched, or the nearest misses
 
 
 class Hop(Part):

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from cbnet.network.protocol.fields import (
     MAX_HOLDERS,
-    MAX_TRIED_ROUTERS,
+    MAX_VISITED_ROUTERS,
     Attributes,
     Hops,
     ItemField,
@@ -21,25 +21,29 @@ from cbnet.network.protocol.fields import (
     Seconds,
     Steps,
     Tags,
+    TreeNumber,
     Unanswered,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
 HolderCount: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]
 HolderLimit: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_HOLDERS)]
+Visited: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_VISITED_ROUTERS)]
 CacheName: TypeAlias = Annotated[str, Meta(max_length=64)]  # the router whose cache replied; "" for a holder
 
 
 class Request(FrameBase, tag=FrameNumber.REQUEST.value):
-    """A request on its path to the router of a holder."""
+    """A request on its way along a tree to a holder."""
 
-    to: NodeName
     hops: Hops
     source: NodeName  # the requester's router; with life and number the locator for the reply
     life: Number
     number: Number
     request: RequestBytes
-    tried: Annotated[list[NodeName], Meta(max_length=MAX_TRIED_ROUTERS)]  # routers whose holders lack the item
+    tree: TreeNumber
+    visited: Visited  # routers, which are not visited again
+    path: Visited  # the way back
+    tried: Number  # routers with a matching offer
     asked: HolderCount  # holders that lack the item
     max_holders: HolderLimit
     timeout: Number  # ms until the requester stops waiting

@@ -1,11 +1,12 @@
 """Routing of requests and replies through one router [2014 §2, §3].
 
-    requester ─► router ─► … ─► router ─► holder      the request, toward the nearest router with a matching offer
+    requester ─► router ─► … ─► router ─► holder      the request, along a tree, toward a side that offers it
     requester ◄─ router ◄─ … ◄─ router ◄─ holder      the reply, by its locator
 
-A request goes to one holder. If that lacks the item, or is no longer reachable, the router that has the request sends
-it to the nearest of the others; the request lists the routers tried. A router on the path keeps no state of a request.
-It caches the reply for a while, and answers equal requests from the cache.
+A request goes to one holder at a time. It walks along the tree into the sides that offer it, the smallest first, until
+a holder has the item. Where a side is exhausted it returns to the router before, which tries the next one. It carries
+the routers it has visited and the way back, so a router keeps no state of a request. A router caches the replies that
+pass it for a while, and answers equal requests from the cache.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
+from cbnet.network.announce.stream_table import Branch, StreamTable
+from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
-from cbnet.network.linkstate.database import Database
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.view import ViewHistory
+from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_TRIED_ROUTERS
+from cbnet.network.protocol.fields import MAX_HOPS, MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
@@ -35,42 +38,37 @@ class PullRouter:
     def __init__(
         self,
         context: RouterContext,
-        database: Database,
-        views: ViewHistory,
+        links: LinkTable,
+        versions: Versions,
+        streams: StreamTable,
+        offers: Subscriptions,
         unicast: UnicastForwarder,
         holders: Holders,
         requesters: Requesters,
         cache: ReplyCache,
     ) -> None:
         self._context = context
-        self._database = database
-        self._views = views
+        self._links = links
+        self._versions = versions
+        self._streams = streams
+        self._offers = offers
         self._unicast = unicast
         self._holders = holders
         self._requesters = requesters
         self._cache = cache
         holders.on_reply = self._handle_reply
-        holders.on_no_item = self._try_another
+        holders.on_no_item = self._go_on
 
     # --- frames
 
     def begin(self, request: Request) -> None:
         """Send a request of a local client."""
-        if not self._answer_from_cache(request):
-            self._try_next(request)
+        self._visit(request)
 
     def request(self, _: int, frame: Request) -> None:
         """Handle a request of a neighbour."""
         request_from_bytes(frame.request)  # raises if it is invalid
-        if self._answer_from_cache(frame):
-            return
-        if frame.to == self._context.name:
-            self._holders.ask(frame)
-        elif self._unicast.has_route(frame.to):
-            self._unicast.forward(with_step(frame, self._context.name, f"forwarded toward {frame.to}"))
-        else:
-            rerouted = with_step(frame, self._context.name, f"no route to {frame.to} any more")
-            self._try_next(_with_tried(rerouted, frame.to))
+        self._visit(frame)
 
     def reply(self, _: int, frame: ReplyFrame) -> None:
         """Handle a reply of a neighbour."""
@@ -111,35 +109,55 @@ class PullRouter:
         self._send_reply(with_step(reply, me, f"answered from its cache, {cached.age / 1000:.1f} s old"))
         return True
 
-    def _try_another(self, request: Request) -> None:
-        """Reroute a request that no local holder could answer."""
-        self._try_next(_with_tried(request, self._context.name))
-
-    def _try_next(self, request: Request) -> None:
-        """Send a request to the nearest untried router with a matching offer; if there is none, give up."""
+    def _visit(self, request: Request) -> None:
+        """Answer a request from the cache or by a local holder, or send it on; it may come back to a router."""
         me = self._context.name
-        to = self._nearest(request)
-        if to is None:
-            self._give_up(request)
-        elif to == me:
-            self._holders.ask(replace(request, to=me))
-        else:
-            routed = with_step(
-                replace(request, to=to, hops=0), me, f"sent toward {to}, the nearest router that offers it"
-            )
-            self._requesters.record_steps(routed)
-            self._unicast.forward(routed)
+        if me in request.visited:
+            self._go_on(request)
+        elif not self._answer_from_cache(request):
+            request = replace(request, visited=[*request.visited, me])
+            if self._holders.has(request.request):
+                self._holders.ask(replace(request, tried=request.tried + 1))
+            else:
+                self._go_on(request)
 
-    def _nearest(self, request: Request) -> str | None:
-        if request.asked >= request.max_holders or len(request.tried) >= MAX_TRIED_ROUTERS:
+    def _go_on(self, request: Request) -> None:
+        """Send a request into a side that offers it, or back where it came from; at the source, give up."""
+        me = self._context.name
+        branch = self._next_branch(request)
+        if branch is not None and branch.link is not None:
+            step = f"sent toward {branch.to.neighbour}, whose side offers it"
+            forward = replace(request, hops=min(request.hops + 1, MAX_HOPS), path=[*request.path, me])
+            self._send(branch.link, with_step(forward, me, step))
+            return
+        back = self._links.to(request.path[-1]) if request.path and not self._is_exhausted(request) else None
+        if back is not None:
+            step = f"returned to {request.path[-1]}: no other side offers it"
+            self._send(back, with_step(replace(request, path=request.path[:-1]), me, step))
+        else:
+            self._give_up(request)
+
+    def _send(self, link: int, request: Request) -> None:
+        self._requesters.record_steps(request)
+        self._context.outbox.send(link, request)
+
+    def _is_exhausted(self, request: Request) -> bool:
+        return request.asked >= request.max_holders or len(request.visited) >= MAX_VISITED_ROUTERS
+
+    def _next_branch(self, request: Request) -> Branch | None:
+        """Return the smallest side that offers the item and was not visited."""
+        trees = self._versions.newest.trees
+        if self._is_exhausted(request) or not trees:
             return None
-        offers, me = self._database.offers, self._context.name
-        content = request_from_bytes(request.request).content
-        offering = {offers.slots.holder(slot) for slot in offers.matched(content)} - {me, *request.tried}
-        available = [node for node in offering if self._unicast.has_route(node)]
-        if me not in request.tried and self._holders.has(request.request):  # its own record may be out of date
-            available.append(me)
-        return self._views.current().nearest(available)
+        sources = self._offers.matched(request_from_bytes(request.request).content).sources
+        offering = [
+            branch
+            for branch in self._streams.branches(trees[request.tree % len(trees)])
+            if branch.link is not None
+            and branch.to.neighbour not in request.visited
+            and (branch.offers is None or branch.offers & sources)
+        ]
+        return min(offering, key=lambda branch: (len(branch.to.behind), branch.to.neighbour), default=None)
 
     def _give_up(self, request: Request) -> None:
         """Report to the requester that there is no reply."""
@@ -148,7 +166,7 @@ class PullRouter:
             hops=0,
             life=request.life,
             number=request.number,
-            tried=len(request.tried),
+            tried=request.tried,
             asked=request.asked,
             steps=request.steps,
         )
@@ -170,10 +188,6 @@ class PullRouter:
             self._requesters.reply(reply)
         else:
             self._unicast.forward(reply)
-
-
-def _with_tried(request: Request, router: str) -> Request:
-    return replace(request, tried=[*request.tried, router])
 
 
 def _failure(request: Request) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from cbnet.errors import LimitError
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
-from cbnet.network.protocol.fields import Steps
+from cbnet.network.protocol.fields import MAX_TREES, Steps
 from cbnet.network.protocol.frames import NoItem, PullFailure, PullFrame, PullReply, ReplyFrame, Request
 
 MAX_CLIENT_REQUESTS: Final = 1_000  # open requests of one client
@@ -56,13 +56,15 @@ class Requesters:
         self._context.counters[Event.REQUESTS] += 1
         me, left = self._context.name, round(frame.timeout * 1000)
         return Request(
-            to=me,
             hops=0,
             source=me,
             life=self._context.life,
             number=self._numbers,
             request=frame.request,
-            tried=[],
+            tree=link % MAX_TREES,
+            visited=[],
+            path=[],
+            tried=0,
             asked=0,
             max_holders=frame.max_holders,
             timeout=left,

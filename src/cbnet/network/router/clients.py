@@ -13,16 +13,13 @@ from cbnet.errors import InputError, LimitError
 from cbnet.language.limits import Limits
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
+from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION, Confirmations
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.confirmations import CONFIRMATION_FRAMES, Confirmations
-from cbnet.network.linkstate.flooding import MAX_NODE_BYTES, MAX_NODE_FILTERS
-from cbnet.network.linkstate.own_records import OwnRecords
-from cbnet.network.linkstate.records import RecordKind
 from cbnet.network.logs import log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
@@ -50,6 +47,8 @@ from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
 MAX_FILTER_CONSTRAINTS = 256  # and conditions, of one filter
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
+MAX_NODE_FILTERS = 1_000_000
+MAX_NODE_BYTES = 1 << 28
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
     Publish: Denial.PUBLISH,
@@ -68,7 +67,6 @@ class ClientHandler:
         links: LinkTable,
         subscriptions: Subscriptions,
         offers: Subscriptions,
-        own_records: OwnRecords,
         confirmations: Confirmations,
         forwarder: Forwarder,
         traces: Traces,
@@ -79,7 +77,6 @@ class ClientHandler:
         self._links = links
         self._subscriptions = subscriptions
         self._offers = offers
-        self._own_records = own_records
         self._confirmations = confirmations
         self._forwarder = forwarder
         self._traces = traces
@@ -97,12 +94,12 @@ class ClientHandler:
             self._subscriptions.listen(link, frame.id)
         else:
             self._subscriptions.set(link, frame.id, predicate)
-        self._answer(link, frame, RecordKind.PREDICATE)
+        self._answer(link, frame, SUBSCRIPTION, predicate)
 
     def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
         """Remove a subscription."""
         if self._subscriptions.remove(link, frame.id):
-            self._confirmations.cancel(link, RecordKind.PREDICATE, frame.id)
+            self._confirmations.cancel(link, SUBSCRIPTION, frame.id)
             self._context.outbox.send(link, Unsubscribed(frame.id))
         else:
             self._refuse(link, frame, frame.id, InputError(f"unknown subscription {frame.id}"))
@@ -117,12 +114,12 @@ class ClientHandler:
             self._refuse(link, frame, frame.id, error)
             return
         self._offers.set(link, frame.id, predicate)
-        self._answer(link, frame, RecordKind.OFFERS)
+        self._answer(link, frame, OFFER, predicate)
 
     def withdraw(self, link: int, frame: Withdraw) -> None:
         """Remove an offer."""
         if self._offers.remove(link, frame.id):
-            self._confirmations.cancel(link, RecordKind.OFFERS, frame.id)
+            self._confirmations.cancel(link, OFFER, frame.id)
             self._context.outbox.send(link, Withdrawn(frame.id))
         else:
             self._refuse(link, frame, frame.id, InputError(f"unknown offer {frame.id}"))
@@ -147,7 +144,7 @@ class ClientHandler:
             rights = self._rights(link)
             if rights is not ALL_RIGHTS:
                 rights.check_publish(Content(frame))
-            self._forwarder.publish(frame)
+            self._forwarder.publish(self._links.name(link), frame)
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
             return
@@ -158,7 +155,7 @@ class ClientHandler:
         """Forward a message and report its path to the client."""
         try:
             self._check_trace(self._rights(link), frame)
-            self._forwarder.publish(frame, self._traces.begin(link, frame))
+            self._forwarder.publish(self._links.name(link), frame, self._traces.begin(link, frame))
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
 
@@ -170,11 +167,11 @@ class ClientHandler:
         self._traces.remove_client(link)
         self._requesters.remove_client(link)
 
-    def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: RecordKind) -> None:
-        """Confirm a subscription or an offer: at once, or when all routers have it."""
+    def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, predicate: Predicate) -> None:
+        """Confirm a subscription or an offer: at once, or when every router that must know it does."""
         self._confirmations.cancel(link, kind, frame.id)
         if frame.wait:
-            self._confirmations.wait(link, frame.id, self._own_records.next_version(kind), frame.wait)
+            self._confirmations.wait(link, frame.id, kind, predicate.filters, frame.wait)
         else:
             self._context.outbox.send(link, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
 
@@ -205,7 +202,7 @@ class ClientHandler:
         for what, count, limit in (
             ("constraints and conditions of a filter", largest, MAX_FILTER_CONSTRAINTS),
             (f"{plural} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
-            ("filters at a router", registered.announcement.distinct + len(predicate), MAX_NODE_FILTERS),
+            ("filters at a router", registered.own_filters + len(predicate), MAX_NODE_FILTERS),
             ("bytes of filters at a router", registered.size + size, MAX_NODE_BYTES),
         ):
             if count > limit:

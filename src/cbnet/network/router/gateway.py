@@ -23,7 +23,7 @@ from typing import Protocol
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.network.link.actions import Action
-from cbnet.network.linkstate.flooding import MAX_NODE_BYTES, MAX_NODE_FILTERS
+from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.logs import log
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.filter_codec import filter_to_bytes

@@ -13,10 +13,12 @@ from typing import TypeAlias
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
+from cbnet.language.relations.reduction import reduce
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.subscriptions import InternalSubscriber, OwnSource, Subscriptions
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.view import ViewHistory
+from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import Deliver
 
@@ -27,10 +29,16 @@ class GatewayPort:
     """The gateway's access to a router; idle in all other routers."""
 
     def __init__(
-        self, context: RouterContext, views: ViewHistory, database: Database, subscriptions: Subscriptions
+        self,
+        context: RouterContext,
+        versions: Versions,
+        database: Database,
+        streams: StreamTable,
+        subscriptions: Subscriptions,
     ) -> None:
         self._context = context
-        self._views = views
+        self._versions = versions
+        self._streams = streams
         self._database = database
         self._subscriptions = subscriptions
         self._decoded: dict[bytes, Filter] = {}  # at the last call of `interests`
@@ -40,26 +48,23 @@ class GatewayPort:
 
     def paths(self) -> list[Path]:
         """Return the paths of the other reachable gateways of this domain."""
-        names = self._views.current().names
+        names = sorted(self._versions.newest.names)
         return [path for name in names if name != self._context.name and (path := self._database.gateway_path(name))]
 
     def state(self) -> tuple[object, ...]:
         """Return a value that changes whenever the interests may have changed."""
-        return self._views.current(), self._database.predicates.changes, self._subscriptions.changes
+        return self._versions.newest, self._subscriptions.aggregation.changes
 
     def interests(self) -> Predicate:
-        """Return the interests of this domain: of all reachable routers, and of the clients of this one."""
-        predicates, before = self._database.predicates, self._decoded
-        others = (name for name in self._views.current().names if name != self._context.name)
-        encoded = dict.fromkeys(filter for name in others for filter in predicates.encoded(name))
-        self._decoded = {filter: before.get(filter) or filter_from_bytes(filter) for filter in encoded}
-        own = (
-            filter
-            for subscriber, _, predicate in self._subscriptions.all()
-            if subscriber is not InternalSubscriber.OTHER_DOMAINS
-            for filter in predicate
+        """Return the interests of this domain, without those that this gateway registered."""
+        trees = self._versions.newest.trees
+        branches = self._streams.branches(trees[0]) if trees else []
+        encoded = set(self._subscriptions.aggregation.filters(OwnSource.CLIENTS)).union(
+            *map(self._streams.filters, branches)
         )
-        return Predicate([*self._decoded.values(), *own])
+        before, self._decoded = self._decoded, {}
+        self._decoded = {each: before.get(each) or filter_from_bytes(each) for each in sorted(encoded)}
+        return reduce(Predicate(self._decoded.values()))
 
     # --- changes; they are announced at the next tick
 

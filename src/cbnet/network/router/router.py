@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.announcement import Announcement
-from cbnet.network.announce.initial_predicates import InitialPredicates
-from cbnet.network.announce.node_predicates import read_filters
+from cbnet.network.announce.acknowledgements import Acknowledgements
+from cbnet.network.announce.announcer import Announcer
+from cbnet.network.announce.confirmations import Confirmations
+from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.trace_steps import TraceReporter
@@ -31,14 +32,12 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.confirmations import Confirmations
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.departure import Departure
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.own_records import OwnRecords
-from cbnet.network.linkstate.records import RecordKind
+from cbnet.network.linkstate.own_links import OwnLinks
 from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.view import View, ViewHistory
+from cbnet.network.linkstate.version import Version
+from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.wire import WireError
@@ -47,8 +46,8 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.pull.reply_cache import ReplyCache
 from cbnet.network.pull.requesters import Requesters
 from cbnet.network.router.clients import ClientHandler
+from cbnet.network.router.departure import Departure
 from cbnet.network.router.gateway_port import GatewayPort
-from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.status import router_status
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
@@ -59,62 +58,73 @@ class Router:
     """One router of a network."""
 
     def __init__(
-        self, settings: Settings, life: int, access: Access = OPEN_ACCESS, initial: InitialState = EMPTY_STATE
+        self, settings: Settings, life: int, access: Access = OPEN_ACCESS, loaded: Predicate | None = None
     ) -> None:  # fmt: skip
-        """Create a router; `life` is a random number below 2**63, another one at each start."""
+        """Create a router; `life` is a random number below 2**63, another one at each start.
+
+        `loaded`: the predicate of the node itself, which belongs to no client.
+        """
         self._context = context = RouterContext(settings, life)
         self.links = LinkTable(context, self._removed, access)
-        self.database = Database(settings.lifetime, initial.predicates_for(settings.name, life))
-        self._views = ViewHistory(settings, self.database, initial.table, context.counters)
-        self._unicast = UnicastForwarder(context, self._views, self.links)
+        self.database = Database(settings.lifetime)
+        self.versions = Versions(context, self.database)
+        self._unicast = UnicastForwarder(context, self.versions, self.links)
         self._flooding = Flooding(context, self.database, self.links)
-        self.announcement = Announcement(is_limited=settings.is_limited)
-        self.subscriptions = Subscriptions(self.announcement)
-        self.offers = Subscriptions(Announcement(is_limited=settings.is_limited))
-        announcements = {RecordKind.PREDICATE: self.announcement, RecordKind.OFFERS: self.offers.announcement}
-        self._own_records = OwnRecords(context, self.database, self.links, announcements, self._flooding)
-        self._confirmations = Confirmations(context, self.database, self._views, self._unicast)
-        self._departure = Departure(self.links, self._own_records, self._confirmations)
+        self._own_links = OwnLinks(context, self.database, self.links, self._flooding)
+        self.subscriptions = Subscriptions()
+        self.offers = Subscriptions()
+        self.streams = StreamTable(
+            self.links, self.versions, self.subscriptions.aggregation, self.offers.aggregation
+        )  # fmt: skip
+        self._announcer = Announcer(context, self.links, self.versions, self.streams)
+        self._acknowledgements = Acknowledgements(context, self.links, self.versions, self.streams)
+        self._confirmations = Confirmations(context, self.database, self.versions, self.streams)
+        self._departure = Departure(self.links, self._own_links, self._confirmations)
         self._traces = Traces(context)
-        reporter = TraceReporter(settings.name, self.database.predicates, self.subscriptions, self.links)
+        reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
         self._forwarder = Forwarder(
-            context, self._views, self.links, self.subscriptions, self._unicast, reporter, self._traces
+            context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces
         )
+        self._forwarder.adopt = self._adopt
         self.cache = ReplyCache(context)
         self._requesters = Requesters(context)
         self._holders = Holders(context, self.links, self.offers)
         self._pulls = PullRouter(
-            context, self.database, self._views, self._unicast, self._holders, self._requesters, self.cache
-        )  # fmt: skip
+            context=context,
+            links=self.links,
+            versions=self.versions,
+            streams=self.streams,
+            offers=self.offers,
+            unicast=self._unicast,
+            holders=self._holders,
+            requesters=self._requesters,
+            cache=self.cache,
+        )
         self._clients = ClientHandler(
             context=context,
             links=self.links,
             subscriptions=self.subscriptions,
             offers=self.offers,
-            own_records=self._own_records,
             confirmations=self._confirmations,
             forwarder=self._forwarder,
             traces=self._traces,
             requesters=self._requesters,
             pulls=self._pulls,
         )
-        if initial.predicates is not None:
-            self._load(initial.predicates)
-        self.gateway_port = GatewayPort(context, self._views, self.database, self.subscriptions)
-        self._flooding.on_own = self._own_records.supersede
-        self._flooding.on_change = self._confirmations.acknowledge
+        if loaded is not None and loaded.filters:
+            self.subscriptions.set(InternalSubscriber.LOADED, 0, loaded)
+        self.gateway_port = GatewayPort(context, self.versions, self.database, self.streams, self.subscriptions)
+        self._flooding.on_own = self._own_links.supersede
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the peer
             "": {},
             "router": {
                 frames.LinkRecord: self._flooding.link_record,
-                frames.FilterRecord: self._flooding.filter_record,
-                frames.FilterChange: self._flooding.filter_change,
                 frames.RecordSummary: self._flooding.summary,
                 frames.RecordRequest: self._flooding.request,
                 frames.Packet: self._packet,
-                frames.RecordAck: self._unicast_frame,
-                frames.AckRequest: self._unicast_frame,
-                frames.TraceReport: self._unicast_frame,
+                frames.Announce: self._announcer.receive,
+                frames.AnnounceAck: self._acknowledgements.receive,
+                frames.TraceReport: self._trace_report,
                 frames.Request: self._pulls.request,
                 frames.ReplyFrame: self._pulls.reply,
                 frames.NoItem: self._pulls.no_item,
@@ -133,14 +143,6 @@ class Router:
             },
         }
 
-    def _load(self, predicates: InitialPredicates) -> None:
-        """Start with the initial predicate of this node, which the other routers have already."""
-        own = read_filters(predicates.filters[self._context.name])
-        if own:
-            self.subscriptions.set(InternalSubscriber.LOADED, 0, Predicate(own.values()))
-        self.announcement.reset(own.values())
-        self._own_records.skip_first_predicate()
-
     @property
     def settings(self) -> Settings:
         """The settings of this router."""
@@ -152,20 +154,14 @@ class Router:
         return self._context.counters
 
     @property
-    def view(self) -> View:
-        """The present view of the network."""
-        return self._views.current()
+    def version(self) -> Version:
+        """The newest version of the topology."""
+        return self.versions.newest
 
     @property
-    def is_overlapping(self) -> bool:
-        """Whether the topology has just changed, so that messages also follow the earlier one."""
-        self._views.current()
-        return bool(self._views.earlier(self._context.now))
-
-    @property
-    def view_changes(self) -> int:
-        """The number of views of the network so far."""
-        return self._views.changes
+    def is_settled(self) -> bool:
+        """Whether the newest version of the topology is complete, and the only one."""
+        return not self.versions.is_outdated and len(self.versions.kept) == 1 and self.version.complete is not None
 
     @property
     def is_synchronised(self) -> bool:
@@ -241,8 +237,6 @@ class Router:
         self._traces.check()
         self._holders.check()
         self._requesters.check()
-        self._confirmations.is_due = True
-        self._departure.request_acks()
         return self._done()
 
     def enter(self, frame: frames.Deliver, now: float) -> list[Action]:
@@ -261,6 +255,8 @@ class Router:
             self.links.accept_hello(link, frame)
             if link.is_router:
                 self._flooding.greet(link.id)
+                self._announcer.links_changed()
+                self._acknowledgements.consider_all()
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")
         elif isinstance(frame, frames.Ping):
@@ -273,15 +269,11 @@ class Router:
     def _packet(self, link: int, frame: frames.Packet) -> None:
         self._forwarder.packet(self.links.name(link), frame)
 
-    def _unicast_frame(self, _: int, frame: frames.RecordAck | frames.AckRequest | frames.TraceReport) -> None:
-        if frame.to != self._context.name:
-            self._unicast.forward(frame)
-        elif isinstance(frame, frames.RecordAck):
-            self._confirmations.record(frame)
-        elif isinstance(frame, frames.AckRequest):
-            self._confirmations.answer(frame)
-        else:
+    def _trace_report(self, _: int, frame: frames.TraceReport) -> None:
+        if frame.to == self._context.name:
             self._traces.report(frame)
+        else:
+            self._unicast.forward(frame)
 
     def _slow_policy(self, link: int, frame: frames.SlowPolicy) -> None:
         known = self.links.get(link)
@@ -299,10 +291,13 @@ class Router:
         self._context.counters[Event.LINKS_FAILED] += 1
         self.links.shut(link, reason)
 
-    def _removed(self, link: int) -> None:
-        self._flooding.remove_link(link)
-        self._clients.remove(link)
-        self._holders.remove_client(link)
+    def _removed(self, link: Link) -> None:
+        self._flooding.remove_link(link.id)
+        if link.is_router:
+            self._announcer.close_session(link.session)
+            self._acknowledgements.consider_all()
+        self._clients.remove(link.id)
+        self._holders.remove_client(link.id)
 
     def _done(self) -> list[Action]:
         """Return the collected actions; hand over messages for other domains."""
@@ -311,9 +306,18 @@ class Router:
         return actions
 
     def _finish(self) -> list[Action]:
-        """Originate due records, and return the collected actions."""
-        self._own_records.originate()
-        self._departure.check()
+        """Do what is due at the end of a turn, and return the collected actions."""
+        self._own_links.originate()
         self._flooding.request_missing()
-        self._confirmations.check()
+        if self.versions.is_due:
+            self._adopt()
+        self._acknowledgements.consider(self._announcer.finish_turn())
+        self._acknowledgements.finish_turn()
+        self._confirmations.finish_turn()
         return self._context.outbox.take()
+
+    def _adopt(self) -> None:
+        """Adopt the newest topology."""
+        if self.versions.adopt():
+            self._announcer.adopted()
+        self._acknowledgements.consider_all()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
     """Return the router's status, with links and counters, which reveal data of others, only if `is_whole`."""
-    counters = context.counters + router.subscriptions.table.times() + router.database.predicates.table.times()
+    counters = context.counters + router.subscriptions.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
         number=number,
@@ -24,11 +24,11 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         scheme=context.settings.routing,
         life=context.life,
         uptime=context.now,  # the clock starts with the router
-        neighbours=router.links.neighbours(),
-        reachable=len(router.view),
+        neighbours=router.links.weights(),
+        reachable=len(router.version),
         records=len(router.database),
-        filters=router.database.predicates.count,
-        announced=len(router.announcement),
+        filters=len(router.subscriptions.aggregation),
+        announced=router.subscriptions.own_filters,
         subscriptions=len(router.subscriptions),
         clients=sum(peer.role == "client" for peer in peers),
         peers=sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MAX_PEERS] if is_whole else [],

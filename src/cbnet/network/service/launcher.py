@@ -3,16 +3,15 @@
 It imports everything once and forks: a router starts in milliseconds and shares the memory of the code. Commands
 arrive as JSON Lines on standard input; events are written to standard output:
 
-    {"load": path of predicates, "nodes": [name], "lives": {name: number}, "edges": [[name, name, length]]}
-    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "life": number, "table": path}
+    {"load": path of predicates, "nodes": [name]}
+    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}}
     {"gate": "shut"} … {"gate": "open"}    routers started between these wait for the second: otherwise the first
                                            ones would handle each new neighbour while others are started
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
-    {"warning": text}
 
-Initial predicates are read and compiled once, here, and shared by all routers. `life` and `table` are optional.
+The predicates of nodes are read once, here, and shared by all routers.
 
 When standard input ends, or the launcher is killed, all routers stop.
 """
@@ -31,13 +30,11 @@ from typing import Any
 
 import msgspec
 
-from cbnet.errors import CbnetError, InputError
-from cbnet.network.announce.initial_predicates import InitialPredicates, read_initial_predicates
-from cbnet.network.announce.initial_table import InitialTable
+from cbnet.errors import CbnetError
 from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
-from cbnet.network.router.initial_state import InitialState, open_initial_table
+from cbnet.network.service.node_predicates import NodePredicates
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import new_loop, run
 
@@ -57,7 +54,7 @@ class Launcher:
 
     def __init__(self) -> None:
         self._pids: dict[int, str] = {}
-        self._loaded: InitialPredicates | None = None
+        self._loaded: NodePredicates | None = None
         self._gate: tuple[int, int] | None = None  # a pipe: routers wait until its write end closes
         self._lifeline, self._lifeline_end = os.pipe()  # routers stop when its write end closes
         self._wakeup, self._wakeup_end = os.pipe()
@@ -114,9 +111,8 @@ class Launcher:
             os.close(read_end)
 
     def _load(self, command: dict[str, Any]) -> None:
-        edges = {(min(a, b), max(a, b)): length for a, b, length in command["edges"]}
         try:
-            self._loaded = read_initial_predicates(Path(command["load"]), command["nodes"], command["lives"], edges)
+            self._loaded = NodePredicates.read(Path(command["load"]), command["nodes"])
         except CbnetError as error:
             emit({"failed": "", "why": str(error)})
 
@@ -157,7 +153,7 @@ class Launcher:
                 self._pids = {pid: name for pid, name in self._pids.items() if not os.waitpid(pid, os.WNOHANG)[0]}
 
 
-def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: InitialPredicates | None) -> int:
+def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: NodePredicates | None) -> int:
     """Run a router in this process; return its exit code."""
     neighbours = {name: parse_address(text) for name, text in command["neighbours"].items()}
 
@@ -165,24 +161,13 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, l
         emit({"listening": settings.name, "pid": os.getpid()})
 
     try:
-        initial = InitialState(loaded, _first_table(settings, command, loaded), command.get("life"))
+        predicate = None if loaded is None else loaded.of(settings.name)
         listen = parse_address(command["listen"])
-        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, initial=initial))
+        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, loaded=predicate))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1
     return 0
-
-
-def _first_table(settings: Settings, command: dict[str, Any], loaded: InitialPredicates | None) -> InitialTable | None:
-    """Return the initial table of a router; None, with a warning, if it does not fit."""
-    if "table" not in command or loaded is None:
-        return None
-    try:
-        return open_initial_table(Path(command["table"]), settings, loaded)
-    except InputError as error:
-        emit({"warning": f"router {settings.name}: {error}"})
-        return None
 
 
 def emit(event: dict[str, Any]) -> None:

@@ -126,7 +126,7 @@ class RouterCollector(Collector):
         yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.cache.size)
         yield GaugeMetricFamily("cbnet_records", "Link-state records of all known routers.", len(router.database))
         yield GaugeMetricFamily("cbnet_reachable_routers", "Reachable routers, including this one.",
-                                len(router.view))  # fmt: skip
+                                len(router.version))  # fmt: skip
 
     def _counted(self) -> Iterator[Metric]:
         dropped = CounterMetricFamily("cbnet_dropped", "Messages and packets dropped, by reason.", labels=["reason"])
@@ -147,11 +147,9 @@ class RouterCollector(Collector):
     def _convergence(self) -> Iterator[Metric]:
         router, counters = self._router, self._router.counters
         yield CounterMetricFamily("cbnet_view_changes", "Changes of the reachable part of the network.",
-                                  router.view_changes)  # fmt: skip
+                                  router.versions.changes)  # fmt: skip
         yield GaugeMetricFamily("cbnet_view_changed_timestamp_seconds", "Unix time of the last such change.",
                                 time.time() - self._tcp.view_age)  # fmt: skip
-        yield GaugeMetricFamily("cbnet_view_seconds", "Seconds taken to compute the current view of the network.",
-                                router.view.seconds)  # fmt: skip
         confirmations = SummaryMetricFamily(
             "cbnet_confirmation_seconds", "Seconds from a subscription to its confirmation or timeout.",
             labels=["result"],

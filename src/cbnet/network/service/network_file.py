@@ -9,7 +9,7 @@
 
     [network]                   # optional
     name = "cbnet"
-    scheme = "psf"
+    scheme = "multitree"
     trees = 1
 
     [ports]                     # by router name; the others listen on any free port
@@ -54,7 +54,7 @@ class NetworkPlan:
 
     graph: Graph
     name: str = "cbnet"
-    scheme: str = "psf"
+    scheme: str = "multitree"
     trees: int = 1
     roots: tuple[str, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)  # by router name

@@ -1,6 +1,6 @@
 """A network on one machine: each router a process, over TCP on loopback.
 
-    with ProcessNetwork.of(topology("powerlaw:20"), scheme="psf") as network:
+    with ProcessNetwork.of(topology("powerlaw:20")) as network:
         network.wait()                                  # until every router knows all others
         client = connect(str(network.addresses["0"]))
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import signal
 import socket
 import subprocess
@@ -64,8 +63,6 @@ class ProcessNetwork:
             raise LimitError("routers on one machine", len(self.settings), MAX_ROUTERS, hint=hint)
         self.links = list(links)
         self.warnings: list[str] = []  # of routers at their start
-        self._data = data
-        self._lives = {name: secrets.randbits(62) for name in self.settings} if data is not None else {}
         self.exit_codes: dict[str, int] = {}  # of routers that do not run
         self.pids: dict[str, int] = {}
         chosen = free_ports(len(self.settings), taken=(ports or {}).values())
@@ -150,7 +147,7 @@ class ProcessNetwork:
             dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
             listen = str(self.addresses[name])
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
-            self._send(start | self._initial_state(name))
+            self._send(start)
             self.exit_codes.pop(name, None)
         self._send({"gate": "open"})
         waiting = set(names)
@@ -183,15 +180,7 @@ class ProcessNetwork:
     # --- internals
 
     def _load(self, data: InitialFiles) -> None:
-        edges = [(a, b, self.settings[a].weights.get(b, 1)) for a, b in self.links]
-        self._send({"load": str(data.predicates), "nodes": list(self.settings), "lives": self._lives, "edges": edges})
-
-    def _initial_state(self, name: str) -> dict[str, Any]:
-        """Return the life and table of a router; a life is used once."""
-        state: dict[str, Any] = {"life": self._lives.pop(name)} if name in self._lives else {}
-        if self._data is not None and name in self._data.tables:
-            state["table"] = str(self._data.tables[name])
-        return state
+        self._send({"load": str(data.predicates), "nodes": list(self.settings)})
 
     def _end(self, name: str, number: int) -> int:
         self.signal(name, number)

@@ -181,6 +181,7 @@ class MemoryClient:
                 name=self.name,
                 network=self._host.settings.network,
                 life=0,
+                link=0,
                 scheme="",
             )
         )

@@ -10,17 +10,17 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from random import Random
 from typing import Protocol
 
 from cbnet.errors import InputError
+from cbnet.language.predicate import Predicate
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Frame
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
-from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.router import Router
 
 TICK = 0.25  # seconds between two ticks of a router or client
@@ -69,10 +69,10 @@ class _Cable:
 class Host:
     """A host of one router, running or killed."""
 
-    def __init__(self, memory: MemoryNetwork, settings: Settings, initial: InitialState) -> None:
+    def __init__(self, memory: MemoryNetwork, settings: Settings, loaded: Predicate | None) -> None:
         self._memory = memory
         self.settings = settings
-        self.initial = initial
+        self.loaded = loaded
         self.router: Router | None = None
         self.clock_offset = 0.0  # seconds
         self.ends: dict[int, ConnectionEnd] = {}
@@ -166,11 +166,11 @@ class MemoryNetwork:
 
     # --- routers and cables
 
-    def add(self, settings: Settings, initial: InitialState = EMPTY_STATE) -> Router:
-        """Add a router and start it; initial: its state at each start."""
+    def add(self, settings: Settings, loaded: Predicate | None = None) -> Router:
+        """Add a router and start it; loaded: the predicate of the node itself."""
         if settings.name in self.hosts:
             raise InputError(f"there already is a router {settings.name!r}")
-        host = self.hosts[settings.name] = Host(self, settings, initial)
+        host = self.hosts[settings.name] = Host(self, settings, loaded)
         self.every(TICK, host.tick)
         return self.start(settings.name)
 
@@ -178,8 +178,7 @@ class MemoryNetwork:
         """Start a router that was killed; it has lost its state."""
         host = self.hosts[name]
         life = self.random.getrandbits(62)
-        chosen, host.initial = host.initial.life, replace(host.initial, life=None)  # used once
-        host.router = Router(host.settings, life if chosen is None else chosen, initial=host.initial)
+        host.router = Router(host.settings, life, loaded=host.loaded)
         host.tick()
         return host.router
 

@@ -41,7 +41,7 @@ class EventLog:
         self._router = router
         self._up: dict[int, _Peer] = {}
         self._close_reasons: dict[int, str] = {}  # sent by peers
-        self._view = router.view
+        self._version = router.version
         self._logged: Counter[str] = Counter()
         self._totals_due = 0.0
         self._network_due = float("-inf")
@@ -110,10 +110,10 @@ class EventLog:
         """Log changes of the network, and the totals, when due."""
         if now >= self._network_due:
             self._network_due = now + _NETWORK_INTERVAL
-            view = self._router.view
-            if view is not self._view:
-                self._view = view
-                self._log(logging.INFO, "network", reachable=len(view), links=len(view.edges))
+            version = self._router.version
+            if version is not self._version:
+                self._version = version
+                self._log(logging.INFO, "network", reachable=len(version), links=len(version.edges))
         if now >= self._totals_due:
             self._totals_due = now + _TOTALS_INTERVAL
             self._log_totals()

@@ -23,6 +23,7 @@ from ssl import SSLError
 from typing import Any
 
 from cbnet.errors import InputError
+from cbnet.language.predicate import Predicate
 from cbnet.network.errors import NotTrusted
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
@@ -33,7 +34,6 @@ from cbnet.network.linkstate.flooding import MAX_NODE_BYTES
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
-from cbnet.network.router.initial_state import EMPTY_STATE, InitialState
 from cbnet.network.router.router import Router
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
@@ -64,11 +64,10 @@ class TcpRouter:
         listen: Address,
         neighbours: Mapping[str, Address],
         security: SecurityPolicy = OPEN_POLICY,
-        initial: InitialState = EMPTY_STATE,
+        loaded: Predicate | None = None,
     ) -> None:
         """Initialise with the address to listen on (port 0: any free port) and the neighbours to dial."""
-        life = secrets.randbits(62) if initial.life is None else initial.life
-        self.router = Router(settings, life, security.access, initial)
+        self.router = Router(settings, secrets.randbits(62), security.access, loaded)
         self._security = security
         self.address = listen
         self.neighbours = neighbours
@@ -87,7 +86,7 @@ class TcpRouter:
         self._links: dict[Connection, Link] = {}
         self._traffic = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
-        self._views = self.router.view_changes
+        self._views = self.router.versions.changes
         self._tasks: list[asyncio.Task[None]] = []
         self._server: asyncio.Server | None = None
 
@@ -332,8 +331,8 @@ class TcpRouter:
             for connection in self._pressure.stalled(now, self.router.settings.dead):
                 self.overflowed(connection)
             self.event_log.check(now)
-            if self.router.view_changes != self._views:
-                self._views, self._view_changed = self.router.view_changes, now
+            if self.router.versions.changes != self._views:
+                self._views, self._view_changed = self.router.versions.changes, now
             self.ticked = now
 
     def _keep_alive(self, now: float) -> None:

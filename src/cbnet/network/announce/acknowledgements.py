@@ -1,0 +1,94 @@
+"""Acknowledgements of announcements, gathered along the trees.
+
+    r1 ──change──► r2 ──change──► r3        r3 has nobody beyond: it acknowledges at once
+    r1 ◄───ack──── r2 ◄───ack──── r3        r2 acknowledges when all its streams that the change reached have
+
+An acknowledgement without a version covers the streams that exist: routers that still use an earlier version know the
+change, too. One with a version says in addition that in this version every router beyond has the streams, with the
+change. A subscription is confirmed when both are complete (`confirmations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Incoming, Outgoing
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.fields import MAX_FRAME_STREAMS
+from cbnet.network.protocol.frames import AnnounceAck, StreamAck
+
+
+class Acknowledgements:
+    """Acknowledges the streams of neighbours, and records their acknowledgements."""
+
+    def __init__(self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable) -> None:
+        self._context = context
+        self._links = links
+        self._versions = versions
+        self._streams = streams
+        self._doubtful: dict[Incoming, None] = {}  # streams that may be acknowledged further
+
+    def receive(self, link: int, frame: AnnounceAck) -> None:
+        """Record acknowledgements of a neighbour."""
+        known = self._links.get(link)
+        assert known is not None
+        for ack in frame.acks:
+            stream = self._streams.to_number.get((known.session, ack.number))
+            if stream is not None:  # else it has ended
+                stream.acknowledge(min(ack.sequence, stream.sequence), ack.version, self._versions.newest.id)
+                self.consider(stream.feeds)
+
+    def consider(self, streams: Iterable[Incoming]) -> None:
+        """Acknowledge these streams at the end of the turn, if possible."""
+        self._doubtful.update(dict.fromkeys(streams))
+
+    def consider_all(self) -> None:
+        """Acknowledge any stream at the end of the turn, if possible."""
+        self.consider(self._streams.incoming.values())
+
+    def finish_turn(self) -> None:
+        """Send the acknowledgements that have become possible."""
+        if not self._doubtful:
+            return
+        doubtful, self._doubtful = self._doubtful, {}
+        acks: dict[int, list[StreamAck]] = {}
+        for stream in doubtful:
+            link = self._links.by_session(stream.key.session)
+            if link is not None and stream.is_open and self._streams.incoming.get(stream.key) is stream:
+                acks.setdefault(link, []).extend(self._acks(stream))
+        for link, own in acks.items():
+            for first in range(0, len(own), MAX_FRAME_STREAMS):
+                self._context.outbox.send(link, AnnounceAck(own[first : first + MAX_FRAME_STREAMS]))
+
+    def _acks(self, stream: Incoming) -> Iterable[StreamAck]:
+        acked = stream.acknowledged()
+        if acked > stream.acked:
+            stream.acked = acked
+            yield StreamAck(stream.number, acked, 0)
+        version = self._versions.newest.id
+        beyond = self._beyond(stream)
+        if beyond is not None:
+            stamped = stream.stampable(version, beyond)
+            if stamped and (version, stamped) != stream.stamped:
+                stream.stamped = version, stamped
+                yield StreamAck(stream.number, stamped, version)
+
+    def _beyond(self, stream: Incoming) -> list[Outgoing] | None:
+        """Return the streams of the newest version that a stream feeds; None if some are not open, or it has no part."""
+        beyond: list[Outgoing] = []
+        has_part = False
+        for tree in self._versions.newest.trees:
+            link = tree.links.get(stream.key.neighbour)
+            if link is None or (link.session, link.heard) != stream.key[1:]:
+                continue
+            has_part = True
+            for other in tree.links.values():
+                if other is not link:
+                    fed = self._streams.to_side(other)
+                    if fed is None or self._links.by_session(other.session) is None:
+                        return None
+                    beyond.append(fed)
+        return beyond if has_part else None

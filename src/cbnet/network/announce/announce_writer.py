@@ -1,0 +1,111 @@
+"""Frames that announce the changes of the streams of one link; a filter that several streams need is sent once.
+
+A change that does not fit in a frame is continued in the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
+from cbnet.network.protocol.frames import Announce, StreamChange
+
+MAX_PART_BYTES = 1 << 18  # of filters in one frame
+
+
+class Difference(NamedTuple):
+    """Filters of one kind added to a stream and removed from it."""
+
+    added: Sequence[bytes]
+    removed: Sequence[bytes]
+
+
+class Change(NamedTuple):
+    """A change of one stream: of its subscriptions, and of its offers."""
+
+    number: int
+    sequence: int
+    differences: tuple[Difference, Difference]
+    side: bytes = b""
+    base: int = 0
+
+
+class _Part:
+    """A frame that is being filled."""
+
+    def __init__(self) -> None:
+        self.filters: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})  # indexes, by kind
+        self.changes: list[tuple[Change, list[tuple[int, int]], list[tuple[int, int]], bool]] = []
+        self.size = 0
+
+    def has_room(self, kind: int, filter: bytes) -> bool:
+        own = self.filters[kind]
+        return filter in own or (len(own) < MAX_FRAME_FILTERS and self.size + len(filter) <= MAX_PART_BYTES)
+
+    def index(self, kind: int, filter: bytes) -> tuple[int, int]:
+        own = self.filters[kind]
+        if filter not in own:
+            own[filter] = len(own)
+            self.size += len(filter)
+        return kind, own[filter]
+
+    def frame(self, ended: list[int]) -> Announce:
+        starts = (0, len(self.filters[0]))
+        changes = [
+            StreamChange(
+                number=change.number,
+                sequence=change.sequence,
+                side=change.side,
+                base=change.base,
+                added=[starts[kind] + index for kind, index in added],
+                removed=[starts[kind] + index for kind, index in removed],
+                is_last=is_last,
+            )
+            for change, added, removed, is_last in self.changes
+        ]
+        return Announce(list(self.filters[0]), list(self.filters[1]), changes, ended)
+
+
+def announce_frames(changes: Iterable[Change], ended: Sequence[int] = ()) -> Iterator[Announce]:
+    """Yield the frames for changes of the streams of a link, and the end of others."""
+    part = _Part()
+    for change in changes:
+        lists: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+        for list_number, kind, filter in _filters(change):
+            if not part.has_room(kind, filter):
+                part.changes.append((change, *lists, False))
+                yield part.frame([])
+                part, lists = _Part(), ([], [])
+            lists[list_number].append(part.index(kind, filter))
+        part.changes.append((change, *lists, True))
+        if len(part.changes) == MAX_FRAME_STREAMS:
+            yield part.frame([])
+            part = _Part()
+    rest = list(ended)
+    if part.changes or rest:
+        yield part.frame(rest[:MAX_FRAME_STREAMS])
+    for first in range(MAX_FRAME_STREAMS, len(rest), MAX_FRAME_STREAMS):
+        yield Announce([], [], [], rest[first : first + MAX_FRAME_STREAMS])
+
+
+def _filters(change: Change) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the filters of a change, each with 0 if it is added, 1 if removed, and its kind."""
+    for kind, difference in enumerate(change.differences):
+        for filter in difference.removed:
+            yield 1, kind, filter
+        for filter in difference.added:
+            yield 0, kind, filter
+
+
+def read_change(frame: Announce, change: StreamChange) -> tuple[Difference, Difference]:
+    """Return the filters of a change, by kind; raise an `IndexError` if it names one that is not there."""
+    first_offer = len(frame.filters)
+    lists: tuple[tuple[list[bytes], list[bytes]], ...] = (([], []), ([], []))
+    for list_number, indexes in enumerate((change.added, change.removed)):
+        for index in indexes:
+            if index < first_offer:
+                lists[0][list_number].append(frame.filters[index])
+            else:
+                lists[1][list_number].append(frame.offers[index - first_offer])
+    return Difference(*lists[0]), Difference(*lists[1])

@@ -1,0 +1,219 @@
+"""Announcements: what each side of a link wants travels along the trees, aggregated [2001 §2, 2014 §3.2].
+
+    clients ─► own filters ─┐
+    stream from w1 ─────────┼─► reduced union ─► stream to v
+    stream from w2 ─────────┘                                 for each tree, and each neighbour v on it
+
+A stream is opened as soon as all streams that feed it have arrived, so the leaves of a tree begin. It starts from the
+content of the most similar stream of the same session. A change is a set of additions and removals with a sequence
+number; a filter that is covered changes nothing and is not sent. All changes of a turn go into one frame per link.
+
+A new version of the topology needs streams for the sides that are new in it; all others serve both versions. Its streams
+are opened while the earlier ones still carry messages. When it has been complete here for some time, this router ends
+the streams that it does not need any more.
+"""
+
+from __future__ import annotations
+
+from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
+from cbnet.network.announce.subscriptions import OWN_SOURCES
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import Event
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.tree_view import TreeLink, TreeView
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.frames import Announce, StreamChange
+from cbnet.network.protocol.wire import WireError
+
+_MAX_SESSION_STREAMS = 4_096
+
+
+class Announcer:
+    """Opens, changes and ends the streams of one router."""
+
+    def __init__(self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable) -> None:
+        self._context = context
+        self._links = links
+        self._versions = versions
+        self._streams = streams
+        self._numbers = 0
+        self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
+        self._parts: dict[Incoming, list[tuple[list[bytes], list[bytes]]]] = {}  # of incomplete changes, by kind
+        self._changed: dict[Incoming, None] = {}  # in this turn
+        self._changes: dict[int, list[Change]] = {}  # to send, by session
+        self._ended: dict[int, list[int]] = {}  # streams, by session
+        self._released: dict[Incoming, None] = {}  # streams that fed one that was removed in this turn
+
+    # --- events
+
+    def adopted(self) -> None:
+        """Announce on the trees of a new version."""
+        self._may_open = True
+        self._streams.forget_branches()
+
+    def links_changed(self) -> None:
+        """Consider the sessions that are open now."""
+        self._may_open = True
+        self._streams.forget_branches()
+
+    def close_session(self, session: int) -> None:
+        """Remove the streams to a neighbour whose link has closed; those from it are still used for a while."""
+        for stream in self._streams.of_session(session):
+            self._release(stream)
+        self.links_changed()
+
+    def receive(self, link: int, frame: Announce) -> None:
+        """Handle changes of a neighbour's streams."""
+        known = self._links.get(link)
+        assert known is not None
+        neighbour = self._links.name(link)
+        for change in frame.changes:
+            self._receive_change(neighbour, known.session, frame, change)
+        for number in frame.ended:
+            self._receive_end(known.session, number)
+
+    def finish_turn(self) -> list[Incoming]:
+        """Send what has changed in this turn; return the incoming streams that can perhaps be acknowledged further."""
+        if self._may_open:
+            self._may_open = False
+            self._open_streams()
+        self._end_streams()
+        self._collect_changes()
+        self._send()
+        changed, self._changed = list(self._changed), {}
+        for stream in changed:
+            stream.record({each: each.sequence for each in self._streams.fed_by(stream)})
+        released, self._released = self._released, {}
+        return [*changed, *released]
+
+    # --- streams of neighbours
+
+    def _receive_change(self, neighbour: str, session: int, frame: Announce, change: StreamChange) -> None:
+        stream = self._streams.by_number.get((session, change.number))
+        if stream is None:
+            stream = self._accept(neighbour, session, change)
+        elif change.sequence != stream.sequence + 1:
+            raise WireError(f"change {change.sequence} of a stream follows {stream.sequence}")
+        try:
+            differences = read_change(frame, change)
+        except IndexError:
+            raise WireError("a change names a filter that is not in its frame") from None
+        parts = self._parts.setdefault(stream, [([], []), ([], [])])
+        for (added, removed), difference in zip(parts, differences, strict=True):
+            added += difference.added
+            removed += difference.removed
+        if change.is_last:
+            del self._parts[stream]
+            for kind, (added, removed) in zip(self._streams.kinds, parts, strict=True):
+                kind.change(stream, added, removed)
+            if not stream.is_open:
+                self.links_changed()
+            stream.sequence = change.sequence
+            self._changed[stream] = None
+
+    def _accept(self, neighbour: str, session: int, change: StreamChange) -> Incoming:
+        """Add a stream that a neighbour opens."""
+        base = self._streams.by_number.get((session, change.base)) if change.base else None
+        if change.sequence != 1 or not change.side or (change.base and base is None):
+            raise WireError("a change of a stream that is not open")
+        if sum(key.session == session for key in self._streams.incoming) >= _MAX_SESSION_STREAMS:
+            raise WireError(f"more than {_MAX_SESSION_STREAMS:,} streams")
+        stream = Incoming(StreamKey(neighbour, session, change.side), change.number)
+        if stream.key in self._streams.incoming:
+            raise WireError("a second stream for the same side")
+        self._streams.add_incoming(stream, base)
+        return stream
+
+    def _receive_end(self, session: int, number: int) -> None:
+        stream = self._streams.by_number.get((session, number))
+        if stream is None:
+            raise WireError("the end of a stream that is not open")
+        self._remove(stream)
+
+    def _remove(self, stream: Incoming) -> None:
+        """Remove a stream of a neighbour, and end those that it feeds."""
+        for fed in self._streams.fed_by(stream):
+            self._end(fed)
+        self._parts.pop(stream, None)
+        self._changed.pop(stream, None)
+        self._released.pop(stream, None)
+        self._streams.remove_incoming(stream)
+        self._may_open = True
+
+    # --- own streams
+
+    def _open_streams(self) -> None:
+        """Open the streams of the newest version that can be opened; note when all have arrived."""
+        version = self._versions.newest
+        for tree in version.trees:
+            for link in tree.links.values():
+                if self._streams.to_side(link) is None and self._links.by_session(link.session) is not None:
+                    self._open(tree, link)
+        if version.complete is None and all(map(self._streams.from_side, version.links())):
+            version.complete = self._context.now
+
+    def _open(self, tree: TreeView, link: TreeLink) -> None:
+        feeds = [self._streams.from_side(other) for other in tree.links.values() if other is not link]
+        if not all(feeds):
+            return
+        self._numbers += 1
+        key = StreamKey(link.neighbour, link.session, link.told)
+        stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
+        others = list(self._streams.of_session(link.session))
+        self._streams.add_outgoing(stream, OWN_SOURCES)
+        subscriptions, offers = self._streams.kinds
+        base = subscriptions.nearest(stream, others)
+        differences = subscriptions.difference(stream, base), offers.difference(stream, base)
+        for kind in self._streams.kinds:
+            kind.take(stream)
+        number = 0 if base is None else base.number
+        self._changes.setdefault(link.session, []).append(Change(stream.number, 1, differences, link.told, number))
+
+    def _end_streams(self) -> None:
+        """If the newest version has been complete for a while, end the streams that only earlier ones need."""
+        version = self._versions.newest
+        if version.complete is None or len(self._versions.kept) == 1:
+            return
+        if self._context.now < version.complete + self._context.settings.overlap:
+            return
+        self._versions.forget_earlier()
+        self._streams.forget_branches()
+        needed = {self._streams.to_side(link) for link in version.links()}
+        for stream in [each for each in self._streams.outgoing.values() if each not in needed]:
+            self._end(stream)
+        heard = {self._streams.from_side(link) for link in version.links()}
+        for lost in [each for each in self._streams.incoming.values() if each not in heard]:
+            if self._links.by_session(lost.key.session) is None:
+                self._remove(lost)
+
+    def _end(self, stream: Outgoing) -> None:
+        self._release(stream)
+        self._ended.setdefault(stream.key.session, []).append(stream.number)
+
+    def _release(self, stream: Outgoing) -> None:
+        self._streams.remove_outgoing(stream)
+        self._released.update(dict.fromkeys(stream.feeds))
+
+    def _collect_changes(self) -> None:
+        subscriptions, offers = self._streams.kinds
+        for stream in self._streams.outgoing.values():
+            if subscriptions.has_pending(stream) or offers.has_pending(stream):
+                differences = subscriptions.take(stream), offers.take(stream)
+                stream.sequence += 1
+                for kind, difference in enumerate(differences):
+                    stream.since.update(dict.fromkeys(((kind, each) for each in difference.added), stream.sequence))
+                change = Change(stream.number, stream.sequence, differences)
+                self._changes.setdefault(stream.key.session, []).append(change)
+
+    def _send(self) -> None:
+        if not self._changes and not self._ended:
+            return
+        for session in {**self._changes, **self._ended}:
+            link = self._links.by_session(session)
+            if link is not None:
+                for frame in announce_frames(self._changes.get(session, ()), self._ended.get(session, ())):
+                    self._context.outbox.send(link, frame)
+                    self._context.counters[Event.FILTERS_SENT] += len(frame.filters) + len(frame.offers)
+        self._changes, self._ended = {}, {}

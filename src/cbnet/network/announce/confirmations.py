@@ -1,0 +1,110 @@
+"""Confirmations that every router that must know of a subscription or an offer does, as `subscribe(wait)` needs.
+
+A client is answered when each stream that announces the filters, or others that cover them, is acknowledged from all
+that is beyond, in the newest version of the topology; or after its timeout, with the links that have not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from cbnet.network.announce.aggregation import normalised
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Needs, Outgoing
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import Event
+from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.frames import Offered, Subscribed
+from cbnet.language.filter import Filter
+
+SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
+CONFIRMATION_FRAMES: tuple[type[Subscribed | Offered], ...] = (Subscribed, Offered)
+
+
+@dataclass
+class _Waiting:
+    link: int
+    id: int
+    kind: int
+    filters: Collection[Filter]
+    since: float
+    deadline: float
+    needs: Needs | None = None  # set at the end of the turn
+
+
+class Confirmations:
+    """The clients that wait for a confirmation."""
+
+    def __init__(
+        self, context: RouterContext, database: Database, versions: Versions, streams: StreamTable
+    ) -> None:
+        self._context = context
+        self._database = database
+        self._versions = versions
+        self._streams = streams
+        self._waiting: list[_Waiting] = []
+
+    def wait(self, link: int, id: int, kind: int, filters: Collection[Filter], timeout: float) -> None:
+        """Answer a client when its filters are known, or after the timeout."""
+        now = self._context.now
+        self._waiting.append(_Waiting(link, id, kind, filters, now, now + timeout))
+
+    def cancel(self, link: int, kind: int | None = None, id: int | None = None) -> None:
+        """Stop waiting for a client, or only for one of its subscriptions or offers."""
+        self._waiting = [
+            each
+            for each in self._waiting
+            if each.link != link or (kind is not None and (kind, id) != (each.kind, each.id))
+        ]
+
+    def finish_turn(self) -> None:
+        """Answer the clients that are confirmed, or whose timeout has expired."""
+        if not self._waiting:
+            return
+        kept: list[_Waiting] = []
+        for each in self._waiting:
+            if each.needs is None:
+                each.needs = self._needs(each)
+            missing = self.missing(each.needs)
+            if missing and self._context.now < each.deadline:
+                kept.append(each)
+            else:
+                self._answer(each, missing)
+        self._waiting = kept
+
+    def missing(self, needs: Needs) -> list[str]:
+        """Return the links that have not acknowledged these changes in the newest version, as in r1→r2."""
+        version, me = self._versions.newest, self._context.name
+        open_links = {stream.key.neighbour for stream, needed in needs.items() if not stream.has(needed)}
+        for link in version.links():
+            stream = self._streams.to_side(link)
+            if stream is None or not stream.is_stamped(version.id, needs.get(stream, 0)):
+                open_links.add(link.neighbour)
+        if not open_links and self._versions.is_outdated:
+            return [me]  # it has not adopted the newest records
+        return [f"{me}→{neighbour}" for neighbour in sorted(open_links)]
+
+    def _needs(self, waiting: _Waiting) -> dict[Outgoing, int]:
+        """Return the changes that announce the filters of a client, or others that cover them."""
+        filters = [encoded for filter in waiting.filters if (encoded := normalised(filter)) is not None]
+        kind = self._streams.kinds[waiting.kind]
+        needs: dict[Outgoing, int] = {}
+        for stream in self._streams.outgoing.values():
+            oldest = max(1, stream.settled)
+            announced = (kind.announced(stream, each) for each in filters)
+            changes = (stream.since.get((waiting.kind, each), oldest) for each in announced if each is not None)
+            needs[stream] = max(changes, default=oldest)
+        return needs
+
+    def _answer(self, each: _Waiting, missing: list[str]) -> None:
+        count, total = (
+            (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
+        )
+        self._context.counters[count] += 1
+        self._context.counters[total] += round(1000 * (self._context.now - each.since))
+        names = self._versions.newest.names
+        unreachable = [router for router in self._database.routers() if router not in names]
+        frame = CONFIRMATION_FRAMES[each.kind](each.id, not missing, len(names), [*missing, *unreachable])
+        self._context.outbox.send(each.link, frame)

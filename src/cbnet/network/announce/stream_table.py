@@ -1,0 +1,134 @@
+"""The streams of a router, by key and by number, and what they say about the branches of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cbnet.network.announce.aggregation import Aggregation
+from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.tree_view import TreeLink, TreeView
+from cbnet.network.linkstate.versions import Versions
+
+
+class Branch(NamedTuple):
+    """A branch of a tree at this router."""
+
+    to: TreeLink
+    link: int | None  # None: the session of the tree is closed
+    subscriptions: int | None  # bits of the sources that tell what is wanted behind it; None: not known of all nodes
+    offers: int | None
+
+
+class StreamTable:
+    """The incoming and outgoing streams of a router."""
+
+    def __init__(
+        self, links: LinkTable, versions: Versions, subscriptions: Aggregation, offers: Aggregation
+    ) -> None:
+        self._links = links
+        self._versions = versions
+        self.kinds = (subscriptions, offers)
+        self.incoming: dict[StreamKey, Incoming] = {}
+        self.outgoing: dict[StreamKey, Outgoing] = {}
+        self.by_number: dict[tuple[int, int], Incoming] = {}  # by session and number
+        self.to_number: dict[tuple[int, int], Outgoing] = {}
+        self._branches: dict[int, tuple[TreeView, list[Branch]]] = {}  # by the identity of a tree
+
+    # --- lookup
+
+    def from_side(self, link: TreeLink) -> Incoming | None:
+        """Return the stream that announces the side behind a link of a tree, if it is here."""
+        stream = self.incoming.get(StreamKey(link.neighbour, link.session, link.heard))
+        return stream if stream is not None and stream.is_open else None
+
+    def to_side(self, link: TreeLink) -> Outgoing | None:
+        """Return the stream that announces this router's side over a link of a tree."""
+        return self.outgoing.get(StreamKey(link.neighbour, link.session, link.told))
+
+    def fed_by(self, stream: Incoming) -> list[Outgoing]:
+        """Return the outgoing streams that an incoming one feeds."""
+        return [each for each in self.outgoing.values() if stream in each.feeds]
+
+    def branches(self, tree: TreeView) -> list[Branch]:
+        """Return the branches of a tree."""
+        known = self._branches.get(id(tree))
+        if known is None:
+            branches = [self._branch(link) for link in tree.links.values()]
+            known = self._branches[id(tree)] = tree, branches
+        return known[1]
+
+    def _branch(self, link: TreeLink) -> Branch:
+        streams = self._telling(link)
+        subscriptions, offers = (
+            None if streams is None else sum({kind.bit(stream) for stream in streams}) for kind in self.kinds
+        )
+        return Branch(link, self._links.by_session(link.session), subscriptions, offers)
+
+    def _telling(self, link: TreeLink) -> list[Incoming] | None:
+        """Return the streams that together tell what is wanted behind a link; None if it is not known of all nodes.
+
+        If the stream for this side has not arrived, those for other sides may tell: of the newest version that has them.
+        """
+        exact = self.from_side(link)
+        if exact is not None:
+            return [exact]
+        found: list[Incoming] = []
+        rest = set(link.behind)
+        for version in self._versions.kept:
+            if not rest <= version.names:
+                break
+            for other in version.links():
+                stream = self.from_side(other) if rest & other.behind else None
+                if stream is not None:
+                    found.append(stream)
+                    rest -= other.behind
+            if not rest:
+                return found
+        return None
+
+    def filters(self, branch: Branch) -> set[bytes]:
+        """Return the filters of the subscriptions behind a branch, as far as they are known."""
+        telling = self._telling(branch.to) or ()
+        return set().union(*map(self.kinds[0].filters, telling))
+
+    def forget_branches(self) -> None:
+        """Compute branches anew: versions, links or streams have changed."""
+        self._branches.clear()
+
+    # --- changes
+
+    def add_incoming(self, stream: Incoming, base: Incoming | None) -> None:
+        """Add a stream from a neighbour, with the content of another one."""
+        for kind in self.kinds:
+            kind.add_source(stream, base)
+        self.by_number[stream.key.session, stream.number] = stream
+        self.incoming[stream.key] = stream
+
+    def add_outgoing(self, stream: Outgoing, own: tuple[object, ...]) -> None:
+        """Add a stream to a neighbour; own: the sources of this router itself."""
+        for kind in self.kinds:
+            kind.open(stream, (*own, *stream.feeds))
+        self.to_number[stream.key.session, stream.number] = stream
+        self.outgoing[stream.key] = stream
+
+    def remove_incoming(self, stream: Incoming) -> None:
+        """Remove a stream from a neighbour; nothing must be fed by it."""
+        for kind in self.kinds:
+            kind.remove_source(stream)
+        del self.by_number[stream.key.session, stream.number]
+        if self.incoming.get(stream.key) is stream:
+            del self.incoming[stream.key]
+        self.forget_branches()
+
+    def remove_outgoing(self, stream: Outgoing) -> None:
+        """Remove a stream to a neighbour."""
+        stream.is_open = False
+        for kind in self.kinds:
+            kind.close(stream)
+        del self.outgoing[stream.key], self.to_number[stream.key.session, stream.number]
+
+    def of_session(self, session: int) -> Iterator[Outgoing]:
+        """Yield the outgoing streams of a session."""
+        return (stream for stream in list(self.outgoing.values()) if stream.key.session == session)

@@ -1,0 +1,106 @@
+"""Announcement streams: what the side of one end of a link wants, as a sequence of changes.
+
+    Incoming     from a neighbour; its content is the predicate of the interface to it, on each tree with this side
+    Outgoing     to a neighbour; its content is the reduced union of this router's own filters and of `feeds`
+
+A change is acknowledged to the neighbour when the streams that it feeds have acknowledged what it changed there. For
+that an incoming stream logs, for each change, the sequence numbers that its outgoing streams had after it. As they only
+grow, later entries require all that earlier ones do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_MAX_LOG = 64  # changes whose acknowledgement is pending; more are acknowledged together
+
+
+class StreamKey(NamedTuple):
+    """The identity of a stream at one router: the neighbour at the other end, the session, and the announced side."""
+
+    neighbour: str
+    session: int
+    side: bytes
+
+
+@dataclass(eq=False)
+class Outgoing:
+    """A stream to a neighbour."""
+
+    key: StreamKey
+    number: int
+    feeds: tuple[Incoming, ...]
+    is_open: bool = True
+    sequence: int = 1  # of the last change that was sent
+    acked: int = 0  # the streams beyond have all changes up to this one
+    stamped: dict[int, int] = field(default_factory=dict)  # by version: all routers beyond have the changes up to this
+    settled: int = 0  # acknowledged and stamped; older announcements need no sequence number of their own
+    since: dict[tuple[int, bytes], int] = field(default_factory=dict)  # filters announced after that, by kind
+
+    def has(self, sequence: int) -> bool:
+        """Return whether a change needs no more acknowledgement: it is acknowledged, or the stream has ended."""
+        return not self.is_open or self.acked >= sequence
+
+    def is_stamped(self, version: int, sequence: int) -> bool:
+        """Return whether all routers beyond have a change, in a version of the topology."""
+        return self.is_open and self.stamped.get(version, 0) >= max(1, sequence)
+
+    def acknowledge(self, sequence: int, version: int, newest: int) -> None:
+        """Record an acknowledgement; newest: the id of the newest version."""
+        if version:
+            self.stamped[version] = max(sequence, self.stamped.get(version, 0))
+            for other in [each for each in self.stamped if each not in (version, newest)]:
+                del self.stamped[other]
+        else:
+            self.acked = max(sequence, self.acked)
+        settled = min(self.acked, self.stamped.get(newest, 0))
+        if settled > self.settled:
+            self.settled = settled
+            self.since = {each: change for each, change in self.since.items() if change > settled}
+
+
+Needs = Mapping[Outgoing, int]  # the sequence numbers that must be acknowledged
+
+
+@dataclass(eq=False)
+class Incoming:
+    """A stream from a neighbour."""
+
+    key: StreamKey
+    number: int
+    sequence: int = 0  # of the last whole change; 0: it is still being opened
+    acked: int = 0
+    stamped: tuple[int, int] = (0, 0)  # version and sequence of the last acknowledgement for a version
+    log: list[tuple[int, Needs]] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its first change has arrived."""
+        return self.sequence > 0
+
+    def record(self, needs: Needs) -> None:
+        """Log what the last change needs."""
+        self.log.append((self.sequence, needs))
+        if len(self.log) > _MAX_LOG:
+            del self.log[: _MAX_LOG // 2]
+
+    def acknowledged(self) -> int:
+        """Return the last change that all streams fed by this one have."""
+        last = self.acked
+        for sequence, needs in self.log:
+            if sequence > last:
+                if not all(outgoing.has(needed) for outgoing, needed in needs.items()):
+                    break
+                last = sequence
+        return last
+
+    def stampable(self, version: int, beyond: list[Outgoing]) -> int:
+        """Return the last change that all routers beyond have, in a version."""
+        last = 0
+        for sequence, needs in self.log:
+            if not all(outgoing.is_stamped(version, needs.get(outgoing, 0)) for outgoing in beyond):
+                break
+            last = sequence
+        return last

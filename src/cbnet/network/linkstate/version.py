@@ -1,0 +1,146 @@
+"""A version of the topology: the links that one router can reach, and its trees on them.
+
+    link records ─► links that both ends have in common ─► the part that this router can reach ─► k trees
+
+The id of a version is a hash of the link records of all routers that can be reached. So routers with the same records
+have the same version, with the same trees, and no version comes twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from cbnet.network.link.settings import Settings
+from cbnet.network.linkstate.tree_view import TreeLink, TreeView, view_tree
+from cbnet.network.protocol.fields import MAX_WEIGHT, LinkField
+from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees
+
+
+class Edge(NamedTuple):
+    """A link of the topology: the session in use, and its length."""
+
+    session: int
+    weight: int
+
+
+Edges: TypeAlias = Mapping[tuple[str, str], Edge]  # by the names of both ends, the smaller first
+
+
+class Version:
+    """The topology around one router; computed on demand, as very many are superseded before they are used."""
+
+    def __init__(self, settings: Settings, id: int, edges: Edges) -> None:
+        self.id = id
+        self.edges = edges
+        self.complete: float | None = None  # when all its streams had arrived here
+        self._settings = settings
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The reachable routers, including this one."""
+        return frozenset((self._settings.name, *chain.from_iterable(self.edges)))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def trees(self) -> list[TreeView]:
+        """The trees; none if no other router is reachable."""
+        if not self.edges:
+            return []
+        sessions = {ends: edge.session for ends, edge in self.edges.items()}
+        trees = shortest_path_trees(self._graph, tree_roots(self._graph, self._settings.trees, self._settings.roots))
+        return [view_tree(tree, self._node_names, self._me, sessions) for tree in trees]
+
+    def links(self) -> Iterable[TreeLink]:
+        """Yield the links of this router on all trees."""
+        return chain.from_iterable(tree.links.values() for tree in self.trees)
+
+    def tree_for(self, neighbour: str, nodes: int, number: int) -> TreeView | None:
+        """Return the tree of a packet for these nodes on this router's side; if several, as its number says."""
+        found = self._trees_by_side.get((neighbour, nodes))
+        if found is None:
+            return None
+        number %= len(self.trees)
+        return self.trees[number if number in found else found[0]]
+
+    @cached_property
+    def _trees_by_side(self) -> dict[tuple[str, int], list[int]]:
+        found: dict[tuple[str, int], list[int]] = {}
+        for index, tree in enumerate(self.trees):
+            for link in tree.links.values():
+                found.setdefault((link.neighbour, link.near), []).append(index)
+        return found
+
+    @cached_property
+    def _graph(self) -> Graph:
+        links = ((u, v, edge.weight) for (u, v), edge in self.edges.items())
+        return Graph.from_edges(links, names=[self._settings.name])
+
+    @cached_property
+    def _node_names(self) -> list[str]:
+        """The reachable routers, by id."""
+        return [str(name) for name in self._graph.names]
+
+    @property
+    def _me(self) -> int:
+        return self._node_names.index(self._settings.name)
+
+    @cached_property
+    def _hops(self) -> dict[str, str]:
+        """The next hop to each other node, on a shortest path."""
+        tree, names = shortest_path_tree(self._graph, self._me), self._node_names
+        return {
+            names[node]: names[child]
+            for child in tree.children(tree.root).tolist()
+            for node in tree.descendants(child).tolist()
+        }
+
+    def next_hop(self, node: str) -> str | None:
+        """Return the next hop to a node; None if it is unreachable."""
+        return self._hops.get(node)
+
+
+def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]:
+    """Return the roots of the trees: those configured, or the nodes with the most neighbours, ties by id.
+
+    A root that is unreachable is replaced by the node with the most neighbours. No tree is rooted at a node that leaves,
+    whose links all have the maximum length, if others exist.
+    """
+    heads = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
+    is_staying = np.zeros(len(graph), bool)
+    is_staying[heads[graph.weights < MAX_WEIGHT]] = True
+    busiest: list[int] = np.lexsort((-graph.degrees, ~is_staying))[:trees].tolist()
+    ids = {str(name): id for id, name in enumerate(graph.names)}
+    return [ids.get(root, busiest[0]) for root in roots] or busiest
+
+
+def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]]) -> dict[tuple[str, str], Edge]:
+    """Return the links that a node can reach and that both ends announce, by the names of their ends."""
+    edges: dict[tuple[str, str], Edge] = {}
+    queue = [start]
+    reached = {start}
+    done: set[str] = set()
+    for u in queue:  # grows meanwhile
+        done.add(u)
+        for v, link in links(u).items():
+            back = links(v).get(u) if v not in done else None
+            session = max(set(link.sessions).intersection(back.sessions), default=None) if back is not None else None
+            if back is not None and session is not None:
+                edges[min(u, v), max(u, v)] = Edge(session, max(link.weight, back.weight))
+                if v not in reached:
+                    reached.add(v)
+                    queue.append(v)
+    return dict(sorted(edges.items()))
+
+
+def version_id(records: Iterable[tuple[str, int, int]]) -> int:
+    """Return the id of a version: a hash of owner, life and number of changes of each link record."""
+    text = "\n".join(f"{owner}\0{life}\0{changes}" for owner, life, changes in sorted(records))
+    return max(1, int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1)
