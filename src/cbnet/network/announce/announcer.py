@@ -76,11 +76,11 @@ class Announcer:
 
     def finish_turn(self) -> list[Incoming]:
         """Send what has changed in this turn; return the incoming streams that can perhaps be acknowledged further."""
+        self._end_streams()
+        self._collect_changes()  # before others are opened, which may start from the content that was sent
         if self._may_open:
             self._may_open = False
             self._open_streams()
-        self._end_streams()
-        self._collect_changes()
         self._send()
         changed, self._changed = list(self._changed), {}
         for stream in changed:

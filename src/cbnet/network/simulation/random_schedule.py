@@ -4,8 +4,9 @@ In a network in memory, predicates change, cables are cut and repaired, routers 
 messages are published all the time. Then everything is left alone until the network has converged, messages are
 published at every router, and
 
-    after that      every reachable subscription has received exactly the messages that match its predicate, once,
-                    and the routers have sent exactly the packets that the scheme sends in the simulator
+    after that      every reachable subscription has received exactly the messages that match its predicate, once;
+                    the routers have sent exactly the packets that the scheme sends in the simulator; and the table
+                    of every router is the one that `routing` computes
     at all times    no subscription receives a message twice, or one that its predicates never matched
 
 Expected values do not depend on the routers: predicates are evaluated one by one, and components come from the cables
@@ -18,15 +19,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from zlib import crc32
 
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse as parsed_anew
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.view import reachable_edges
+from cbnet.network.linkstate.version import reachable_edges, tree_roots
+from cbnet.network.protocol.fields import LinkField
+from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet.routing import Network, Scheme, deliver, scheme
+from cbnet.routing import Network, deliver
+from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import Graph
 
 PREDICATES = (
@@ -58,19 +63,20 @@ class ScheduleVerdict:
     spurious: list[str] = field(default_factory=list)
     duplicates: list[str] = field(default_factory=list)
     packets: list[str] = field(default_factory=list)  # checks with more or fewer than in the simulator
+    tables: list[str] = field(default_factory=list)  # interfaces that differ from those that `routing` computes
     checks: int = 0
     events: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_good(self) -> bool:
         """Whether no check failed."""
-        return not (self.missed or self.spurious or self.duplicates or self.packets)
+        return not (self.missed or self.spurious or self.duplicates or self.packets or self.tables)
 
 
 class RandomSchedule:
     """A random schedule over a random network."""
 
-    def __init__(self, seed: int, scheme: str, *, max_routers: int = 8) -> None:
+    def __init__(self, seed: int, scheme: str = "multitree", *, max_routers: int = 8) -> None:
         self.memory = MemoryNetwork(seed)
         self.random = self.memory.random
         self.verdict = ScheduleVerdict()
@@ -188,7 +194,7 @@ class RandomSchedule:
     def check(self) -> None:
         """Wait for convergence, publish at every router, and compare deliveries and packets."""
         self.memory.run(CONVERGENCE)
-        while any(host.router is not None and host.router.is_overlapping for host in self.memory.hosts.values()):
+        while not all(host.router is None or host.router.is_settled for host in self.memory.hosts.values()):
             self.memory.run(0.1)  # until then more packets are sent than in the simulator
         before = self._packets_sent()
         expected: Counter[tuple[str, int, bytes]] = Counter()
@@ -196,18 +202,37 @@ class RandomSchedule:
         packets = 0
         simulated = self._simulated()
         for name in self._running():
-            network = simulated[name].network
+            client = self._clients[f"{name}.0"]
+            trees = simulated[name]
+            scheme = trees[crc32(client.name.encode()) % len(trees)]
+            network = scheme.network
             for message in MESSAGES:
-                payload = self._send(self._clients[f"{name}.0"], message)
+                payload = self._send(client, message)
                 payloads.add(payload)
                 expected.update(self._expected(network, message, payload))
-                packets += deliver(simulated[name], network.graph.id(name), message).cost
+                packets += deliver(scheme, network.graph.id(name), message).cost
+            self._compare_tables(name, trees)
         self.memory.run(2.0)
         sent = self._packets_sent() - before
-        is_deterministic = self._scheme != "multitree" or self._trees == 1  # otherwise a message takes a random tree
-        if is_deterministic and sent != packets:
+        if sent != packets:
             self.verdict.packets.append(f"at {self.memory.now:.1f}: {sent} packets, not {packets}")
         self._compare(expected, payloads)
+
+    def _compare_tables(self, name: str, trees: list[MultiTree]) -> None:
+        """Compare the interfaces of a router with those that `routing` computes, on each tree."""
+        router = self.memory.router(name)
+        views = router.version.trees
+        names = trees[0].network.graph.names
+        if len(views) != (len(trees) if len(names) > 1 else 0):
+            self.verdict.tables.append(f"at {self.memory.now:.1f}: {name} has {len(views)} trees, not {len(trees)}")
+            return
+        for view, scheme in zip(views, trees, strict=False):
+            fib = scheme.router(scheme.network.graph.id(name)).fib(0)
+            computed = {str(names[w]): set(map(filter_to_bytes, each.subscriptions)) for w, each in fib.items()}
+            for branch in router.streams.branches(view):
+                neighbour = branch.to.neighbour
+                if router.streams.filters(branch) != computed.get(neighbour, set()):
+                    self.verdict.tables.append(f"at {self.memory.now:.1f}: {name}, interface to {neighbour}")
 
     def _expected(self, network: Network, message: Message, payload: bytes) -> Iterable[tuple[str, int, bytes]]:
         """Yield the expected deliveries of a message: client, subscription, payload."""
@@ -236,24 +261,25 @@ class RandomSchedule:
     def _packets_sent(self) -> int:
         return self.memory.frames["Packet"]
 
-    def _simulated(self) -> dict[str, Scheme]:
-        """Return, for each running router, the scheme over its component of the network."""
-        schemes: dict[str, Scheme] = {}
+    def _simulated(self) -> dict[str, list[MultiTree]]:
+        """Return, for each running router, the scheme on each tree over its component of the network."""
+        schemes: dict[str, list[MultiTree]] = {}
         for name in self._running():
             if name not in schemes:
-                built = scheme(self._scheme)(self._network(name))
-                schemes.update((str(reached), built) for reached in built.network.graph.names)
+                network = self._network(name)
+                built = [MultiTree(network, [root]) for root in tree_roots(network.graph, self._trees)]
+                schemes.update((str(reached), built) for reached in network.graph.names)
         return schemes
 
     def _network(self, name: str) -> Network:
         """Return the component of a router, with the predicates of its clients."""
-        neighbours: dict[str, dict[str, int]] = {each: {} for each in self._running()}
+        neighbours: dict[str, dict[str, LinkField]] = {each: {} for each in self._running()}
         for a, b in self.memory.cables(cut=False):
             if a in neighbours and b in neighbours:
                 length = self.memory.hosts[a].settings.weights[b]
-                neighbours[a][b] = neighbours[b][a] = length
+                neighbours[a][b] = neighbours[b][a] = LinkField(length, [1])
         edges = reachable_edges(name, lambda each: neighbours[each])
-        graph = Graph.from_edges(((a, b, length) for (a, b), length in edges.items()), names=[name])
+        graph = Graph.from_edges(((a, b, edge.weight) for (a, b), edge in edges.items()), names=[name])
         predicates: dict[int, Predicate] = {id: Predicate() for id in range(len(graph))}
         for client in self._clients.values():
             if client.router in graph.names:
