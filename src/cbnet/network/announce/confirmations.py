@@ -37,9 +37,7 @@ class _Waiting:
 class Confirmations:
     """The clients that wait for a confirmation."""
 
-    def __init__(
-        self, context: RouterContext, database: Database, versions: Versions, streams: StreamTable
-    ) -> None:
+    def __init__(self, context: RouterContext, database: Database, versions: Versions, streams: StreamTable) -> None:
         self._context = context
         self._database = database
         self._versions = versions
@@ -99,9 +97,7 @@ class Confirmations:
         return needs
 
     def _answer(self, each: _Waiting, missing: list[str]) -> None:
-        count, total = (
-            (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
-        )
+        count, total = (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
         self._context.counters[count] += 1
         self._context.counters[total] += round(1000 * (self._context.now - each.since))
         names = self._versions.newest.names

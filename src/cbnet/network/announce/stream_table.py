@@ -24,9 +24,7 @@ class Branch(NamedTuple):
 class StreamTable:
     """The incoming and outgoing streams of a router."""
 
-    def __init__(
-        self, links: LinkTable, versions: Versions, subscriptions: Aggregation, offers: Aggregation
-    ) -> None:
+    def __init__(self, links: LinkTable, versions: Versions, subscriptions: Aggregation, offers: Aggregation) -> None:
         self._links = links
         self._versions = versions
         self.kinds = (subscriptions, offers)

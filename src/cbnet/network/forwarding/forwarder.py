@@ -163,9 +163,7 @@ class Forwarder:
             counters[Event.DOMAIN_LEFT] += len(matches.domains)
             outbox.export(_delivery(packet, matches.domains))
 
-    def _send(
-        self, packet: Packet, content: Content, tree: TreeView, matches: Matches, came_from: str
-    ) -> SendResult:
+    def _send(self, packet: Packet, content: Content, tree: TreeView, matches: Matches, came_from: str) -> SendResult:
         """Send a packet to the neighbours on a tree whose side wants it."""
         wanted = [
             branch

@@ -72,7 +72,7 @@ class Link:
 class LinkTable:
     """All connections of a router."""
 
-    def __init__(self, context: RouterContext, on_removed: Callable[[int], None], access: Access = OPEN_ACCESS) -> None:
+    def __init__(self, context: RouterContext, on_removed: Callable[[Link], None], access: Access = OPEN_ACCESS) -> None:
         self._context = context
         self._settings = context.settings
         self._on_removed = on_removed
@@ -256,7 +256,7 @@ class LinkTable:
             self._by_account[removed.account].remove(link)
             if not self._by_account[removed.account]:
                 del self._by_account[removed.account]
-        self._on_removed(link)
+        self._on_removed(removed)
 
     def check_liveness(self) -> None:
         """Ping silent peers; close the links of peers that do not answer."""

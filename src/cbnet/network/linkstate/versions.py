@@ -58,8 +58,8 @@ class Versions:
 
     def _id(self, edges: Edges) -> int:
         names = {self._context.name}.union(*edges)
-        known = (name for name in names if self._database.version(name) is not None)
-        return version_id((name, self._database.life(name), self._database.changes(name)) for name in known)
+        lives = ((name, self._database.life(name)) for name in names)
+        return version_id((name, life, self._database.changes(name)) for name, life in lives if life is not None)
 
     def forget_earlier(self) -> None:
         """Keep only the newest version."""

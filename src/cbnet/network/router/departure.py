@@ -1,8 +1,8 @@
 """Graceful departure of a router, without loss of messages.
 
-    leave()     all its links get the maximum length. The router keeps forwarding; all others prefer another path, if
-                there is one
-    is_known    in the version of the topology with these lengths, every reachable router has acknowledged its streams
+leave()     all its links get the maximum length. The router keeps forwarding; all others prefer another path, if
+            there is one
+is_known    in the version of the topology with these lengths, every reachable router has acknowledged its streams
 """
 
 from __future__ import annotations

@@ -116,9 +116,9 @@ class RouterCollector(Collector):
     def _sizes(self) -> Iterator[Metric]:
         router = self._router
         filters = GaugeMetricFamily("cbnet_filters", "Filters in a table.", labels=["table"])
-        filters.add_metric(["records"], router.database.predicates.count)
-        filters.add_metric(["announced"], len(router.announcement))
-        filters.add_metric(["offers"], router.database.offers.count)
+        filters.add_metric(["interfaces"], len(router.subscriptions.aggregation))
+        filters.add_metric(["own"], router.subscriptions.own_filters)
+        filters.add_metric(["offers"], len(router.offers.aggregation))
         yield filters
         yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",
                                 len(router.subscriptions))  # fmt: skip
@@ -159,4 +159,4 @@ class RouterCollector(Collector):
         yield confirmations
 
     def _tables(self) -> dict[str, TimedTable]:
-        return {"subscriptions": self._router.subscriptions.table, "records": self._router.database.predicates.table}
+        return {"subscriptions": self._router.subscriptions.table, "offers": self._router.offers.table}

@@ -11,7 +11,6 @@ from typing import Protocol, cast
 
 from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.frames import (
-    AckRequest,
     Answer,
     Close,
     Deliver,
@@ -24,7 +23,6 @@ from cbnet.network.protocol.frames import (
     Publish,
     PullFrame,
     PullReply,
-    RecordAck,
     ReplyFrame,
     Request,
     TraceReport,
@@ -33,7 +31,7 @@ from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_o
 from cbnet.network.security.tls import certificate_names
 from cbnet.network.transport.send_queue import SendQueue
 
-_LOSSY = frozenset({Packet, Deliver, RecordAck, AckRequest, TraceReport, Request, ReplyFrame, NoItem})
+_LOSSY = frozenset({Packet, Deliver, TraceReport, Request, ReplyFrame, NoItem})
 _COUNTED = frozenset(
     {Packet, Publish, Deliver, Request, ReplyFrame, PullFrame, Answer, HolderRequest, PullReply}
 )  # frames with a message

@@ -30,7 +30,6 @@ from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
 from cbnet.network.link.traffic import LinkTraffic
-from cbnet.network.linkstate.flooding import MAX_NODE_BYTES
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
@@ -52,7 +51,7 @@ PRESSURE = 1 << 20  # bytes queued for a neighbour above which clients are not r
 MAX_UNIDENTIFIED = 1_000  # connections without a Hello
 MAX_QUEUED_MESSAGES = 1 << 24  # bytes of messages queued for one neighbour or client
 MAX_QUEUED_FOR_CLIENT = 2 * MAX_QUEUED_MESSAGES  # bytes of all frames
-MAX_QUEUED_FOR_NEIGHBOUR = MAX_NODE_BYTES + (1 << 26)  # bytes of all frames: more than one predicate
+MAX_QUEUED_FOR_NEIGHBOUR = 1 << 29  # bytes of all frames: more than the announcement of a large network
 
 
 class TcpRouter:
