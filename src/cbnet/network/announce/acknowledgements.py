@@ -82,11 +82,11 @@ class Acknowledgements:
         has_part = False
         for tree in self._versions.newest.trees:
             link = tree.links.get(stream.key.neighbour)
-            if link is None or (link.session, link.heard) != stream.key[1:]:
+            if link is None or not link.hears or (link.session, link.heard) != stream.key[1:]:
                 continue
             has_part = True
             for other in tree.links.values():
-                if other is not link:
+                if other is not link and other.tells:
                     fed = self._streams.to_side(other)
                     if fed is None or self._links.by_session(other.session) is None:
                         return None

@@ -149,13 +149,14 @@ class Announcer:
         version = self._versions.newest
         for tree in version.trees:
             for link in tree.links.values():
-                if self._streams.to_side(link) is None and self._links.by_session(link.session) is not None:
+                is_up = link.tells and self._links.by_session(link.session) is not None
+                if is_up and self._streams.to_side(link) is None:
                     self._open(tree, link)
-        if version.complete is None and all(map(self._streams.from_side, version.links())):
+        if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
             version.complete = self._context.now
 
     def _open(self, tree: TreeView, link: TreeLink) -> None:
-        feeds = [self._streams.from_side(other) for other in tree.links.values() if other is not link]
+        feeds = [self._streams.from_side(each) for each in tree.links.values() if each is not link and each.hears]
         if not all(feeds):
             return
         self._numbers += 1
@@ -180,10 +181,10 @@ class Announcer:
             return
         self._versions.forget_earlier()
         self._streams.forget_branches()
-        needed = {self._streams.to_side(link) for link in version.links()}
+        needed = {self._streams.to_side(link) for link in version.links() if link.tells}
         for stream in [each for each in self._streams.outgoing.values() if each not in needed]:
             self._end(stream)
-        heard = {self._streams.from_side(link) for link in version.links()}
+        heard = {self._streams.from_side(link) for link in version.links() if link.hears}
         for lost in [each for each in self._streams.incoming.values() if each not in heard]:
             if self._links.by_session(lost.key.session) is None:
                 self._remove(lost)

@@ -76,7 +76,7 @@ class Confirmations:
         """Return the links that have not acknowledged these changes in the newest version, as in r1→r2."""
         version, me = self._versions.newest, self._context.name
         open_links = {stream.key.neighbour for stream, needed in needs.items() if not stream.has(needed)}
-        for link in version.links():
+        for link in (each for each in version.links() if each.tells):
             stream = self._streams.to_side(link)
             if stream is None or not stream.is_stamped(version.id, needs.get(stream, 0)):
                 open_links.add(link.neighbour)

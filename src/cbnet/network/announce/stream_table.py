@@ -53,7 +53,7 @@ class StreamTable:
         """Return the branches of a tree."""
         known = self._branches.get(id(tree))
         if known is None:
-            branches = [self._branch(link) for link in tree.links.values()]
+            branches = [self._branch(link) for link in tree.links.values() if link.hears]
             known = self._branches[id(tree)] = tree, branches
         return known[1]
 
@@ -69,7 +69,7 @@ class StreamTable:
 
         If the stream for this side has not arrived, those for other sides may tell: of the newest version that has them.
         """
-        exact = self.from_side(link)
+        exact = self.from_side(link._replace(heard=link.matched))
         if exact is not None:
             return [exact]
         found: list[Incoming] = []

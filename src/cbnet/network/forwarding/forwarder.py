@@ -79,7 +79,7 @@ class Forwarder:
             life=self._context.life,
             number=self._numbers,
             hops=0,
-            tree=flow % max(1, len(self._versions.newest.trees)) % MAX_TREES,
+            tree=flow % MAX_TREES,
             side=0,
             tries=0,
             attributes=frame.attributes,
@@ -98,7 +98,7 @@ class Forwarder:
             life=frame.life,
             number=frame.number,
             hops=0,
-            tree=crc32(frame.source.encode()) % max(1, len(self._versions.newest.trees)) % MAX_TREES,
+            tree=crc32(frame.source.encode()) % MAX_TREES,
             side=0,
             tries=0,
             attributes=frame.attributes,
@@ -123,8 +123,7 @@ class Forwarder:
 
     def _begin(self, packet: Packet, content: Content) -> None:
         """Commit a new packet to a tree of the newest version."""
-        trees = self._versions.newest.trees
-        self._handle(packet, content, trees[packet.tree % len(trees)] if trees else None, "")
+        self._handle(packet, content, self._versions.newest.tree(packet.tree, self._context.name), "")
 
     def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
         """Deliver a packet, if it is new, and send it on."""
@@ -201,12 +200,12 @@ class Forwarder:
         self._retried[identity] = None
         if self._versions.is_outdated:
             self.adopt()
-        trees = self._versions.newest.trees
-        if not trees:
+        tree = self._versions.newest.tree(packet.tree, self._context.name)
+        if tree is None:
             return self._dropped(DropReason.LINK_CLOSED)
         self._context.counters[Event.PACKETS_RETRIED] += 1
         again = replace(packet, tries=packet.tries + 1)
-        return self._send(again, content, trees[packet.tree % len(trees)], matches, "")
+        return self._send(again, content, tree, matches, "")
 
     def _dropped(self, reason: DropReason) -> SendResult:
         self._context.drop(reason)

@@ -72,7 +72,9 @@ class Link:
 class LinkTable:
     """All connections of a router."""
 
-    def __init__(self, context: RouterContext, on_removed: Callable[[Link], None], access: Access = OPEN_ACCESS) -> None:
+    def __init__(
+        self, context: RouterContext, on_removed: Callable[[Link], None], access: Access = OPEN_ACCESS
+    ) -> None:
         self._context = context
         self._settings = context.settings
         self._on_removed = on_removed

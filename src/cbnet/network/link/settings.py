@@ -10,7 +10,7 @@ from typing import Literal
 from cbnet.errors import InputError
 from cbnet.network.protocol.fields import MAX_TREES, MAX_WEIGHT, check_name
 
-LIVE_SCHEMES = ("multitree",)
+LIVE_SCHEMES = ("multitree", "pif")  # of trees shared by all sources; of a tree for each source, for small networks
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Settings:
     @property
     def routing(self) -> str:
         """The trees, which all routers of a network must share to follow each other's packets."""
+        if self.scheme != "multitree":
+            return self.scheme
         return f"multitree:{len(self.roots)} of {_digest(self.roots)}" if self.roots else f"multitree:{self.trees}"
 
 

@@ -8,6 +8,9 @@
 The key of a side is a hash of its nodes, of the tree links between them, and of the sessions of these links. So two
 trees, or two versions of the topology, have the same key at a link only if the same nodes are connected by the same
 sessions: then one announcement serves both. `side` and `near` are hashes of the nodes alone, for packets.
+
+A shared tree is used in both directions. The tree of one source is used away from its root only: a router hears from
+its children, and tells its parent.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ class TreeLink(NamedTuple):
 
     neighbour: str
     session: int
+    hears: bool  # whether the side behind the neighbour is announced to this router
+    tells: bool  # whether this router's side is announced to the neighbour
     heard: bytes  # key of the side behind the neighbour
+    matched: bytes  # key of the side whose stream decides what is sent to the neighbour; it has all nodes of `heard`
     told: bytes  # key of this router's side
     behind: frozenset[str]  # nodes on the neighbour's side
     side: int  # hash of these nodes
@@ -45,8 +51,13 @@ class TreeView:
     links: Mapping[str, TreeLink]  # by neighbour
 
 
-def view_tree(tree: Tree, names: Sequence[str], me: int, sessions: Mapping[tuple[str, str], int]) -> TreeView:
-    """Return a tree as a node sees it; sessions: of all links, by the names of both ends, the smaller first."""
+def view_tree(
+    tree: Tree, names: Sequence[str], me: int, sessions: Mapping[tuple[str, str], int], *, is_shared: bool = True
+) -> TreeView:
+    """Return a tree as a node sees it; sessions: of all links, by the names of both ends, the smaller first.
+
+    is_shared: it is used in both directions.
+    """
     neighbours = _neighbours(tree)
     order, toward = _outward(neighbours, me)
     parts = [0] * len(names)  # hash of the link toward this node and of the side behind it
@@ -68,6 +79,9 @@ def view_tree(tree: Tree, names: Sequence[str], me: int, sessions: Mapping[tuple
         names[w]: TreeLink(
             names[w],
             _session(sessions, names[w], names[me]),
+            is_shared or tree.parents[w] == me,
+            is_shared or tree.parents[me] == w,
+            keys[w],
             keys[w],
             _key(names[me], totals[me] - parts[w] & _KEYS),
             frozenset(nodes[w]),

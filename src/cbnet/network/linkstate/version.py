@@ -54,13 +54,27 @@ class Version:
         """The trees; none if no other router is reachable."""
         if not self.edges:
             return []
+        graph, settings = self._graph, self._settings
+        is_shared = settings.scheme == "multitree"
+        roots = tree_roots(graph, settings.trees, settings.roots) if is_shared else range(len(graph))
         sessions = {ends: edge.session for ends, edge in self.edges.items()}
-        trees = shortest_path_trees(self._graph, tree_roots(self._graph, self._settings.trees, self._settings.roots))
-        return [view_tree(tree, self._node_names, self._me, sessions) for tree in trees]
+        trees = [
+            view_tree(tree, self._node_names, self._me, sessions, is_shared=is_shared)
+            for tree in shortest_path_trees(graph, roots)
+        ]
+        return trees if is_shared else [_matched_as(tree, trees[self._me]) for tree in trees]
 
     def links(self) -> Iterable[TreeLink]:
         """Yield the links of this router on all trees."""
         return chain.from_iterable(tree.links.values() for tree in self.trees)
+
+    def tree(self, number: int, source: str) -> TreeView | None:
+        """Return the tree with a number, or that of a source if each has its own; None if there are no trees."""
+        if not self.trees:
+            return None
+        if self._settings.scheme == "multitree":
+            return self.trees[number % len(self.trees)]
+        return self.trees[self._node_names.index(source if source in self.names else self._settings.name)]
 
     def tree_for(self, neighbour: str, nodes: int, number: int) -> TreeView | None:
         """Return the tree of a packet for these nodes on this router's side; if several, as its number says."""
@@ -68,14 +82,15 @@ class Version:
         if found is None:
             return None
         number %= len(self.trees)
-        return self.trees[number if number in found else found[0]]
+        return self.trees[number if number in found else found[0]]  # what is beyond is the same on each
 
     @cached_property
     def _trees_by_side(self) -> dict[tuple[str, int], list[int]]:
         found: dict[tuple[str, int], list[int]] = {}
         for index, tree in enumerate(self.trees):
             for link in tree.links.values():
-                found.setdefault((link.neighbour, link.near), []).append(index)
+                if link.tells:  # packets come from where this router's side is announced
+                    found.setdefault((link.neighbour, link.near), []).append(index)
         return found
 
     @cached_property
@@ -105,6 +120,15 @@ class Version:
     def next_hop(self, node: str) -> str | None:
         """Return the next hop to a node; None if it is unreachable."""
         return self._hops.get(node)
+
+
+def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
+    """Return the tree of another source, on which a neighbour gets what matches its side of the own tree.
+
+    With consistent shortest paths that side has all nodes behind the neighbour on any tree: F* of [2006 §3.3].
+    """
+    links = {w: link._replace(matched=own.links[w].heard) if link.hears else link for w, link in tree.links.items()}
+    return TreeView(tree.root, links)
 
 
 def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]:

@@ -146,13 +146,13 @@ class PullRouter:
 
     def _next_branch(self, request: Request) -> Branch | None:
         """Return the smallest side that offers the item and was not visited."""
-        trees = self._versions.newest.trees
-        if self._is_exhausted(request) or not trees:
+        tree = self._versions.newest.tree(request.tree, request.source)
+        if self._is_exhausted(request) or tree is None:
             return None
         sources = self._offers.matched(request_from_bytes(request.request).content).sources
         offering = [
             branch
-            for branch in self._streams.branches(trees[request.tree % len(trees)])
+            for branch in self._streams.branches(tree)
             if branch.link is not None
             and branch.to.neighbour not in request.visited
             and (branch.offers is None or branch.offers & sources)

@@ -26,12 +26,13 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse as parsed_anew
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.version import reachable_edges, tree_roots
-from cbnet.network.protocol.fields import LinkField
+from cbnet.network.protocol.fields import MAX_TREES, LinkField
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet.routing import Network, deliver
-from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing import Network, Scheme, deliver
+from cbnet.routing.multitree.multitree import MultiTree, MultiTreeRouter
+from cbnet.routing.schemes.pif import Pif, PifRouter
 from cbnet.topology import Graph
 
 PREDICATES = (
@@ -204,7 +205,7 @@ class RandomSchedule:
         for name in self._running():
             client = self._clients[f"{name}.0"]
             trees = simulated[name]
-            scheme = trees[crc32(client.name.encode()) % len(trees)]
+            scheme = trees[crc32(client.name.encode()) % MAX_TREES % len(trees)]
             network = scheme.network
             for message in MESSAGES:
                 payload = self._send(client, message)
@@ -218,20 +219,18 @@ class RandomSchedule:
             self.verdict.packets.append(f"at {self.memory.now:.1f}: {sent} packets, not {packets}")
         self._compare(expected, payloads)
 
-    def _compare_tables(self, name: str, trees: list[MultiTree]) -> None:
+    def _compare_tables(self, name: str, schemes: list[Scheme]) -> None:
         """Compare the interfaces of a router with those that `routing` computes, on each tree."""
         router = self.memory.router(name)
-        views = router.version.trees
-        names = trees[0].network.graph.names
-        if len(views) != (len(trees) if len(names) > 1 else 0):
-            self.verdict.tables.append(f"at {self.memory.now:.1f}: {name} has {len(views)} trees, not {len(trees)}")
-            return
-        for view, scheme in zip(views, trees, strict=False):
-            fib = scheme.router(scheme.network.graph.id(name)).fib(0)
-            computed = {str(names[w]): set(map(filter_to_bytes, each.subscriptions)) for w, each in fib.items()}
-            for branch in router.streams.branches(view):
-                neighbour = branch.to.neighbour
-                if router.streams.filters(branch) != computed.get(neighbour, set()):
+        for number, scheme in enumerate(schemes):
+            view = router.version.tree(number, name)
+            interfaces = {} if view is None else {each.to.neighbour: each for each in router.streams.branches(view)}
+            computed = {
+                neighbour: set(map(filter_to_bytes, predicate)) for neighbour, predicate in _table(scheme, name).items()
+            }
+            for neighbour in interfaces.keys() | computed.keys():
+                held = router.streams.filters(interfaces[neighbour]) if neighbour in interfaces else None
+                if held != computed.get(neighbour, set()):
                     self.verdict.tables.append(f"at {self.memory.now:.1f}: {name}, interface to {neighbour}")
 
     def _expected(self, network: Network, message: Message, payload: bytes) -> Iterable[tuple[str, int, bytes]]:
@@ -261,13 +260,15 @@ class RandomSchedule:
     def _packets_sent(self) -> int:
         return self.memory.frames["Packet"]
 
-    def _simulated(self) -> dict[str, list[MultiTree]]:
-        """Return, for each running router, the scheme on each tree over its component of the network."""
-        schemes: dict[str, list[MultiTree]] = {}
+    def _simulated(self) -> dict[str, list[Scheme]]:
+        """Return, for each running router, the scheme over its component of the network; one for each shared tree."""
+        schemes: dict[str, list[Scheme]] = {}
         for name in self._running():
             if name not in schemes:
                 network = self._network(name)
-                built = [MultiTree(network, [root]) for root in tree_roots(network.graph, self._trees)]
+                built: list[Scheme] = [Pif(network)]
+                if self._scheme == "multitree":
+                    built = [MultiTree(network, [root]) for root in tree_roots(network.graph, self._trees)]
                 schemes.update((str(reached), built) for reached in network.graph.names)
         return schemes
 
@@ -286,3 +287,13 @@ class RandomSchedule:
                 for predicate in client.subscriptions.values():
                     predicates[graph.id(client.router)] |= parse(predicate)
         return Network(graph, predicates)
+
+
+def _table(scheme: Scheme, name: str) -> dict[str, Predicate]:
+    """Return the table of a router: the predicate of each neighbour."""
+    graph = scheme.network.graph
+    router = scheme.router(graph.id(name))
+    if isinstance(router, PifRouter):
+        return {str(graph.names[w]): router.table[w] for w in router.table}
+    assert isinstance(router, MultiTreeRouter)
+    return {str(graph.names[w]): each.subscriptions for w, each in router.fib(0).items()}
