@@ -1,10 +1,11 @@
 """Stand-in by brute force until the real Aggregation lands: on a rebase conflict keep the real file, drop this one."""
 
 from __future__ import annotations
+
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
 from cbnet.language.filter import Filter
-from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.language.relations.reduction import reduce
 from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from cbnet.language.filter import Filter
 from cbnet.network.announce.aggregation import normalised
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Needs, Outgoing
@@ -17,7 +18,6 @@ from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Offered, Subscribed
-from cbnet.language.filter import Filter
 
 SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
 CONFIRMATION_FRAMES: tuple[type[Subscribed | Offered], ...] = (Subscribed, Offered)

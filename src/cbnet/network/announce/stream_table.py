@@ -86,10 +86,9 @@ class StreamTable:
                 return found
         return None
 
-    def filters(self, branch: Branch) -> set[bytes]:
-        """Return the filters of the subscriptions behind a branch, as far as they are known."""
-        telling = self._telling(branch.to) or ()
-        return set().union(*map(self.kinds[0].filters, telling))
+    def filters(self, link: TreeLink, kind: int = 0) -> set[bytes]:
+        """Return the filters of the subscriptions, or offers, behind a link of a tree, as far as they are known."""
+        return set().union(*map(self.kinds[kind].filters, self._telling(link) or ()))
 
     def forget_branches(self) -> None:
         """Compute branches anew: versions, links or streams have changed."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -326,6 +327,28 @@ class AsyncClient:
         answer: Status = await self._link.call(frames.StatusRequest, number, lambda: self._link.send(query), timeout)
         return answer
 
+    async def tables(self, timeout: float = TIMEOUT) -> frames.TableSummary:
+        """Return the digests of the router's tables."""
+        query = frames.TableRequest(next(self._numbers))
+        answer: frames.TableSummary = await self._link.call(
+            frames.TableRequest, query.number, lambda: self._link.send(query), timeout
+        )
+        return answer
+
+    async def table_filters(
+        self, root: str = "", neighbour: str = "", *, offers: bool = False, timeout: float = TIMEOUT
+    ) -> list[bytes]:
+        """Return the filters of the router's interface to a neighbour on a tree, encoded; by default its own."""
+        filters: list[bytes] = []
+        while True:
+            query = frames.FilterRequest(next(self._numbers), root, neighbour, offers, len(filters))
+            answer: frames.FilterPage = await self._link.call(
+                frames.FilterRequest, query.number, partial(self._link.send, query), timeout
+            )
+            filters += answer.filters
+            if answer.is_last:
+                return filters
+
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
         for subscription in list(self._subscriptions.values()):
@@ -400,6 +423,10 @@ class AsyncClient:
                 self._link.answered(frames.Publish, frame.number, frame)
             case frames.Status():
                 self._link.answered(frames.StatusRequest, frame.number, frame)
+            case frames.TableSummary():
+                self._link.answered(frames.TableRequest, frame.number, frame)
+            case frames.FilterPage():
+                self._link.answered(frames.FilterRequest, frame.number, frame)
             case frames.TracedFrame():
                 self._hops.get(frame.number, []).append(frame.hop)
             case frames.TraceEnd():

@@ -6,7 +6,7 @@ subscriptions; and the reason of a drop. A trace may assume a hypothetical subsc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -101,7 +101,7 @@ class TraceReporter:
 
     def _predicate(self, branch: TreeBranch) -> Predicate:
         """Return what the side behind a branch wants, as far as it is searched."""
-        filters = self._streams.filters(branch)
+        filters = self._streams.filters(branch.to)
         return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
 
     def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:

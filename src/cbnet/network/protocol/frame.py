@@ -59,6 +59,12 @@ class FrameNumber(IntEnum):
     PULL_REPLY = 43
     PULL_FAILURE = 44
 
+    # a client that inspects tables
+    TABLE_REQUEST = 50
+    FILTER_REQUEST = 51
+    TABLE_SUMMARY = 52
+    FILTER_PAGE = 53
+
 
 class FrameBase(Part, tag=True):
     """An array that begins with the number of its frame."""

@@ -7,9 +7,9 @@ Packet                                    a message
 TraceReport  ReplyFrame  NoItem           unicast to one router, hop by hop
 Request                                   along a tree, to a holder
 client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRequest
-OfferFrame  Withdraw  PullFrame  Answer
+OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
-Offered  Withdrawn  HolderRequest  PullReply  PullFailure
+Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage
 """
 
 from __future__ import annotations
@@ -69,13 +69,14 @@ from cbnet.network.protocol.pull_frames import (
     Withdrawn,
 )
 from cbnet.network.protocol.record_frames import LinkRecord, RecordRequest, RecordSummary
+from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [
-    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "Frame", "Hello",
-    "HolderRequest", "Hop", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer",
+    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Hello",
+    "HolderRequest", "Hop", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer",
     "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "RecordEntry",
     "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request", "SlowPolicy", "Status",
-    "StatusRequest", "StepField", "StreamAck", "StreamChange", "Subscribe", "Subscribed", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "StatusRequest", "StepField", "StreamAck", "StreamChange", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
     "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
@@ -87,6 +88,7 @@ Frame: TypeAlias = (
     | OfferFrame | Withdraw | PullFrame | Answer
     | Subscribed | Unsubscribed | Published | TracedFrame | TraceEnd | RefusedFrame | Deliver | Lost | Status
     | Offered | Withdrawn | HolderRequest | PullReply | PullFailure
+    | TableRequest | FilterRequest | TableSummary | FilterPage
 )  # fmt: skip
 
 

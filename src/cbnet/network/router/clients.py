@@ -25,6 +25,7 @@ from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
+    FilterRequest,
     Frame,
     OfferFrame,
     Publish,
@@ -32,6 +33,7 @@ from cbnet.network.protocol.frames import (
     PullFrame,
     RefusedFrame,
     Subscribe,
+    TableRequest,
     Trace,
     Unsubscribe,
     Unsubscribed,
@@ -55,6 +57,8 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     OfferFrame: Denial.OFFER,
     PullFrame: Denial.REQUEST,
     Trace: Denial.TRACE,
+    TableRequest: Denial.TRACE,
+    FilterRequest: Denial.TRACE,
 }
 
 
@@ -158,6 +162,15 @@ class ClientHandler:
             self._forwarder.publish(self._links.name(link), frame, self._traces.begin(link, frame))
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
+
+    def may_watch(self, link: int, frame: TableRequest | FilterRequest) -> bool:
+        """Return whether a client may see what others subscribe to; if not, refuse its request."""
+        try:
+            self._rights(link).check_watch()
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+            return False
+        return True
 
     def remove(self, link: int) -> None:
         """Remove a client."""

@@ -23,11 +23,11 @@ from typing import Protocol
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.network.link.actions import Action
-from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.logs import log
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Deliver
+from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.router.gateway_tree import TreePosition, tree_position
 from cbnet.network.router.router import Router
 from cbnet.routing.domains.summary import summary

@@ -60,7 +60,7 @@ class GatewayPort:
         trees = self._versions.newest.trees
         branches = self._streams.branches(trees[0]) if trees else []
         encoded = set(self._subscriptions.aggregation.filters(OwnSource.CLIENTS)).union(
-            *map(self._streams.filters, branches)
+            *(self._streams.filters(branch.to) for branch in branches)
         )
         before, self._decoded = self._decoded, {}
         self._decoded = {each: before.get(each) or filter_from_bytes(each) for each in sorted(encoded)}

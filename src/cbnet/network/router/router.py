@@ -49,6 +49,7 @@ from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.departure import Departure
 from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.router.status import router_status
+from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
@@ -115,6 +116,7 @@ class Router:
             self.subscriptions.set(InternalSubscriber.LOADED, 0, loaded)
         self.gateway_port = GatewayPort(context, self.versions, self.database, self.streams, self.subscriptions)
         self._flooding.on_own = self._own_links.supersede
+        self._tables = TableReport(context, self.versions, self.streams)
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the peer
             "": {},
             "router": {
@@ -140,6 +142,8 @@ class Router:
                 frames.Trace: self._clients.trace,
                 frames.SlowPolicy: self._slow_policy,
                 frames.StatusRequest: self._status,
+                frames.TableRequest: self._table,
+                frames.FilterRequest: self._table,
             },
         }
 
@@ -286,6 +290,10 @@ class Router:
             self._context.outbox.send(
                 link, router_status(self, self._context, frame.number, is_whole=known.rights.watch)
             )
+
+    def _table(self, link: int, frame: frames.TableRequest | frames.FilterRequest) -> None:
+        if self._clients.may_watch(link, frame):
+            self._context.outbox.send(link, self._tables.answer(frame))
 
     def _shut(self, link: int, reason: str) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1

@@ -229,7 +229,7 @@ class RandomSchedule:
                 neighbour: set(map(filter_to_bytes, predicate)) for neighbour, predicate in _table(scheme, name).items()
             }
             for neighbour in interfaces.keys() | computed.keys():
-                held = router.streams.filters(interfaces[neighbour]) if neighbour in interfaces else None
+                held = router.streams.filters(interfaces[neighbour].to) if neighbour in interfaces else None
                 if held != computed.get(neighbour, set()):
                     self.verdict.tables.append(f"at {self.memory.now:.1f}: {name}, interface to {neighbour}")
 

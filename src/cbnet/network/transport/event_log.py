@@ -129,7 +129,7 @@ class EventLog:
         records = {name.removeprefix("records_"): new[name] for name in sorted(new) if name.startswith("records_")}
         if records:
             self._log(logging.INFO, "records", **records,
-                      known=len(self._router.database), filters=len(self._router.subscriptions.aggregation))  # fmt: skip
+                      known=len(self._router.database))  # fmt: skip
 
     def _log(self, level: int, event: str, **members: Any) -> None:
         log(level, event, **self.context | members)

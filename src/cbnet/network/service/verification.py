@@ -1,0 +1,221 @@
+"""Comparison of a running network with the tables that `routing` computes for it.
+
+    routers ─► topology, trees, own filters ─► routing ─► table of each router ─┐
+            └► digests of their tables ─────────────────────────────────────────┴► differences
+
+Only digests are compared; the filters of an interface are requested where they differ. The tables may also come from a
+folder that the pipeline wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from cbnet.errors import CbnetError
+from cbnet.language.predicate import Predicate
+from cbnet.network.announce.content_digest import content_digest
+from cbnet.network.client.async_client import AsyncClient, connect_async
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes
+from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
+from cbnet.network.security.tls import Tls
+from cbnet.network.transport.event_loop import run
+from cbnet.routing import Network
+from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.schemes.pif import Pif, PifRouter
+from cbnet.topology import Graph
+
+_MAX_EXAMPLES = 3
+_AT_ONCE = 8  # routers asked at the same time
+_TIMEOUT = 120.0  # seconds: a large table takes its time
+Interface: TypeAlias = tuple[str, str, bool]  # root of the tree, neighbour, whether of offers
+Tables: TypeAlias = Mapping[Interface, Collection[bytes]]
+
+
+class TableDifference(NamedTuple):
+    """An interface whose filters differ from the computed ones."""
+
+    router: str
+    root: str
+    neighbour: str
+    are_offers: bool
+    missing: list[str]  # some filters that the running router lacks
+    extra: list[str]  # some that it has and that were not computed
+    differing: int  # filters
+
+
+@dataclass
+class Verification:
+    """The result of a comparison."""
+
+    routers: int = 0
+    interfaces: int = 0
+    filters: int = 0  # compared
+    unsettled: list[str] = field(default_factory=list)  # routers that are still adapting to a change
+    differences: list[TableDifference] = field(default_factory=list)
+
+
+class _Router(NamedTuple):
+    status: Status
+    summary: TableSummary
+    subscriptions: Predicate  # its own
+    offers: Predicate
+
+
+def verify(
+    routers: Mapping[str, Address],
+    *,
+    network: str = "cbnet",
+    tables: Mapping[str, Path] | None = None,
+    tls: Tls | None = None,
+    token: str | None = None,
+    report: Callable[[], None] = lambda: None,
+) -> Verification:
+    """Compare a running network with its computed tables.
+
+    tables: compiled tables of some routers, for the first tree, to compare instead. report: called for each router that
+    was read, and for each that was compared.
+    """
+    return run(_verify(routers, network, tables, tls, token, report))
+
+
+async def _verify(
+    routers: Mapping[str, Address],
+    network: str,
+    tables: Mapping[str, Path] | None,
+    tls: Tls | None,
+    token: str | None,
+    report: Callable[[], None],
+) -> Verification:
+    clients: dict[str, AsyncClient] = {}
+    try:
+        for name, address in routers.items():
+            clients[name] = await connect_async(str(address), network=network, tls=tls, token=token)
+        read = await _read(clients, report)
+        result = Verification(routers=len(read))
+        result.unsettled = [name for name, each in read.items() if not each.summary.is_settled]
+        compute = _computed(read) if tables is None else _compiled(read, tables)
+        for name in read if tables is None else tables:
+            computed = await asyncio.to_thread(compute, name)
+            await _compare(result, name, clients[name], read[name].summary, computed)
+            report()
+        return result
+    finally:
+        await asyncio.gather(*(client.close() for client in clients.values()))
+
+
+async def _read(clients: Mapping[str, AsyncClient], report: Callable[[], None]) -> dict[str, _Router]:
+    """Read the status, the digests and the own filters of all routers."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+    read: dict[str, _Router] = {}
+
+    async def one(name: str, client: AsyncClient) -> None:
+        async with limit:
+            own = [await client.table_filters(offers=offers, timeout=_TIMEOUT) for offers in (False, True)]
+            predicates = [Predicate(map(filter_from_bytes, filters)) for filters in own]
+            read[name] = _Router(await client.status(_TIMEOUT), await client.tables(_TIMEOUT), *predicates)
+            report()
+
+    await asyncio.gather(*(one(name, client) for name, client in clients.items()))
+    return {name: read[name] for name in clients}
+
+
+async def _compare(
+    result: Verification, name: str, client: AsyncClient, summary: TableSummary, computed: Tables
+) -> None:
+    held = {
+        (each.root, each.neighbour, offers): _digest_of(each, are_offers=offers)
+        for each in summary.interfaces
+        if each.neighbour
+        for offers in (False, True)
+    }
+    roots = {root for root, _, _ in computed}
+    result.interfaces += sum(not offers and root in roots for root, _, offers in held)
+    for interface in sorted(computed.keys() | {each for each in held if each[0] in roots}):
+        expected = computed.get(interface, ())
+        result.filters += len(expected)
+        if held.get(interface, (0, content_digest(()))) != (len(expected), content_digest(expected)):
+            root, neighbour, offers = interface
+            actual = set(await client.table_filters(root, neighbour, offers=offers, timeout=_TIMEOUT))
+            result.differences.append(_difference(name, interface, actual, set(expected)))
+
+
+def _digest_of(interface: InterfaceTable, *, are_offers: bool) -> tuple[int, bytes]:
+    if are_offers:
+        return interface.offers, interface.offers_digest
+    return interface.filters, interface.digest
+
+
+def _difference(router: str, interface: Interface, actual: set[bytes], expected: set[bytes]) -> TableDifference:
+    missing, extra = (
+        [str(filter_from_bytes(each)) for each in sorted(some)[:_MAX_EXAMPLES]]
+        for some in (expected - actual, actual - expected)
+    )
+    return TableDifference(router, *interface, missing, extra, len(actual ^ expected))
+
+
+def _computed(read: Mapping[str, _Router]) -> Callable[[str], Tables]:
+    """Return a function that computes the tables of a router from the own filters of all."""
+    graph = _graph(read)
+    ids = {name: graph.id(name) for name in read}
+    subscriptions = {ids[name]: each.subscriptions for name, each in read.items()}
+    offers = {ids[name]: each.offers for name, each in read.items() if each.offers.filters}
+    network = Network(graph, subscriptions)
+    first = next(iter(read.values()))
+    if first.status.scheme == "pif":
+        pif = Pif(network)
+        return lambda name: _pif_tables(pif, name, ids[name])
+    roots = list(dict.fromkeys(each.root for each in first.summary.interfaces if each.root))
+    scheme = MultiTree(network, [graph.id(root) for root in roots] or None, offers=offers)
+    return lambda name: _tree_tables(scheme, roots, ids[name])
+
+
+def _tree_tables(scheme: MultiTree, roots: list[str], u: int) -> Tables:
+    router, names = scheme.router(u), scheme.network.graph.names
+    return {
+        (root, str(names[w]), are_offers): list(map(filter_to_bytes, predicate))
+        for tree, root in enumerate(roots)
+        for w, each in router.fib(tree).items()
+        for are_offers, predicate in ((False, each.subscriptions), (True, each.offers))
+    }
+
+
+def _pif_tables(scheme: Pif, name: str, u: int) -> Tables:
+    router = scheme.router(u)
+    assert isinstance(router, PifRouter)
+    names = scheme.network.graph.names
+    return {(name, str(names[w]), False): list(map(filter_to_bytes, router.table[w])) for w in router.table}
+
+
+def _compiled(read: Mapping[str, _Router], tables: Mapping[str, Path]) -> Callable[[str], Tables]:
+    """Return a function that reads the table that was compiled for a router, for the first tree."""
+    from cbnet.matching import Table
+
+    names = [str(name) for name in _graph(read).names]
+    root = next((each.root for each in next(iter(read.values())).summary.interfaces if each.root), "")
+
+    def compiled(name: str) -> Tables:
+        if name not in read:
+            raise CbnetError(f"there is no router {name} in the running network; start it with `cbnet up --fib`")
+        table: Table[int] = Table.open(tables[name])
+        return {(root, names[w], False): list(map(filter_to_bytes, table[w])) for w in table}
+
+    return compiled
+
+
+def _graph(read: Mapping[str, _Router]) -> Graph:
+    """Return the topology, as the routers report their links."""
+    weights: dict[tuple[str, str], int] = {}
+    for name, each in read.items():
+        for neighbour, weight in each.status.neighbours.items():
+            if name in read.get(neighbour, each).status.neighbours or neighbour not in read:
+                ends = min(name, neighbour), max(name, neighbour)
+                weights[ends] = max(weight, weights.get(ends, 0))
+    unknown = sorted({end for ends in weights for end in ends} - read.keys())
+    if unknown:
+        raise CbnetError(f"router {unknown[0]} is part of the network, but its address is not known")
+    return Graph.from_edges(((a, b, weight) for (a, b), weight in weights.items()), names=list(read))
