@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cbnet.network.protocol.fields import CAME_FROM_THERE, NOT_ON_PATH
+from cbnet.cli.console import plural
+from cbnet.network.protocol.fields import CAME_FROM_THERE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,12 +21,12 @@ _MAX_NAMES = 3  # neighbours that are named
 
 def show_small_network(run: NetworkRun, console: Console) -> None:
     """Print the network, the path of one message, and the comparison with brute force."""
-    graph, tables = run.plan.graph, run.plan.data.tables if run.plan.data else {}
+    graph = run.plan.graph
     console.print(
         f"[bold]The same Internet, live[/]: {len(graph)} routers, each its own process, and {graph.edge_count} TCP"
-        f" links, connected in {run.seconds:.1f} seconds. The routers start with the rules of all nodes,"
-        f" {run.filters:,} filters;"
-        f" the {len(tables)} most central ones use the tables that Spark has compiled.\n"
+        f" links, connected in {run.seconds:.1f} seconds. Each router starts with the rules of its node and announces"
+        f" them to its neighbours: {run.filters:,} filters, of which a router holds between {min(run.held):,} and"
+        f" {max(run.held):,}.\n"
     )
     show_trace(run, console)
     console.print(result_grid(run), "")
@@ -61,7 +62,6 @@ def result_grid(run: NetworkRun) -> Grid:
     routers = len({router for router, _ in run.published})
     grid.add_row("published", f"{len(run.published):,}", f"messages, at {routers} routers")
     grid.add_row("expected", f"{result.expected:,}", f"by brute force over all {run.filters:,} filters")
-    grid.add_row("initial matches", f"{run.initial_matches:,}", "with the tables that Spark has compiled")
     good, bad = "bold green", "bold red"
     grid.add_row("delivered", f"{result.delivered:,}", style=good if result.is_exact else "")
     for name in ("missed", "spurious", "duplicates"):
@@ -86,11 +86,12 @@ def _grow(tree: Tree, hop: Hop, traced: Traced) -> None:
         beyond = next((each for each in traced.hops if (each.came_from, each.router) == link), None)
         if branch.is_sent and beyond is not None:
             _grow(tree.add(_label(beyond)), beyond, traced)
-    off_path = ([CAME_FROM_THERE], [NOT_ON_PATH])
-    spared = [branch.neighbour for branch in hop.branches if not branch.is_sent and branch.why not in off_path]
+    spared = [branch for branch in hop.branches if not branch.is_sent and branch.why != [CAME_FROM_THERE]]
     if spared:
+        names = ", ".join(branch.neighbour for branch in spared[:_MAX_NAMES])
         more = f" and {len(spared) - _MAX_NAMES} more" if len(spared) > _MAX_NAMES else ""
-        tree.add(f"[dim]not to {', '.join(spared[:_MAX_NAMES])}{more}: no rule there matches[/]")
+        routers = plural(sum(branch.routers for branch in spared), "router")
+        tree.add(f"[dim]not to {names}{more}: no rule of the {routers} there matches[/]")
 
 
 def _label(hop: Hop, prefix: str = "") -> str:

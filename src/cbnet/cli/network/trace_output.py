@@ -1,8 +1,8 @@
 """Output of `cbnet trace`: the path of a message as a tree.
 
 a tree of routers, in the order in which the message passed them
-├─► a neighbour it was forwarded to, and the filters beyond that match
-└─╳ a neighbour it was not forwarded to, and the closest filters
+├─► a neighbour it was forwarded to, with the filter of its side that matches
+└─╳ a neighbour it was not forwarded to, with the closest filters of its side
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from cbnet.network.protocol.fields import NOT_ON_PATH
+from cbnet.cli.console import plural
+from cbnet.network.protocol.fields import LINK_DOWN, NOT_KNOWN
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -24,10 +23,9 @@ Supposed = tuple[str, str]  # the predicate of a hypothetical subscriber, and it
 
 def trace_row(hop: Hop) -> dict[str, Any]:
     """Return the members of a hop's JSON object."""
-    names = ("router", "came_from", "hops", "dropped", "delivered", "missed", "supposed")
-    row = {name: getattr(hop, name) for name in names}
+    row = {name: getattr(hop, name) for name in hop.__struct_fields__}
     branches = [{name: getattr(branch, name) for name in branch.__struct_fields__} for branch in hop.branches]
-    return {**row, "branches": msgspec.to_builtins(branches)}
+    return row | {"branches": branches}
 
 
 def print_trace(traced: Traced, message: Message, *, is_dry: bool, supposed: Supposed | None) -> None:
@@ -35,6 +33,8 @@ def print_trace(traced: Traced, message: Message, *, is_dry: bool, supposed: Sup
     first = traced.hops[0]
     print(f"message         {str(message) or '(empty)'}")
     print(f"published at    router {first.router}" + (" (dry run: nothing is delivered)" if is_dry else ""))
+    if first.root:
+        print(f"tree            {first.tree}, rooted at {first.root}")
     if supposed is not None:
         print(f"assuming        a subscriber at router {supposed[1]} to {supposed[0]}")
     print(f"\nrouter {first.router}")
@@ -70,8 +70,8 @@ def _local(hop: Hop, *, is_dry: bool) -> Iterator[str]:
 
 def _sent(hop: Hop, branch: Branch, traced: Traced, *, is_dry: bool) -> Iterator[str]:
     """Yield a neighbour that got the message, the reason, and the lines of that neighbour."""
-    more = f" and {branch.wanting - len(branch.toward)} more" if branch.wanting > len(branch.toward) else ""
-    yield f"► router {branch.neighbour}: matches {'; '.join(branch.why)}{more}"
+    reason = NOT_KNOWN if branch.why == [NOT_KNOWN] else f"matches {'; '.join(branch.why)}"
+    yield f"► router {_side(branch)}: {reason}"
     link = (hop.router, branch.neighbour)
     beyond = next((each for each in traced.hops if (each.came_from, each.router) == link), None)
     if beyond is None:
@@ -85,17 +85,19 @@ def _not_sent(hop: Hop) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for branch in hop.branches:
         if not branch.is_sent and branch.neighbour != hop.came_from:
-            reasons.setdefault(_reason(branch), []).append(branch.neighbour)
+            reasons.setdefault(_reason(branch), []).append(_side(branch))
     for reason, neighbours in reasons.items():
         yield f"╳ not to {', '.join(neighbours)}: {reason}"
 
 
+def _side(branch: Branch) -> str:
+    return f"{branch.neighbour} ({plural(branch.routers, 'router')} on its side)"
+
+
 def _reason(branch: Branch) -> str:
-    if branch.wanting:
-        return f"it matches for {', '.join(branch.toward)}, but the link is down"
-    if branch.why == [NOT_ON_PATH]:
-        return "messages from this source take other links"
-    return "no subscription there or beyond matches" + (f"; closest: {'; '.join(branch.why)}" if branch.why else "")
+    if branch.why in ([LINK_DOWN], [NOT_KNOWN]):
+        return branch.why[0]
+    return "no filter matches" + (f"; closest: {'; '.join(branch.why)}" if branch.why else "")
 
 
 def _outcome(traced: Traced, *, is_dry: bool, is_supposed: bool) -> Iterator[str]:

@@ -37,9 +37,9 @@ _MAX_RETRIED = 10_000  # packets that were committed again here, and are not onc
 
 
 class SendResult(NamedTuple):
-    """The neighbours that a packet was sent to, and the reason if it was dropped for others."""
+    """The branches that a packet was sent to, and the reason if it was dropped for others."""
 
-    neighbours: Sequence[str]
+    sent: Sequence[Branch]
     dropped: DropReason | None
 
 
@@ -145,7 +145,7 @@ class Forwarder:
             result = SendResult((), None)  # no other router is reachable
         if packet.mark is not None:
             dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
-            self._report(packet, packet.mark, content, tree, matches, came_from, result.neighbours, dropped)
+            self._report(TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches))
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients and other domains whose subscriptions match."""
@@ -171,16 +171,16 @@ class Forwarder:
         ]
         if wanted and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
-        sent: list[str] = []
+        sent: list[Branch] = []
         for branch in wanted:
             if branch.link is not None:
                 self._context.outbox.send(branch.link, _packet_to(branch, packet))
-                sent.append(branch.to.neighbour)
+                sent.append(branch)
         self._context.counters[Event.PACKETS_SENT] += len(sent)
         if len(sent) == len(wanted):
             return SendResult(sent, None)
         retried = self._retry(packet, content, matches)
-        return SendResult([*sent, *retried.neighbours], retried.dropped)
+        return SendResult([*sent, *retried.sent], retried.dropped)
 
     def _is_wanted(self, branch: Branch, packet: Packet, content: Content, matches: Matches) -> bool:
         if branch.subscriptions is None:
@@ -211,22 +211,10 @@ class Forwarder:
         self._context.drop(reason)
         return SendResult((), reason)
 
-    def _report(
-        self,
-        packet: Packet,
-        mark: TraceMark,
-        content: Content,
-        tree: TreeView | None,
-        matches: Matches,
-        came_from: str,
-        sent: Sequence[str],
-        dropped: DropReason | None,
-    ) -> None:
+    def _report(self, step: TraceStep) -> None:
         """Report a traced packet to its source."""
-        branches = [] if tree is None else self._streams.branches(tree)
-        hop = self._reporter.hop(TraceStep(branches, packet, mark, content, came_from, sent, dropped, matches))
-        report = TraceReport(packet.source, 0, mark.number, hop)
-        if packet.source == self._context.name:
+        report = TraceReport(step.packet.source, 0, step.mark.number, self._reporter.hop(step))
+        if report.to == self._context.name:
             self._traces.report(report)
         else:
             self._unicast.send(report)

@@ -26,26 +26,33 @@ from cbnet.network.announce.subscriptions import (
 )
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import CAME_FROM_THERE, MAX_BRANCHES, MAX_EXAMPLES, MAX_REASON_LENGTH
+from cbnet.network.protocol.fields import (
+    CAME_FROM_THERE,
+    LINK_DOWN,
+    MAX_BRANCHES,
+    MAX_EXAMPLES,
+    MAX_REASON_LENGTH,
+    NOT_KNOWN,
+)
 from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 
 _MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; more values of an attribute make it fewer
 _TOO_MANY = "the message has too many values to be explained"
-_NOT_KNOWN = "what its side wants is not known yet"
 
 
 class TraceStep(NamedTuple):
     """How a router handled a traced packet."""
 
-    branches: Sequence[TreeBranch]  # of the tree; none if it was not forwarded
+    tree: TreeView | None  # None: this router knows no such tree
     packet: Packet
     mark: TraceMark
     content: Content
     came_from: str
-    sent: Sequence[str]  # neighbours
+    sent: Sequence[TreeBranch]  # of this tree, or of the one that the packet was committed to again
     dropped: DropReason | None
     matches: Matches
 
@@ -67,6 +74,8 @@ class TraceReporter:
             came_from=step.came_from,
             hops=step.packet.hops,
             dropped="" if step.dropped is None else step.dropped.text,
+            tree=step.packet.tree if step.tree is None else step.tree.number,
+            root="" if step.tree is None else step.tree.root,
             branches=self._branches(step),
             delivered=delivered,
             missed=missed,
@@ -74,30 +83,34 @@ class TraceReporter:
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
-        """Return the branches to the neighbours on the tree, those it was sent to first."""
-        ordered = sorted(step.branches, key=lambda each: (each.to.neighbour not in step.sent, each.to.neighbour))
-        return [self._branch(step, branch) for branch in ordered[:MAX_BRANCHES]]
+        """Return the branches that it was sent to, then the others of its tree, each by neighbour."""
+        sent = {branch.to.neighbour: branch for branch in step.sent}
+        others = {
+            branch.to.neighbour: branch for branch in self._tree_branches(step) if branch.to.neighbour not in sent
+        }
+        ordered = [*sorted(sent.items()), *sorted(others.items())][:MAX_BRANCHES]
+        return [
+            Branch(name, name in sent, len(each.to.behind), self._reasons(step, each, is_sent=name in sent))
+            for name, each in ordered
+        ]
 
-    def _branch(self, step: TraceStep, branch: TreeBranch) -> Branch:
-        neighbour = branch.to.neighbour
-        if neighbour == step.came_from:
-            why = [CAME_FROM_THERE]
-        elif branch.subscriptions is None:
-            why = [_NOT_KNOWN]
-        else:
-            why = self._reasons(step, branch)
-        return Branch(neighbour, neighbour in step.sent, len(branch.to.behind), why)
+    def _tree_branches(self, step: TraceStep) -> Sequence[TreeBranch]:
+        return () if step.tree is None else self._streams.branches(step.tree)
 
-    def _reasons(self, step: TraceStep, branch: TreeBranch) -> list[str]:
-        """Return the filter of a side that matches, or the nearest misses."""
+    def _reasons(self, step: TraceStep, branch: TreeBranch, *, is_sent: bool) -> list[str]:
+        """Return the filter of a side that matches, or the nearest misses, or why neither counts."""
+        if branch.to.neighbour == step.came_from and not is_sent:
+            return [CAME_FROM_THERE]
+        if branch.subscriptions is None:
+            return [NOT_KNOWN]
         predicate = self._predicate(branch)
-        name = f"the side of {branch.to.neighbour}"
-        filter = _matching(step.content, name, predicate)
-        if filter is not None:
-            return [_short(str(filter))]
-        if wants_hypothetically(step.mark, branch.to.behind, step.content):
-            return [_short(f"hypothetical subscriber at {step.mark.at}")]
-        return nearest_misses(step.content, [(name, predicate)])
+        filter = _matching(step.content, "", predicate)
+        is_wanted = filter is not None or wants_hypothetically(step.mark, branch.to.behind, step.content)
+        if is_wanted and not is_sent and branch.link is None:
+            return [LINK_DOWN]
+        if is_wanted:
+            return [_short(f"hypothetical subscriber at {step.mark.at}" if filter is None else str(filter))]
+        return nearest_misses(step.content, [("", predicate)])
 
     def _predicate(self, branch: TreeBranch) -> Predicate:
         """Return what the side behind a branch wants, as far as it is searched."""
@@ -128,7 +141,7 @@ class TraceReporter:
         mark = step.mark
         if not mark.predicate or self._name not in (mark.at, step.packet.source):
             return []
-        behind = {self._name}.union(*(branch.to.behind for branch in step.branches))
+        behind = {self._name}.union(*(branch.to.behind for branch in self._tree_branches(step)))
         if mark.at not in behind:
             return [_short(f"router {mark.at!r} is not reachable")]
         predicate = hypothetical_predicate(mark)
@@ -153,7 +166,7 @@ def hypothetical_predicate(mark: TraceMark) -> Predicate:
 
 
 def nearest_misses(content: Content, named: Iterable[tuple[str, Predicate]]) -> list[str]:
-    """Return the filters with the fewest failures, each with its owner and the failures."""
+    """Return the filters with the fewest failures, each with its owner, if it has a name, and the failures."""
     misses: list[tuple[int, str]] = []
     searched = 0
     for name, predicate in named:
@@ -161,7 +174,7 @@ def nearest_misses(content: Content, named: Iterable[tuple[str, Predicate]]) -> 
         if searched > _MAX_EXPLAINED:
             break
         nearest = explain(content, name, predicate).near_misses[:MAX_EXAMPLES]
-        misses += [(len(miss.failures), f"{name}: {miss}") for miss in nearest]
+        misses += [(len(miss.failures), f"{name}: {miss}" if name else str(miss)) for miss in nearest]
     fewest = min((count for count, _ in misses), default=0)
     return [_short(text) for count, text in misses if count == fewest][:MAX_EXAMPLES]
 

@@ -45,14 +45,21 @@ class TreeLink(NamedTuple):
 
 @dataclass(frozen=True)
 class TreeView:
-    """A tree: its root, and the links of this router on it."""
+    """A tree: its number and root, and the links of this router on it."""
 
+    number: int
     root: str
     links: Mapping[str, TreeLink]  # by neighbour
 
 
 def view_tree(
-    tree: Tree, names: Sequence[str], me: int, sessions: Mapping[tuple[str, str], int], *, is_shared: bool = True
+    number: int,
+    tree: Tree,
+    names: Sequence[str],
+    me: int,
+    sessions: Mapping[tuple[str, str], int],
+    *,
+    is_shared: bool = True,
 ) -> TreeView:
     """Return a tree as a node sees it; sessions: of all links, by the names of both ends, the smaller first.
 
@@ -90,7 +97,7 @@ def view_tree(
         )
         for w in neighbours[me]
     }
-    return TreeView(names[tree.root], links)
+    return TreeView(number, names[tree.root], links)
 
 
 def _neighbours(tree: Tree) -> list[list[int]]:

@@ -59,8 +59,8 @@ class Version:
         roots = tree_roots(graph, settings.trees, settings.roots) if is_shared else range(len(graph))
         sessions = {ends: edge.session for ends, edge in self.edges.items()}
         trees = [
-            view_tree(tree, self._node_names, self._me, sessions, is_shared=is_shared)
-            for tree in shortest_path_trees(graph, roots)
+            view_tree(number, tree, self._node_names, self._me, sessions, is_shared=is_shared)
+            for number, tree in enumerate(shortest_path_trees(graph, roots))
         ]
         return trees if is_shared else [_matched_as(tree, trees[self._me]) for tree in trees]
 
@@ -128,7 +128,7 @@ def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
     With consistent shortest paths that side has all nodes behind the neighbour on any tree: F* of [2006 §3.3].
     """
     links = {w: link._replace(matched=own.links[w].heard) if link.hears else link for w, link in tree.links.items()}
-    return TreeView(tree.root, links)
+    return TreeView(tree.number, tree.root, links)
 
 
 def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]:

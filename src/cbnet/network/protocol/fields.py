@@ -32,6 +32,8 @@ MAX_HOPS = 255
 MAX_REASON_LENGTH = 500
 # Reasons of a branch without a filter to name.
 CAME_FROM_THERE = "the message came from there"
+NOT_KNOWN = "what its side wants is not known yet"
+LINK_DOWN = "its side wants it, but the link is down"
 MAX_EXAMPLES = 3  # that a report lists of many
 MAX_BRANCHES = 100
 MAX_PEERS = 1_000
@@ -150,8 +152,8 @@ class Branch(Part):
 
     neighbour: NodeName
     is_sent: bool
-    routers: Number  # behind it, on the tree
-    why: Texts  # the filter of its side that matched, or the nearest misses
+    routers: Number  # on its side of the tree
+    why: Texts  # the filter of its side that matched, or the nearest misses, or another reason
 
 
 class Hop(Part):
@@ -161,6 +163,8 @@ class Hop(Part):
     came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
     hops: Hops
     dropped: Reason  # "" if it was forwarded
+    tree: Number
+    root: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]  # of this tree; "" if the router knows no such tree
     branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those it was sent to come first
     delivered: Texts  # local subscriptions, each with the filter that matched
     missed: Texts  # nearest misses among the other local subscriptions

@@ -11,7 +11,7 @@ from cbnet.cli.demo.network_output import trace_tree
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import Traced
 from cbnet.network.client.delivery_probe import ProbeResult, compare_deliveries
-from cbnet.network.protocol.fields import CAME_FROM_THERE, NOT_ON_PATH
+from cbnet.network.protocol.fields import CAME_FROM_THERE
 from cbnet.network.protocol.frames import Branch, Hop
 
 RECEIVERS = [["a", "b"], [], ["b"]]  # of messages 0, 1 and 2
@@ -47,21 +47,22 @@ def test_random_messages_have_the_tags_of_filters():
 
 
 def test_the_path_of_a_message_is_a_tree_of_routers():
-    def branch(neighbour, is_sent, why=()):
-        return Branch(neighbour, is_sent, [], 0, list(why))
+    def hop(router, came_from, hops, branches, delivered=()):
+        return Hop(router=router, came_from=came_from, hops=hops, dropped="", tree=0, root="1", branches=branches,
+                   delivered=list(delivered), missed=[], supposed=[])  # fmt: skip
 
-    closest = ["4: #y: #y is missing"]
+    back = Branch("1", False, 1, [CAME_FROM_THERE])
+    spared = Branch("4", False, 3, ["#y: #y is missing"])
     hops = [
-        Hop(router="1", came_from="", hops=0, dropped="", branches=[branch("2", True), branch("3", False, [NOT_ON_PATH])], delivered=[], missed=[], supposed=[]),
-        Hop(router="2", came_from="1", hops=1, dropped="", branches=[branch("1", False, [CAME_FROM_THERE]), branch("4", False, closest)],
-            delivered=["the loaded predicate: #x and #[odd]"], missed=[], supposed=[]),
-    ]  # fmt: skip
+        hop("1", "", 0, [Branch("2", True, 4, ["#x"])]),
+        hop("2", "1", 1, [back, spared], ["the loaded predicate: #x and #[odd]"]),
+    ]
     tree = trace_tree(Traced(hops, []))
     (second,) = tree.children
     (spared,) = second.children
     assert tree.label == "published at router 1"
     assert second.label == "router 2  [green]matches #x and #\\[odd][/]"
-    assert spared.label == "[dim]not to 4: no rule there matches[/]"
+    assert spared.label == "[dim]not to 4: no rule of the 3 routers there matches[/]"
 
 
 def test_wrong_deliveries_fail_the_demo(cbnet, monkeypatch):
