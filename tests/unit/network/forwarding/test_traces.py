@@ -4,9 +4,10 @@ import pytest
 from support.memory_networks import Alone, Lab, sent, shut
 
 from cbnet.network.forwarding import trace_steps as hops_module
+from cbnet.network.protocol.fields import CAME_FROM_THERE
 from cbnet.network.protocol.frames import (
+    Branch,
     Hop,
-    LinkRecord,
     Packet,
     RefusedFrame,
     Trace,
@@ -15,16 +16,29 @@ from cbnet.network.protocol.frames import (
     TraceMark,
     TraceReport,
 )
-from cbnet.routing import SCHEMES
+
+SCHEMES = pytest.mark.parametrize("settings", [{}, {"trees": 3}, {"scheme": "pif"}], ids=["tree", "trees", "pif"])
 
 
-def line(scheme="psf"):
+def line(**settings):
     """Return a line a - b - c - d with a branch b - e; d wants x > 5, e wants y = 1."""
-    lab = Lab("a-b b-c c-d b-e", scheme=scheme)
+    lab = Lab("a-b b-c c-d b-e", **settings)
     lab.clients["d"].subscribe(1, "x > 5")
     lab.clients["e"].subscribe(2, "y = 1 and x > 0")
     lab.run(1)
     return lab
+
+
+def trace():
+    return Trace(number=1, attributes={"x": 1}, tags=[], payload=b"", is_dry=True, predicate="", at="")
+
+
+def traced_packet(alone, mark):
+    """Return a packet that comes over link 1, for all on this side."""
+    return Packet(
+        source="b", life=1, number=5, hops=1, tree=0, side=alone.tree_link(1).near, tries=0, attributes={"x": 1},
+        tags=[], payload=b"", mark=mark,
+    )  # fmt: skip
 
 
 def traced(lab, **asked):
@@ -36,9 +50,9 @@ def traced(lab, **asked):
     return {answer.hop.router: answer.hop for answer in lab.answers("a", TracedFrame)}, end.missing
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_message_that_arrives(scheme):
-    lab = line(scheme)
+@SCHEMES
+def test_a_message_that_arrives(settings):
+    lab = line(**settings)
     hops, missing = traced(lab, attributes={"x": 6}, is_dry=False)
     assert missing == []
     assert [(hop.router, hop.came_from, hop.hops) for hop in hops.values()] == [
@@ -47,24 +61,52 @@ def test_a_message_that_arrives(scheme):
         ("c", "b", 2),
         ("d", "c", 3),
     ]
-    to_c, to_a, to_e = hops["b"].branches
-    assert (to_c.neighbour, to_c.is_sent, to_c.toward, to_c.wanting, to_c.why) == ("c", True, ["d"], 1, ["d: x > 5"])
-    assert (to_a.neighbour, to_a.is_sent, to_a.why) == ("a", False, ["the message came from there"])
-    assert (to_e.neighbour, to_e.is_sent, to_e.toward) == ("e", False, [])
-    if scheme != "drp":  # later than at its source, a header of DRP says who gets it, and not why others do not
-        assert to_e.why == ["e: x > 0 and y = 1: y = 1 fails: y is absent"]
+    to_c, *to_a, to_e = hops["b"].branches
+    assert to_c == Branch("c", True, 2, ["x > 5"])  # c and d
+    assert to_a == ([] if settings.get("scheme") == "pif" else [Branch("a", False, 1, ["the message came from there"])])
+    assert to_e == Branch("e", False, 1, ["x > 0 and y = 1: y = 1 fails: y is absent"])
     assert hops["d"].delivered == ["subscription 1 of client of d: x > 5"]
     assert lab.payloads("d") == [b""]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_trace_of_a_missed_message_names_the_failing_constraint(scheme):
-    hops, missing = traced(line(scheme), attributes={"x": 5})
+@SCHEMES
+def test_trace_of_a_missed_message_names_the_failing_constraint(settings):
+    hops, missing = traced(line(**settings), attributes={"x": 5})
     assert missing == []
     assert list(hops) == ["a"]
     (branch,) = hops["a"].branches
-    assert (branch.neighbour, branch.is_sent, branch.wanting) == ("b", False, 0)
-    assert set(branch.why) == {"d: x > 5: x > 5 fails: x is 5", "e: x > 0 and y = 1: y = 1 fails: y is absent"}
+    assert (branch.neighbour, branch.is_sent, branch.routers) == ("b", False, 4)
+    assert set(branch.why) == {"x > 5: x > 5 fails: x is 5", "x > 0 and y = 1: y = 1 fails: y is absent"}
+
+
+def test_a_trace_names_the_tree_and_its_root():
+    hops, _ = traced(line(roots=("d",)), attributes={"x": 6})
+    assert {(hop.tree, hop.root) for hop in hops.values()} == {(0, "d")}
+    hops, _ = traced(line(scheme="pif"), attributes={"x": 6})
+    assert hops["a"].root == "a"
+
+
+def test_a_side_whose_stream_has_not_arrived_gets_the_message():
+    alone = Alone("a")
+    alone.client_link(1)
+    alone.leaf(2, "b")
+    (hop,) = (answer.hop for answer in sent(alone.say(1, trace()), TracedFrame))
+    assert hop.branches == [Branch("b", True, 1, ["what its side wants is not known yet"])]
+
+
+def test_a_link_that_is_down_is_named():
+    alone = Alone("a", settle=0.5)
+    alone.client_link(1)
+    alone.router_link(2, "b")
+    alone.say(2, alone.record(2, "b"))
+    alone.wait(0.6)
+    alone.announce(2, ["x = 1"])
+    alone.close(2)  # b stays on the tree until a new version is due
+    (hop,) = (answer.hop for answer in sent(alone.say(1, trace()), TracedFrame))
+    assert (hop.branches, hop.dropped) == (
+        [Branch("b", False, 1, ["its side wants it, but the link is down"])],
+        "link closed",
+    )
 
 
 def test_a_dry_run_delivers_nothing():
@@ -74,12 +116,12 @@ def test_a_dry_run_delivers_nothing():
     assert lab.payloads("d") == []
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_subscriber_that_is_supposed_would_get_it(scheme):
-    hops, _ = traced(line(scheme), attributes={"x": 1}, predicate="x = 1", at="c")
+@SCHEMES
+def test_a_subscriber_that_is_supposed_would_get_it(settings):
+    hops, _ = traced(line(**settings), attributes={"x": 1}, predicate="x = 1", at="c")
     assert list(hops) == ["a", "b", "c"]
     assert hops["a"].supposed == hops["c"].supposed == ["a subscriber at c: x = 1"]
-    assert hops["a"].branches[0].why == ["c: hypothetical subscriber"]
+    assert hops["a"].branches[0].why == ["hypothetical subscriber at c"]
     assert hops["b"].supposed == []
 
 
@@ -126,62 +168,31 @@ def test_router_without_a_report_is_missing_after_the_timeout():
 
 def test_trace_of_a_dropped_packet_has_the_reason():
     alone = Alone("a")
-    alone.router_link(1, "b")
-    alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
-    alone.wait(0.2)
-    packet = Packet(
-        source="b",
-        life=1,
-        number=5,
-        hops=1,
-        header="b",
-        attributes={"x": 1},
-        tags=[],
-        payload=b"",
-        mark=TraceMark(3, True),
-    )
+    alone.leaf(1, "b", wants=["x = 2"])
+    packet = traced_packet(alone, TraceMark(3, True))
     (report,) = sent(alone.say(1, packet), TraceReport)
     assert (report.to, report.number, report.hop.dropped) == ("b", 3, "")
     (report,) = sent(alone.say(1, packet), TraceReport)
-    assert (report.hop.dropped, report.hop.branches) == ("duplicate", [])
+    assert (report.hop.dropped, report.hop.branches) == ("duplicate", [Branch("b", False, 1, [CAME_FROM_THERE])])
 
 
 def test_there_may_be_so_many_traces_at_once_and_they_go_with_their_client():
     alone = Alone("a")
     alone.client_link(1)
-    alone.router_link(2, "b")
-    alone.say(2, LinkRecord("b", 1, 1, 0, {"a": 1}))
-    alone.wait(0.2)
-    trace = Trace(
-        number=1, attributes={"x": 1}, tags=[], payload=b"", is_dry=True, predicate="x = 1", at="b"
-    )  # b gets it and never reports
-    done = [action for _ in range(65) for action in alone.say(1, trace)]
+    alone.leaf(2, "b", wants=["x = 1"])  # it gets the message and never reports
+    done = [action for _ in range(65) for action in alone.say(1, trace())]
     assert len(sent(done, RefusedFrame)) == 1
     alone.close(1)
     alone.client_link(3)
-    assert sent(alone.say(3, trace), RefusedFrame) == []
+    assert sent(alone.say(3, trace()), RefusedFrame) == []
 
 
 @pytest.mark.parametrize("at", ["a", "nobody"])
 def test_a_traced_packet_with_a_wrong_predicate_closes_the_link_and_is_not_passed_on(at):
     alone = Alone("a")
-    alone.router_link(1, "b")
-    alone.say(1, LinkRecord("b", 1, 1, 0, {"a": 1}))
-    alone.wait(0.2)
-    done = alone.say(
-        1,
-        Packet(
-            source="b",
-            life=1,
-            number=5,
-            hops=1,
-            header="b",
-            attributes={"x": 1},
-            tags=[],
-            payload=b"",
-            mark=TraceMark(3, True, "x <", at),
-        ),
-    )
+    alone.leaf(1, "b")
+    alone.leaf(2, "c", wants=["x = 2"])
+    done = alone.say(1, traced_packet(alone, TraceMark(3, True, "x <", at)))
     assert shut(done)[1].startswith("invalid predicate of a trace: ")
     assert sent(done, Packet) == sent(done, TraceReport) == []
 
@@ -189,7 +200,18 @@ def test_a_traced_packet_with_a_wrong_predicate_closes_the_link_and_is_not_passe
 def test_late_report_is_ignored():
     alone = Alone("a")
     alone.router_link(1, "b")
-    hop = Hop(router="b", came_from="a", hops=1, dropped="", branches=[], delivered=[], missed=[], supposed=[])
+    hop = Hop(
+        router="b",
+        came_from="a",
+        hops=1,
+        dropped="",
+        tree=0,
+        root="a",
+        branches=[],
+        delivered=[],
+        missed=[],
+        supposed=[],
+    )
     assert alone.say(1, TraceReport("a", 0, 77, hop)) == []
 
 

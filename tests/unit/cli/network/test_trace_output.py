@@ -1,0 +1,46 @@
+"""The path of a message as text: which side of each tree link wants it, and by which filter."""
+
+from cbnet import Message
+from cbnet.cli.network.trace_output import print_trace, trace_row
+from cbnet.network.client.async_client import Traced
+from cbnet.network.protocol.fields import CAME_FROM_THERE, LINK_DOWN, NOT_KNOWN
+from cbnet.network.protocol.frames import Branch, Hop
+
+
+def hop(router, came_from, hops, branches=(), **changes):
+    texts = {"delivered": [], "missed": [], "supposed": [], "dropped": ""} | changes
+    return Hop(router=router, came_from=came_from, hops=hops, tree=1, root="b", branches=list(branches), **texts)
+
+
+MISS = Branch("e", False, 1, ["y = 1: y = 1 fails: y is absent"])
+HOPS = [
+    hop("a", "", 0, [Branch("b", True, 4, ["x > 5"])], missed=["subscription 1 of c: x = 1: x = 1 fails: x is 6"]),
+    hop("b", "a", 1, [Branch("c", True, 2, [NOT_KNOWN]), Branch("a", False, 1, [CAME_FROM_THERE]), MISS]),
+    hop("c", "b", 2, [Branch("d", False, 1, [LINK_DOWN])], dropped="link closed"),
+]
+
+
+def test_each_branch_has_the_filter_or_the_reason(capsys):
+    print_trace(Traced(HOPS, ["d"]), Message({"x": 6}), is_dry=True, supposed=None)
+    assert capsys.readouterr().out == """\
+message         x = 6
+published at    router a (dry run: nothing is delivered)
+tree            1, rooted at b
+
+router a
+├── no match for subscription 1 of c: x = 1: x = 1 fails: x is 6
+└─► router b (4 routers on its side): matches x > 5
+    ├─► router c (2 routers on its side): what its side wants is not known yet
+    │   ├── dropped: link closed
+    │   └─╳ not to d (1 router on its side): its side wants it, but the link is down
+    └─╳ not to e (1 router on its side): no filter matches; closest: y = 1: y = 1 fails: y is absent
+
+no reachable subscription matches it
+no report from d: the path from there is unknown
+"""
+
+
+def test_json_has_all_members_of_a_hop():
+    row = trace_row(HOPS[1])
+    assert (row["tree"], row["root"], row["hops"]) == (1, "b", 1)
+    assert row["branches"][2] == {"neighbour": "e", "is_sent": False, "routers": 1, "why": MISS.why}
