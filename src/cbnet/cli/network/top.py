@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.table import Table
 
     from cbnet.network import Status
     from cbnet.network.client.status_rates import RouterRates
@@ -28,23 +29,27 @@ _DASH = "–"
 # Fits 80 columns. `--json` has more.
 _HEADS = ("links", "reach", "clients", "subs", "filters", "in/s", "out/s", "deliv.", "queued", "drops")
 _COUNTERS = 5  # of these heads, the last ones need the right `watch`
+_INTERFACE_HEADS = ("neighbour", "trees", "routers", "held", "announced", "covered", "state")
 
 
 @with_connection
 def top(
     once: Annotated[bool, typer.Option("--once", help="Print one snapshot and exit.")] = False,
+    interfaces: Annotated[
+        bool, typer.Option("--interfaces", "-i", help="Show the filters of each interface of each router.")
+    ] = False,
     every: Annotated[float, typer.Option("--every", metavar="S", min=0.2, help="Refresh interval, in seconds.")] = 1.0,
     json: Json = False,
     *,
     connection: ConnectionOptions,
 ) -> None:
-    """Show the routers of a network: links, clients, table sizes and message rates. Press q to quit.
+    """Show the routers of a network: links, clients, filters and message rates. Press q to quit.
 
     With --json, print one snapshot with an object for each router.
 
     Example: cbnet top --network here
     """
-    monitor = RouterMonitor(connection)
+    monitor = RouterMonitor(connection, shows_interfaces=interfaces)
     monitor.sample()
     if not (once or json) and sys.stdout.isatty():
         _show_live(monitor, every)
@@ -109,7 +114,8 @@ def _sleep(seconds: float) -> str:
 class RouterMonitor:
     """The status of some routers, sampled again and again."""
 
-    def __init__(self, connection: ConnectionOptions) -> None:
+    def __init__(self, connection: ConnectionOptions, *, shows_interfaces: bool = False) -> None:
+        self._shows_interfaces = shows_interfaces
         self._routers, self._network = connection.routers()
         self._tls, self._token = connection.tls, connection.client_token
         self._last: dict[str, Status] = {}
@@ -129,7 +135,7 @@ class RouterMonitor:
         return self.rows
 
     def view(self) -> Group:
-        """Return the last sample as a table with its totals."""
+        """Return the last sample as tables with their totals."""
         from rich.console import Group
         from rich.text import Text
 
@@ -147,7 +153,29 @@ class RouterMonitor:
             more = plural(reachable - len(self.rows), "more router")
             notes.append(f"{more} reachable: list addresses in --router, or use --network FOLDER")
         lines = [Text(note, style="yellow") for note in notes]
-        return Group(Text(title, style="bold"), Text(_totals(alive)), Text(), grid, *lines)
+        more_grids = [_interface_grid(alive)] if self._shows_interfaces else []
+        return Group(Text(title, style="bold"), Text(_totals(alive)), Text(), grid, *more_grids, *lines)
+
+
+def _interface_grid(rows: Sequence[RouterRates]) -> Table:
+    """Return the interfaces of all routers: what each neighbour announces, and what is announced to it."""
+    from cbnet.cli.console import add_cells, new_grid
+
+    grid = new_grid("", "router", *_INTERFACE_HEADS, tight=True)
+    for row in rows:
+        for interface in row.interfaces:
+            trees = ",".join(map(str, interface["trees"][:3])) + (",…" if len(interface["trees"]) > 3 else "")
+            sizes = (_short(interface[name]) for name in ("routers", "held", "announced", "covered"))
+            add_cells(grid, row.router, interface["neighbour"], trees, *sizes, _interface_state(interface))
+    return grid
+
+
+def _interface_state(interface: Mapping[str, Any]) -> str:
+    if not interface["is_up"]:
+        return "down"
+    if not interface["is_heard"]:
+        return "not heard"
+    return "complete" if interface["is_acknowledged"] else "unacknowledged"
 
 
 def _cells(row: RouterRates) -> list[str]:
@@ -175,6 +203,8 @@ def _totals(rows: Sequence[RouterRates]) -> str:
     clients, subscriptions = sum(row.clients for row in rows), sum(row.subscriptions for row in rows)
     loaded, to_loaded = sum(row.loaded for row in rows), sum(row.delivered_to_loaded for row in rows)
     more = f"; {plural(loaded, 'loaded filter')}, {plural(to_loaded, 'delivery')} to them" if loaded else ""
+    waiting = [row.router for row in rows if not row.is_complete]
+    more += f"; announcements not yet complete at {', '.join(waiting[:3])}" if waiting else ""
     return (
         f"{plural(clients, 'client')}, {plural(subscriptions, 'subscription')}; "
         f"{received:,.0f} messages/s in, {sent:,.0f} out{more}"

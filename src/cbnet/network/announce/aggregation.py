@@ -120,6 +120,10 @@ class Aggregation:
     def size(self, target):
         return len(self._t[target][1])
 
+    def covered(self, target):
+        union = frozenset().union(*(self._s[s] for s in self._t[target][0]))
+        return len(union) - self.size(target)
+
     def nearest(self, target, others):
         own = self._t[target][1]
         best = min(others, key=lambda o: len(own ^ self._t[o][1]), default=None)

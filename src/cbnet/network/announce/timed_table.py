@@ -15,6 +15,7 @@ from functools import cache
 from time import thread_time_ns
 from typing import Any
 
+from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable, Table
 from cbnet.network.link.counters import Event
@@ -34,6 +35,7 @@ class TimedTable(LiveTable[int]):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self.size = 0  # filters, each counted once per interface
         self._untimed = 0
         self._timed = 0
         self._ns = 0
@@ -52,6 +54,18 @@ class TimedTable(LiveTable[int]):
         self._timed += 1
         self._within[bisect_left(BOUNDS_NS, duration)] += 1
         return interfaces
+
+    def add(self, interface: int, filter: Filter) -> bool:
+        """Add a filter; return False if the interface has it already."""
+        is_new = super().add(interface, filter)
+        self.size += is_new
+        return is_new
+
+    def remove(self, interface: int, filter: Filter) -> bool:
+        """Remove a filter; return False if the interface does not have it."""
+        is_known = super().remove(interface, filter)
+        self.size -= is_known
+        return is_known
 
     @property
     def within(self) -> list[int]:

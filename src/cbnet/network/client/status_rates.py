@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import structs
+
 from cbnet.network.link.counters import Event, drops
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Status
@@ -27,9 +29,15 @@ class RouterRates:
     reachable: int = 0  # routers, including this one
     clients: int = 0  # without the one that queries
     subscriptions: int = 0
-    announced: int = 0  # filters of its own predicate
-    records: int = 0
-    filters: int = 0  # of its table, over all records
+    records: int = 0  # of links
+    is_complete: bool = False  # whether all announcements of the newest topology have arrived
+    versions: int = 0  # of the topology, in use
+    streams_in: int = 0
+    streams_out: int = 0
+    filters: int = 0  # different ones, of all interfaces and of the router itself
+    table_filters: int = 0  # in the table that messages are matched against
+    own_filters: int = 0  # of its clients' subscriptions, and of its initial predicate
+    interfaces: tuple[Mapping[str, Any], ...] = ()
     in_per_s: float | None = None  # messages from clients and neighbours; None: no earlier status
     out_per_s: float | None = None  # messages to clients and neighbours
     published: int = 0  # this and the following: since the router started
@@ -37,6 +45,9 @@ class RouterRates:
     delivered: int = 0
     loaded: int = 0  # filters of the initial predicate of its node
     delivered_to_loaded: int = 0  # messages that this predicate matched
+    filters_sent: int = 0  # to neighbours, in announcements
+    packets_retried: int = 0  # committed to a tree again
+    packets_unpruned: int = 0  # sent to a side whose announcement had not arrived
     waiting: int = 0  # bytes queued for peers
     dropped: Mapping[str, int] | None = None  # by reason; None: no answer
 
@@ -60,9 +71,15 @@ def router_rates(name: str, address: Address, before: Status | None, now: Status
         reachable=now.reachable,
         clients=max(0, now.clients - 1),
         subscriptions=now.subscriptions,
-        announced=now.announced,
         records=now.records,
+        is_complete=now.is_complete,
+        versions=now.versions,
+        streams_in=now.streams_in,
+        streams_out=now.streams_out,
         filters=now.filters,
+        table_filters=now.table_filters,
+        own_filters=now.own_filters,
+        interfaces=tuple(structs.asdict(interface) for interface in now.interfaces),
         in_per_s=_per_second(before, now, _IN),
         out_per_s=_per_second(before, now, _OUT),
         published=counters.get(Event.PUBLISHED, 0),
@@ -70,6 +87,9 @@ def router_rates(name: str, address: Address, before: Status | None, now: Status
         delivered=counters.get(Event.DELIVERED, 0),
         loaded=now.loaded,
         delivered_to_loaded=counters.get(Event.DELIVERED_LOADED, 0),
+        filters_sent=counters.get(Event.FILTERS_SENT, 0),
+        packets_retried=counters.get(Event.PACKETS_RETRIED, 0),
+        packets_unpruned=counters.get(Event.PACKETS_UNPRUNED, 0),
         waiting=sum(peer.waiting for peer in now.peers),
         dropped={reason: count for reason, count in drops(counters).items() if count},
     )

@@ -37,6 +37,7 @@ LINK_DOWN = "its side wants it, but the link is down"
 MAX_EXAMPLES = 3  # that a report lists of many
 MAX_BRANCHES = 100
 MAX_PEERS = 1_000
+MAX_STATUS_INTERFACES = 1_000
 MAX_COUNTERS = 200
 MAX_REQUEST_BYTES = 1 << 12
 MAX_REQUEST_TERMS = 64  # values and tags of a request
@@ -188,6 +189,22 @@ class ItemField(Part):
     tags: Tags
     payload: Payload
     keep: Keep
+
+
+class InterfaceStatus(Part):
+    """An interface of a router: a neighbour, on the trees that have the same two sides of the link to it."""
+
+    neighbour: NodeName
+    trees: Annotated[list[Number], Meta(min_length=1, max_length=MAX_TREES)]  # numbers, the first ones of many
+    routers: Number  # on the neighbour's side
+    is_up: bool  # whether the session of the trees is open
+    is_heard: bool  # whether all that the neighbour's side wants has arrived
+    is_acknowledged: bool  # whether the neighbour's side has acknowledged all that was announced
+    held: Number  # filters that the neighbour announces
+    announced: Number  # filters announced to the neighbour
+    covered: Number  # filters not announced to it, as others cover them
+    offers_held: Number
+    offers_announced: Number
 
 
 class Peer(Part):

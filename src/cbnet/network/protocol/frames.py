@@ -20,6 +20,7 @@ from cbnet.network.protocol.announce_frames import Announce, AnnounceAck
 from cbnet.network.protocol.fields import (
     Branch,
     Hop,
+    InterfaceStatus,
     ItemField,
     LinkField,
     Peer,
@@ -73,11 +74,12 @@ from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, Inter
 
 __all__ = [
     "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Hello",
-    "HolderRequest", "Hop", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer",
-    "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "RecordEntry",
-    "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request", "SlowPolicy", "Status",
-    "StatusRequest", "StepField", "StreamAck", "StreamChange", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
-    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost",
+    "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure",
+    "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request",
+    "SlowPolicy", "Status", "StatusRequest", "StepField", "StreamAck", "StreamChange", "Subscribe", "Subscribed",
+    "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport", "TracedFrame", "Unsubscribe",
+    "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (

@@ -9,7 +9,9 @@ from msgspec import Meta
 from cbnet.network.protocol.fields import (
     MAX_COUNTERS,
     MAX_PEERS,
+    MAX_STATUS_INTERFACES,
     MAX_TOKEN_LENGTH,
+    InterfaceStatus,
     NodeName,
     Number,
     Peer,
@@ -95,11 +97,17 @@ class Status(FrameBase, tag=FrameNumber.STATUS.value):
     uptime: Annotated[float, Meta(ge=0)]  # seconds
     neighbours: Weights
     reachable: Number  # routers, including this one
-    records: Number
-    filters: Number  # in all predicate records
-    announced: Number  # filters of this router's own predicate
+    records: Number  # of links
+    is_complete: bool  # whether all streams of the newest version of the topology have arrived
+    versions: Number  # of the topology, in use
+    streams_in: Number
+    streams_out: Number
+    filters: Number  # different ones, of all interfaces and of this router itself
+    table_filters: Number  # in the table that messages are matched against
+    own_filters: Number  # different ones of its clients' subscriptions, and of its initial predicate
     subscriptions: Number
     clients: Number
+    interfaces: Annotated[list[InterfaceStatus], Meta(max_length=MAX_STATUS_INTERFACES)]
     peers: Annotated[list[Peer], Meta(max_length=MAX_PEERS)]
     counters: Annotated[dict[str, Number], Meta(max_length=MAX_COUNTERS)]
     loaded: Number = 0  # filters of the node's initial predicate

@@ -163,9 +163,14 @@ class Router:
         return self.versions.newest
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all streams of the newest topology have arrived."""
+        return not self.versions.is_outdated and self.version.complete is not None
+
+    @property
     def is_settled(self) -> bool:
         """Whether the newest version of the topology is complete, and the only one."""
-        return not self.versions.is_outdated and len(self.versions.kept) == 1 and self.version.complete is not None
+        return self.is_complete and len(self.versions.kept) == 1
 
     @property
     def is_synchronised(self) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cbnet.network.link.links import Link
-from cbnet.network.protocol.fields import MAX_COUNTERS, MAX_PEERS
-from cbnet.network.protocol.frames import Peer, Status
+from cbnet.network.linkstate.tree_view import TreeLink
+from cbnet.network.protocol.fields import MAX_COUNTERS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES
+from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
 
 if TYPE_CHECKING:
     from cbnet.network.link.context import RouterContext
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
-    """Return the router's status, with links and counters, which reveal data of others, only if `is_whole`."""
+    """Return the router's status; interfaces, peers and counters, which reveal data of others, only if `is_whole`."""
     counters = context.counters + router.subscriptions.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
@@ -27,15 +30,53 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         neighbours=router.links.weights(),
         reachable=len(router.version),
         records=len(router.database),
+        is_complete=router.is_complete,
+        versions=len(router.versions.kept),
+        streams_in=len(router.streams.incoming),
+        streams_out=len(router.streams.outgoing),
         filters=len(router.subscriptions.aggregation),
-        announced=router.subscriptions.own_filters,
+        table_filters=router.subscriptions.table.size,
+        own_filters=router.subscriptions.own_filters,
         subscriptions=len(router.subscriptions),
         clients=sum(peer.role == "client" for peer in peers),
+        interfaces=list(islice(interfaces(router), MAX_STATUS_INTERFACES)) if is_whole else [],
         peers=sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MAX_PEERS] if is_whole else [],
         counters={str(key): count for key, count in sorted(counters.items())[:MAX_COUNTERS]} if is_whole else {},
         loaded=router.subscriptions.loaded_count,
         offers=len(router.offers),
         cached=router.cache.size,
+    )
+
+
+def interfaces(router: Router) -> Iterator[InterfaceStatus]:
+    """Yield the interfaces of the newest version; trees with the same sides of a link share one."""
+    trees: dict[tuple[str, bytes, bytes], list[int]] = {}
+    links: dict[tuple[str, bytes, bytes], TreeLink] = {}
+    for tree in router.version.trees:
+        for link in tree.links.values():
+            sides = link.neighbour, link.heard if link.hears else b"", link.told if link.tells else b""
+            trees.setdefault(sides, []).append(tree.number)
+            links[sides] = link
+    for sides, link in sorted(links.items()):
+        yield _interface(router, link, trees[sides])
+
+
+def _interface(router: Router, link: TreeLink, trees: list[int]) -> InterfaceStatus:
+    subscriptions, offers = router.streams.kinds
+    heard = router.streams.from_side(link) if link.hears else None
+    told = router.streams.to_side(link) if link.tells else None
+    return InterfaceStatus(
+        neighbour=link.neighbour,
+        trees=trees[:MAX_TREES],
+        routers=len(link.behind),
+        is_up=router.links.by_session(link.session) is not None,
+        is_heard=heard is not None or not link.hears,
+        is_acknowledged=not link.tells or (told is not None and told.has(told.sequence)),
+        held=0 if heard is None else subscriptions.count(heard),
+        announced=0 if told is None else subscriptions.size(told),
+        covered=0 if told is None else subscriptions.covered(told),
+        offers_held=0 if heard is None else offers.count(heard),
+        offers_announced=0 if told is None else offers.size(told),
     )
 
 

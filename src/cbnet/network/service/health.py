@@ -2,7 +2,7 @@
 
 healthy    its event loop runs
 ready      it listens; it has its neighbours, or has waited long enough for them; it is synchronised with them;
-           and it is not draining
+           what its neighbours want has arrived, or it has waited long enough; and it is not draining
 """
 
 from __future__ import annotations
@@ -31,4 +31,6 @@ def readiness_problems(router: TcpRouter) -> list[str]:
         problems.append(f"no link to {', '.join(missing)} yet; waiting up to {STARTUP:g} s after the start")
     if router.router.links.routers() and not router.router.is_synchronised:
         problems.append("not yet synchronised with its neighbours")
+    if not router.router.is_complete and router.uptime < STARTUP:
+        problems.append("announcements of its neighbours have not arrived yet")
     return problems

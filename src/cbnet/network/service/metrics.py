@@ -9,11 +9,14 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from cbnet import __version__
 from cbnet.errors import CbnetError
 from cbnet.network.announce.timed_table import BOUNDS_NS, TimedTable
 from cbnet.network.link.counters import Event, denials, drops, events
+from cbnet.network.protocol.fields import MAX_STATUS_INTERFACES
+from cbnet.network.router.status import interfaces
 from cbnet.network.transport.tcp_router import TcpRouter
 
 try:
@@ -59,6 +62,7 @@ class RouterCollector(Collector):
         yield from self._identity()
         yield from self._interfaces()
         yield from self._matching()
+        yield from self._announcements()
         yield from self._sizes()
         yield from self._counted()
         yield from self._convergence()
@@ -113,18 +117,37 @@ class RouterCollector(Collector):
         yield matches
         yield seconds
 
+    def _announcements(self) -> Iterator[Metric]:
+        router = self._router
+        filters = GaugeMetricFamily(
+            "cbnet_interface_filters", "Filters of an interface; tree: the first one of those that share it.",
+            labels=["neighbour", "tree", "filters"],
+        )  # fmt: skip
+        for interface in islice(interfaces(router), MAX_STATUS_INTERFACES):
+            for kind in ("held", "announced", "covered"):
+                filters.add_metric([interface.neighbour, str(interface.trees[0]), kind], getattr(interface, kind))
+        yield filters
+        streams = GaugeMetricFamily("cbnet_streams", "Open announcement streams.", labels=["direction"])
+        streams.add_metric(["in"], len(router.streams.incoming))
+        streams.add_metric(["out"], len(router.streams.outgoing))
+        yield streams
+        yield GaugeMetricFamily("cbnet_versions", "Versions of the topology in use.", len(router.versions.kept))
+        yield GaugeMetricFamily("cbnet_version_complete", "1 if all streams of the newest version have arrived.",
+                                float(router.is_complete))  # fmt: skip
+
     def _sizes(self) -> Iterator[Metric]:
         router = self._router
-        filters = GaugeMetricFamily("cbnet_filters", "Filters in a table.", labels=["table"])
-        filters.add_metric(["interfaces"], len(router.subscriptions.aggregation))
+        filters = GaugeMetricFamily("cbnet_filters", "Different filters, or filters in a table.", labels=["filters"])
+        filters.add_metric(["known"], len(router.subscriptions.aggregation))
         filters.add_metric(["own"], router.subscriptions.own_filters)
         filters.add_metric(["offers"], len(router.offers.aggregation))
+        filters.add_metric(["table"], router.subscriptions.table.size)
         yield filters
         yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",
                                 len(router.subscriptions))  # fmt: skip
         yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
         yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.cache.size)
-        yield GaugeMetricFamily("cbnet_records", "Link-state records of all known routers.", len(router.database))
+        yield GaugeMetricFamily("cbnet_records", "Link records of all known routers.", len(router.database))
         yield GaugeMetricFamily("cbnet_reachable_routers", "Reachable routers, including this one.",
                                 len(router.version))  # fmt: skip
 

@@ -119,7 +119,7 @@ class ProcessNetwork:
         self._launcher.wait()
 
     def wait(self, timeout: float = 30.0, report: Callable[[int], None] = lambda _: None) -> None:
-        """Wait until every running router has its neighbours and knows all routers that it can reach.
+        """Wait until every running router has its neighbours, knows all routers that it can reach and what they want.
 
         report: called with the number of routers that do.
         """
@@ -129,7 +129,11 @@ class ProcessNetwork:
         while True:
             began = time.monotonic()
             answers = statuses({name: self.addresses[name] for name in expected}, network=network)
-            ready = [name for name, status in answers.items() if expected[name] == _reported(status)]
+            ready = [
+                name
+                for name, status in answers.items()
+                if status.is_complete and (set(status.neighbours), status.reachable) == expected[name]
+            ]
             report(len(ready))
             if len(ready) == len(expected):
                 return
@@ -226,10 +230,6 @@ class ProcessNetwork:
                 neighbours[a].add(b)
                 neighbours[b].add(a)
         return {name: (each, len(_reachable(name, neighbours))) for name, each in neighbours.items()}
-
-
-def _reported(status: Any) -> tuple[set[str], int]:
-    return set(status.neighbours), status.reachable
 
 
 def _reachable(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:

@@ -1,7 +1,8 @@
 """The log events of a router.
 
     started  http  link up  link down  refused  unreachable     as they happen
-    network                                                     when the set of reachable routers changes
+    network                                                     when the set of reachable routers or links changes
+    announcements                                               when all of the new topology have arrived
     dropped  denied  records                                    totals every ten seconds, if not zero
     draining  drained  stopped
 
@@ -42,6 +43,7 @@ class EventLog:
         self._up: dict[int, _Peer] = {}
         self._close_reasons: dict[int, str] = {}  # sent by peers
         self._version = router.version
+        self._is_complete = True
         self._logged: Counter[str] = Counter()
         self._totals_due = 0.0
         self._network_due = float("-inf")
@@ -113,7 +115,13 @@ class EventLog:
             version = self._router.version
             if version is not self._version:
                 self._version = version
+                self._is_complete = False
                 self._log(logging.INFO, "network", reachable=len(version), links=len(version.edges))
+            if not self._is_complete and self._router.is_complete:
+                self._is_complete = True
+                streams, filters = self._router.streams, len(self._router.subscriptions.aggregation)
+                self._log(logging.INFO, "announcements", received=len(streams.incoming), sent=len(streams.outgoing),
+                          filters=filters)  # fmt: skip
         if now >= self._totals_due:
             self._totals_due = now + _TOTALS_INTERVAL
             self._log_totals()
@@ -128,8 +136,7 @@ class EventLog:
             self._log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
         records = {name.removeprefix("records_"): new[name] for name in sorted(new) if name.startswith("records_")}
         if records:
-            self._log(logging.INFO, "records", **records,
-                      known=len(self._router.database))  # fmt: skip
+            self._log(logging.INFO, "records", **records, known=len(self._router.database))
 
     def _log(self, level: int, event: str, **members: Any) -> None:
         log(level, event, **self.context | members)

@@ -2,9 +2,13 @@ import msgspec
 
 from cbnet.network.client.status_rates import router_rates
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Peer, Status
+from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
 
 ADDRESS = Address("127.0.0.1", 4001)
+INTERFACE = InterfaceStatus(
+    neighbour="b", trees=[0], routers=2, is_up=True, is_heard=True, is_acknowledged=True, held=7, announced=4,
+    covered=1, offers_held=0, offers_announced=0,
+)  # fmt: skip
 
 
 def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
@@ -12,16 +16,22 @@ def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
         number=1,
         router="a",
         network="cbnet",
-        scheme="psf",
+        scheme="multitree:1",
         life=life,
         uptime=uptime,
         neighbours={"b": 1, "c": 2},
         reachable=3,
-        records=6,
+        records=3,
+        is_complete=True,
+        versions=1,
+        streams_in=2,
+        streams_out=2,
         filters=40,
-        announced=4,
+        table_filters=44,
+        own_filters=4,
         subscriptions=5,
         clients=clients,
+        interfaces=[INTERFACE],
         peers=list(peers),
         counters=counters,
     )
@@ -66,6 +76,14 @@ def test_waiting_is_the_sum_over_all_links():
         Peer(name="x", role="client", received=1, sent=2, waiting=12, dropped=0),
     ]
     assert router_rates("a", ADDRESS, None, status(peers=peers)).waiting == 42
+
+
+def test_interfaces_and_announcements_are_reported():
+    row = router_rates("a", ADDRESS, None, status(filters_sent=9, packets_retried=2, packets_unpruned=3))
+    (interface,) = row.members()["interfaces"]
+    assert (interface["neighbour"], interface["held"], interface["covered"]) == ("b", 7, 1)
+    assert (row.filters, row.table_filters, row.own_filters, row.streams_in, row.versions) == (40, 44, 4, 2, 1)
+    assert (row.filters_sent, row.packets_retried, row.packets_unpruned) == (9, 2, 3)
 
 
 def test_router_that_does_not_answer_keeps_its_name():

@@ -5,10 +5,20 @@ from types import SimpleNamespace
 from cbnet.network.service.health import health_problems, readiness_problems
 
 
-def router(*, ticked=100.0, links=("b",), is_synchronised=True, uptime=1.0, is_listening=True, is_draining=False):
+def router(
+    *,
+    ticked=100.0,
+    links=("b",),
+    is_synchronised=True,
+    is_complete=True,
+    uptime=1.0,
+    is_listening=True,
+    is_draining=False,
+):
     state = SimpleNamespace(
         links=SimpleNamespace(to=lambda name: 1 if name in links else None, routers=lambda: list(links)),
         is_synchronised=is_synchronised,
+        is_complete=is_complete,
     )
     return SimpleNamespace(
         now=100.0, ticked=ticked, neighbours={"b": None}, uptime=uptime, router=state, is_listening=is_listening,
@@ -25,6 +35,8 @@ def test_router_is_ready_when_linked_and_synchronised():
     assert readiness_problems(router()) == []
     assert readiness_problems(router(is_synchronised=False)) == ["not yet synchronised with its neighbours"]
     assert readiness_problems(router(links=())) == ["no link to b yet; waiting up to 10 s after the start"]
+    assert readiness_problems(router(is_complete=False)) == ["announcements of its neighbours have not arrived yet"]
+    assert readiness_problems(router(is_complete=False, uptime=10.0)) == []  # a change of the topology later
     assert readiness_problems(router(links=(), is_synchronised=False, uptime=10.0)) == []  # it serves what it can reach
 
 
