@@ -8,11 +8,11 @@ import os
 from collections import Counter
 
 import pytest
+from cbnet.network.linkstate.view import reachable_edges
 
 from cbnet.language.message import Message
 from cbnet.language.syntax.parser import parse
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.view import reachable_edges
 from cbnet.network.protocol.frames import ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork

@@ -77,7 +77,7 @@ class Acknowledgements:
                 yield StreamAck(stream.number, stamped, version)
 
     def _beyond(self, stream: Incoming) -> list[Outgoing] | None:
-        """Return the streams of the newest version that a stream feeds; None if some are not open, or it has no part."""
+        """Return the streams of the newest version that a stream feeds; None if some are not open, or it has none."""
         beyond: list[Outgoing] = []
         has_part = False
         for tree in self._versions.newest.trees:

@@ -8,7 +8,7 @@ A stream is opened as soon as all streams that feed it have arrived, so the leav
 content of the most similar stream of the same session. A change is a set of additions and removals with a sequence
 number; a filter that is covered changes nothing and is not sent. All changes of a turn go into one frame per link.
 
-A new version of the topology needs streams for the sides that are new in it; all others serve both versions. Its streams
+A new version of the topology needs streams for the sides that are new in it; all others serve both versions. They
 are opened while the earlier ones still carry messages. When it has been complete here for some time, this router ends
 the streams that it does not need any more.
 """

@@ -67,7 +67,7 @@ class StreamTable:
     def _telling(self, link: TreeLink) -> list[Incoming] | None:
         """Return the streams that together tell what is wanted behind a link; None if it is not known of all nodes.
 
-        If the stream for this side has not arrived, those for other sides may tell: of the newest version that has them.
+        If the stream for this side has not arrived, others may tell, of the newest version that has them.
         """
         exact = self.from_side(link._replace(heard=link.matched))
         if exact is not None:

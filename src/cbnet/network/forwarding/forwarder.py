@@ -1,6 +1,6 @@
 """Forwarding of messages through one router: local delivery, and on along one tree.
 
-A packet carries the number of its tree, and a hash of the nodes that it is for: those on the receiver's side of the link.
+A packet carries the number of its tree, and a hash of the nodes that it is for, on the receiver's side of the link.
 The receiver finds the tree of one of its versions of the topology in which its side has these nodes, and sends the
 packet on to each neighbour on that tree whose stream has a filter that matches. So routers need not agree on a version:
 each hop hands over a set of nodes, and the parts of a tree are disjoint.

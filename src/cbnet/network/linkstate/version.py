@@ -134,8 +134,8 @@ def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
 def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]:
     """Return the roots of the trees: those configured, or the nodes with the most neighbours, ties by id.
 
-    A root that is unreachable is replaced by the node with the most neighbours. No tree is rooted at a node that leaves,
-    whose links all have the maximum length, if others exist.
+    A root that is unreachable is replaced by the node with the most neighbours. No tree is rooted at a node that
+    leaves, whose links all have the maximum length, if others exist.
     """
     heads = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
     is_staying = np.zeros(len(graph), bool)

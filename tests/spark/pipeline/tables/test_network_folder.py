@@ -2,10 +2,10 @@ import tomllib
 
 import pyarrow.parquet as pq
 import pytest
+from cbnet.network.announce.initial_predicates import read_initial_predicates
 
 from cbnet.errors import InputError
 from cbnet.matching import Table
-from cbnet.network.announce.initial_predicates import read_initial_predicates
 from cbnet.network.service.network_file import read_folder
 from cbnet.pipeline.schemas import FIB, PREDICATES
 from cbnet.pipeline.tables.compiled_tables import compile_tables

@@ -20,9 +20,7 @@ HOPS = [
 ]
 
 
-def test_each_branch_has_the_filter_or_the_reason(capsys):
-    print_trace(Traced(HOPS, ["d"]), Message({"x": 6}), is_dry=True, supposed=None)
-    assert capsys.readouterr().out == """\
+TEXT = """\
 message         x = 6
 published at    router a (dry run: nothing is delivered)
 tree            1, rooted at b
@@ -38,6 +36,11 @@ router a
 no reachable subscription matches it
 no report from d: the path from there is unknown
 """
+
+
+def test_each_branch_has_the_filter_or_the_reason(capsys):
+    print_trace(Traced(HOPS, ["d"]), Message({"x": 6}), is_dry=True, supposed=None)
+    assert capsys.readouterr().out == TEXT
 
 
 def test_json_has_all_members_of_a_hop():

@@ -5,12 +5,12 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cbnet.network.announce.initial_predicates import initial_predicates, read_initial_predicates
+from cbnet.network.router.initial_state import InitialState
 
 from cbnet import InputError, Table, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet.network.announce.initial_predicates import initial_predicates, read_initial_predicates
 from cbnet.network.protocol.frames import RefusedFrame, Subscribe, TracedFrame, Unsubscribe
-from cbnet.network.router.initial_state import InitialState
 from cbnet.topology import topology
 
 LINE = (("a", "b"), ("b", "c"), ("c", "d"))

@@ -1,12 +1,12 @@
 """Random schedules detect networks that are broken on purpose."""
 
 import pytest
+from cbnet.network.linkstate.own_records import _Own
 
 from cbnet.network.announce.announcement import Announcement
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.own_records import _Own
 from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing import SCHEMES
 
