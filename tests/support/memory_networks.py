@@ -1,13 +1,10 @@
 """Small networks in memory, and single routers with scripted peers."""
 
-from cbnet import parse_filter
 from cbnet.network.link.actions import Send, Shut
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.records import Version
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Hello, Publish
+from cbnet.network.protocol.frames import Hello, LinkField, LinkRecord, Publish
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -46,8 +43,8 @@ class Alone:
         return self.router.closed(link, self.now)
 
 
-def hello(role, name, *, low=2, high=2, network="cbnet", life=1, scheme="psf"):
-    return Hello(low=low, high=high, role=role, name=name, network=network, life=life, scheme=scheme)
+def hello(role, name, *, low=3, high=3, network="cbnet", life=1, link=1, scheme="psf"):
+    return Hello(low=low, high=high, role=role, name=name, network=network, life=life, link=link, scheme=scheme)
 
 
 def sent(actions, kind=object, link=None):
@@ -99,20 +96,17 @@ class Lab:
         return [answer for answer in self.clients[name].answers if isinstance(answer, kind)]
 
 
-def database(links, wants=()):
-    """Return the database of links such as `a-b:2`, with records of both ends, and of predicates by node."""
+def database(links):
+    """Return the database of links such as `a-b:2`, with records of both ends."""
     neighbours = {}
     for link in links.split():
         ends, _, length = link.partition(":")
         a, b = ends.split("-")
-        neighbours.setdefault(a, {})[b] = int(length or 1)
-        neighbours.setdefault(b, {})[a] = int(length or 1)
+        neighbours.setdefault(a, {})[b] = LinkField(int(length or 1), [1])
+        neighbours.setdefault(b, {})[a] = LinkField(int(length or 1), [1])
     db = Database(100)
     for owner, own in neighbours.items():
-        db.install_links(owner, Version(1, 1), 0, own, 0)
-    for owner, text in dict(wants).items():
-        filter = parse_filter(text)
-        db.install_whole(owner, Version(1, 1), 0, {filter_to_bytes(filter): filter}, 0)
+        db.install(LinkRecord(owner, 1, 1, 1, 0, own), 0)
     return db
 
 

@@ -1,125 +1,113 @@
-"""The newest record of each owner and kind, and nothing else."""
+"""The newest link record of each router, and nothing else."""
+
+import itertools
 
 import pytest
 
-from cbnet import parse_filter
 from cbnet.network.linkstate import database
 from cbnet.network.linkstate.database import Database, UpdateOutcome
-from cbnet.network.linkstate.records import Key, RecordKind, Version
-from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.linkstate.records import Version
+from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
-LINKS, PREDICATE = Key("a", RecordKind.LINKS), Key("a", RecordKind.PREDICATE)
-
-
-def written(*texts):
-    return {filter_to_bytes(filter): filter for filter in map(parse_filter, texts)}
+INSTALLED, STALE = UpdateOutcome.INSTALLED, UpdateOutcome.STALE
 
 
-def links(db, sequence, life, neighbours, born=0.0, now=0.0, owner="a"):
-    return db.install_links(owner, Version(sequence, life), born, neighbours, now)
-
-
-def change(db, sequence, life, added=(), removed=(), born=0.0, now=0.0):
-    return db.install_change("a", Version(sequence, life), born, written(*added), written(*removed), now)
-
-
-def whole(db, sequence, life, *texts):
-    return db.install_whole("a", Version(sequence, life), 0.0, written(*texts), 0.0)
-
-
-def predicate(db):
-    return {str(filter) for filter in db.predicates.predicate("a")}
+def record(sequence, life=1, neighbours=("b",), *, owner="a", changes=1, age=0, path=()):
+    links = {name: LinkField(1, [7]) for name in neighbours}
+    return LinkRecord(owner, life, sequence, changes, age, links, list(path))
 
 
 def test_only_newer_versions_are_installed():
     db = Database(100)
-    assert links(db, 2, 1, {"b": 1}) is UpdateOutcome.INSTALLED
-    assert links(db, 2, 1, {"c": 1}) is UpdateOutcome.STALE
-    assert links(db, 1, 9, {"c": 1}) is UpdateOutcome.STALE
-    assert db.neighbours("a") == {"b": 1}
-    assert links(db, 2, 2, {"c": 1}) is UpdateOutcome.INSTALLED  # a later life with the same count
-    assert links(db, 3, 1, {"d": 4}) is UpdateOutcome.INSTALLED
-    assert db.neighbours("a") == {"d": 4}
+    assert db.install(record(2, 1, "b"), 0) is INSTALLED
+    assert db.install(record(2, 1, "b"), 0) is STALE
+    assert db.install(record(1, 9, "c"), 0) is STALE
+    assert list(db.neighbours("a")) == ["b"]
+    assert db.install(record(2, 2, "c"), 0) is INSTALLED  # the same number in a greater life
+    assert db.install(record(3, 1, "d", changes=4, path=["g"]), 0) is INSTALLED
+    assert db.neighbours("a") == {"d": LinkField(1, [7])}
+    assert (db.version("a"), db.life("a"), db.changes("a"), db.gateway_path("a")) == ((3, 1), 1, 4, ("g",))
 
 
-def test_the_topology_has_changed_only_if_the_neighbours_have():
+def test_nothing_is_known_of_an_unknown_router():
     db = Database(100)
-    links(db, 1, 1, {"b": 1})
+    assert (db.version("x"), db.life("x"), db.changes("x"), db.gateway_path("x")) == (None, None, 0, ())
+    assert db.neighbours("x") == {}
+    assert db.record("x", 0) is None
+    assert db.lacks("x", Version(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_other"),
+    [
+        ({}, False),  # a renewal
+        ({"age": 5}, False),
+        ({"life": 2}, True),
+        ({"changes": 2}, True),
+        ({"neighbours": "c"}, True),
+        ({"path": ["g"]}, True),
+    ],
+)
+def test_the_topology_has_changed_only_if_a_life_or_links_have(changed, is_other):
+    db = Database(100)
+    db.install(record(1), 0)
     before = db.topology
-    links(db, 2, 1, {"b": 1})
-    assert db.topology == before
-    links(db, 3, 1, {"b": 2})
-    assert db.topology > before
+    assert db.install(record(2, **changed), 3.0) is INSTALLED
+    assert (db.topology > before) == is_other
+    assert (db.changed == 3.0) == is_other
 
 
-def test_a_change_needs_the_version_before():
+def test_of_two_records_of_one_version_the_same_is_kept_whatever_the_order():
+    records = [record(3, 1, names) for names in ("", "b", "c", "bc")]
+    kept = set()
+    for order in itertools.permutations(records):
+        db = Database(100)
+        for each in order:
+            db.install(each, 0)
+        kept.add(tuple(db.neighbours("a")))
+    assert len(kept) == 1
+
+
+def test_record_of_the_present_version_with_another_content_is_a_contradiction():
     db = Database(100)
-    assert change(db, 2, 1, ["x = 1"]) is UpdateOutcome.WITHOUT_BASE
-    assert change(db, 1, 1, ["x = 1", "y = 1"]) is UpdateOutcome.INSTALLED
-    assert change(db, 3, 1, ["z = 1"]) is UpdateOutcome.WITHOUT_BASE
-    assert change(db, 2, 2, ["z = 1"]) is UpdateOutcome.WITHOUT_BASE  # of another life
-    assert change(db, 1, 1) is UpdateOutcome.STALE
-    assert change(db, 2, 1, ["z = 1"], ["x = 1"]) is UpdateOutcome.INSTALLED
-    assert predicate(db) == {"y = 1", "z = 1"}
-
-
-def test_change_that_removes_a_missing_filter_has_no_base():
-    db = Database(100)
-    change(db, 1, 1, ["x = 1"])
-    assert change(db, 2, 1, [], ["y = 1"]) is UpdateOutcome.WITHOUT_BASE
-    assert db.version(PREDICATE) == (1, 1)
-
-
-def test_whole_predicate_replaces_the_previous_one():
-    db = Database(100)
-    change(db, 1, 1, ["x = 1", "y = 1"])
-    assert whole(db, 5, 1, "y = 1", "z = 1") is UpdateOutcome.INSTALLED
-    assert whole(db, 4, 9, "q = 1") is UpdateOutcome.STALE
-    assert predicate(db) == {"y = 1", "z = 1"}
-    assert change(db, 6, 1, ["x = 1"], ["z = 1"]) is UpdateOutcome.INSTALLED
-    assert predicate(db) == {"x = 1", "y = 1"}
+    db.install(record(3), 0)
+    assert not db.contradicts(record(3, age=9))
+    assert not db.contradicts(record(4, 1, "c"))
+    assert db.contradicts(record(3, 1, "c"))
+    assert db.contradicts(record(3, changes=2))
 
 
 def test_a_record_that_is_not_renewed_is_forgotten():
     db = Database(100)
-    links(db, 1, 1, {"b": 1}, born=0)
-    change(db, 1, 1, ["x = 1"], born=50)
+    db.install(record(1), 0)
+    db.install(record(1, owner="b"), 50)
     assert db.expire(100) == []
-    assert db.expire(101) == [LINKS]
-    assert db.routers() == []
-    assert db.expire(151) == [PREDICATE]
-    assert predicate(db) == set()
-    assert db.version(PREDICATE) is None
-    assert links(db, 2, 1, {"b": 1}, born=0, now=200) is UpdateOutcome.STALE  # too old when it comes
-
-
-def test_expired_predicate_frees_its_slot():
-    db = Database(10)
-    for turn in range(5):
-        db.install_whole(f"r{turn}", Version(1, 1), float(turn * 100), written("x = 1"), turn * 100.0)
-        db.expire(turn * 100.0 + 50)
-    assert len(db.predicates.table) == 1
+    before = db.topology
+    assert db.expire(101) == ["a"]
+    assert db.topology > before
+    assert db.routers() == ["b"]
+    assert db.version("a") is None
+    assert db.install(record(2, age=100_001), 200) is STALE  # too old when it is received
 
 
 def test_there_is_room_for_so_many_routers_and_no_more(monkeypatch):
     monkeypatch.setattr(database, "MAX_ROUTERS", 2)
     db = Database(10)
-    assert [links(db, 1, 1, {}, owner=owner) for owner in "abc"] == [
-        UpdateOutcome.INSTALLED,
-        UpdateOutcome.INSTALLED,
-        UpdateOutcome.STALE,
-    ]
-    assert links(db, 2, 1, {"b": 1}, owner="a") is UpdateOutcome.INSTALLED
+    assert [db.install(record(1, owner=owner), 0) for owner in "abc"] == [INSTALLED, INSTALLED, STALE]
+    assert db.install(record(2, owner="a"), 0) is INSTALLED
     db.expire(11)
-    assert links(db, 1, 1, {}, owner="c") is UpdateOutcome.INSTALLED
+    assert db.install(record(1, owner="c"), 11) is INSTALLED
 
 
 def test_ages_are_in_milliseconds():
     db = Database(100)
-    links(db, 1, 1, {}, born=1.0, now=1.0)
-    assert db.age(LINKS, 3.5) == 2_500
+    db.install(record(1, age=500), 1.0)
+    assert db.age("a", 3.5) == 3_000
+    assert db.record("a", 3.5) == record(1, age=3_000)
 
 
-@pytest.mark.parametrize(("one", "other"), [((1, 5), (2, 1)), ((1, 1), (1, 2))])
-def test_versions_are_ordered_by_sequence_then_life(one, other):
-    assert Version(*one) < Version(*other)
+def test_entries_are_owners_with_versions():
+    db = Database(100)
+    db.install(record(4, 9), 0)
+    assert list(db.entries()) == [RecordEntry("a", 9, 4)]
+    assert len(db) == 1
