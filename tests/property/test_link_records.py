@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.link_networks import LinkNetwork
 
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import LinkField, LinkRecord
 
@@ -17,7 +17,7 @@ numbers = st.one_of(
     st.integers(MAX_INT // 2 - 20, MAX_INT // 2 + 20),
     st.integers(0, MAX_INT),
 )
-versions = st.builds(Version, numbers, numbers)
+versions = st.builds(RecordVersion, numbers, numbers)
 neighbours = st.dictionaries(st.sampled_from("abcdef"), st.builds(LinkField, st.just(1), st.just([7])), max_size=3)
 
 
@@ -83,7 +83,7 @@ def test_owner_wins_after_its_restart(version, links, seed):
 def test_owner_wins_against_a_guess_of_its_next_version(links, ahead, seed, is_raced):
     net = LinkNetwork(LINKS, seed)
     own = net.routers["o"].own
-    guess = Version(own.version.sequence + ahead, own.version.life)
+    guess = RecordVersion(own.version.sequence + ahead, own.version.life)
     net.inject("f", forged(guess, links, own.changes))
     if is_raced:  # the owner makes a record of the same version, while the forged one spreads
         net.connect("o", "c")

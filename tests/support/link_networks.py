@@ -27,7 +27,7 @@ class LinkRouter:
         self.tick(0.0)
 
     def _removed(self, link):
-        self.flooding.remove_link(link)
+        self.flooding.remove_link(link.id)
 
     def open(self, link):
         self.links.open(link)
@@ -84,7 +84,7 @@ class LinkRouter:
         return self.context.outbox.take()
 
 
-def router_hello(name, life=1, link=1, *, low=3, high=3, network="cbnet", scheme="psf"):
+def router_hello(name, life=1, link=1, *, low=3, high=3, network="cbnet", scheme="multitree:1"):
     return Hello(low=low, high=high, role="router", name=name, network=network, life=life, link=link, scheme=scheme)
 
 

@@ -43,7 +43,7 @@ class Alone:
         return self.router.closed(link, self.now)
 
 
-def hello(role, name, *, low=3, high=3, network="cbnet", life=1, link=1, scheme="psf"):
+def hello(role, name, *, low=3, high=3, network="cbnet", life=1, link=1, scheme="multitree:1"):
     return Hello(low=low, high=high, role=role, name=name, network=network, life=life, link=link, scheme=scheme)
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import msgspec
 
 from cbnet.network.link.counters import Event
-from cbnet.network.linkstate.records import Version, entry_of, version_of
+from cbnet.network.linkstate.records import RecordVersion, entry_of, version_of
 from cbnet.network.protocol.fields import MAX_ROUTERS
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
@@ -53,7 +53,7 @@ class Database:
         stored = self._stored.get(owner)
         return None if stored is None else msgspec.structs.replace(stored.record, age=self.age(owner, now))
 
-    def version(self, owner: str) -> Version | None:
+    def version(self, owner: str) -> RecordVersion | None:
         """Return the present version of a router's record."""
         stored = self._stored.get(owner)
         return None if stored is None else version_of(stored.record)
@@ -82,7 +82,7 @@ class Database:
         stored = self._stored.get(owner)
         return () if stored is None else tuple(stored.record.path)
 
-    def lacks(self, owner: str, version: Version) -> bool:
+    def lacks(self, owner: str, version: RecordVersion) -> bool:
         """Return whether a version is newer than the present one."""
         present = self.version(owner)
         return present is None or version.is_newer(present)

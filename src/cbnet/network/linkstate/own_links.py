@@ -17,7 +17,7 @@ from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.records import Version, version_of
+from cbnet.network.linkstate.records import RecordVersion, version_of
 from cbnet.network.logs import log
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
@@ -33,13 +33,13 @@ class OwnLinks:
         self._database = database
         self._links = links
         self._flooding = flooding
-        self.version = Version(0, context.life)  # of the last record
+        self.version = RecordVersion(0, context.life)  # of the last record
         self.changes = 0  # of the content, in this life
         self._content: tuple[Mapping[str, LinkField], tuple[str, ...]] | None = None  # of the last record
         self._originated: tuple[int, tuple[str, ...]] = -1, ()  # state at the last record
         self._due = float("-inf")  # time of the next renewal
         self._allowed = float("-inf")  # earliest time of the next version
-        self._above: Version | None = None  # a foreign version to supersede
+        self._above: RecordVersion | None = None  # a foreign version to supersede
         self._superseded = float("-inf")  # last time
         self._has_superseded = False
 
@@ -48,7 +48,7 @@ class OwnLinks:
         """Whether the record is up to date."""
         return (self._links.changes, self._context.gateway_path) == self._originated
 
-    def renew(self) -> Version:
+    def renew(self) -> RecordVersion:
         """Force a new version; return it."""
         self._due = float("-inf")
         return (self._above or self.version).next(self._context.life)
@@ -97,7 +97,7 @@ class OwnLinks:
         self._database.install(record, now)
         self._flooding.flood(record)
 
-    def _report(self, link: int, version: Version) -> None:
+    def _report(self, link: int, version: RecordVersion) -> None:
         """Log a foreign record: the first one after the start may be of an earlier life of this router."""
         name, neighbour = self._context.name, self._links.name(link)
         may_be_earlier = version.life != self._context.life and self._context.now < self._settings.lifetime

@@ -24,29 +24,29 @@ _NUMBERS = MAX_SEQUENCE + 1
 _HALF = _NUMBERS // 2
 
 
-class Version(NamedTuple):
+class RecordVersion(NamedTuple):
     """The version of a record. Compare with `is_newer`: sequence numbers are a circle."""
 
     sequence: int
     life: int
 
-    def is_newer(self, other: Version) -> bool:
+    def is_newer(self, other: RecordVersion) -> bool:
         """Return whether this version replaces another one."""
         ahead = (self.sequence - other.sequence) % _NUMBERS
         if ahead in (0, _HALF):
             return self > other
         return ahead < _HALF
 
-    def next(self, life: int) -> Version:
+    def next(self, life: int) -> RecordVersion:
         """Return the version after this one, in a life of the owner."""
-        return Version((self.sequence + 1) % _NUMBERS, life)
+        return RecordVersion((self.sequence + 1) % _NUMBERS, life)
 
 
-def version_of(record: LinkRecord | RecordEntry) -> Version:
+def version_of(record: LinkRecord | RecordEntry) -> RecordVersion:
     """Return the version of a record, or of an entry of a summary."""
-    return Version(record.sequence, record.life)
+    return RecordVersion(record.sequence, record.life)
 
 
-def entry_of(owner: str, version: Version) -> RecordEntry:
+def entry_of(owner: str, version: RecordVersion) -> RecordEntry:
     """Return the entry of a summary for a record."""
     return RecordEntry(owner, version.life, version.sequence)

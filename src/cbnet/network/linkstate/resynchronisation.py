@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import NamedTuple
 
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_ROUTERS
 
 _MAX_ATTEMPTS = 8
@@ -23,8 +23,8 @@ _MAX_REQUESTS = MAX_ROUTERS
 
 @dataclass
 class _Request:
-    version: Version
-    sources: dict[int, Version] = field(default_factory=dict)  # by link; the one asked last is last
+    version: RecordVersion
+    sources: dict[int, RecordVersion] = field(default_factory=dict)  # by link; the one asked last is last
     asked: float | None = None  # time
     asked_link: int | None = None
     attempts: int = 0
@@ -35,7 +35,7 @@ class DueRequest(NamedTuple):
 
     link: int
     owner: str
-    version: Version
+    version: RecordVersion
     is_report: bool  # tell the owner of the version, instead of asking for the record
 
 
@@ -49,7 +49,7 @@ class RecordRequests:
     def __len__(self) -> int:
         return len(self._requests)
 
-    def add(self, link: int, owner: str, version: Version) -> None:
+    def add(self, link: int, owner: str, version: RecordVersion) -> None:
         """Record that a newer version is available over a link."""
         if owner not in self._requests and len(self._requests) >= _MAX_REQUESTS:
             return
@@ -57,7 +57,7 @@ class RecordRequests:
         request.version = _newer(request.version, version)
         request.sources[link] = _newer(request.sources.get(link, version), version)
 
-    def complete(self, owner: str, version: Version) -> None:
+    def complete(self, owner: str, version: RecordVersion) -> None:
         """Remove the request for a version that was installed."""
         request = self._requests.get(owner)
         if request is not None and not request.version.is_newer(version):
@@ -96,5 +96,5 @@ def _choose(owner: str, request: _Request, owner_links: Collection[int]) -> DueR
     return DueRequest([*first_hand, *owner_links][0], owner, newest, is_report=not first_hand)
 
 
-def _newer(one: Version, other: Version) -> Version:
+def _newer(one: RecordVersion, other: RecordVersion) -> RecordVersion:
     return other if other.is_newer(one) else one

@@ -272,7 +272,9 @@ class Router:
             self._context.outbox.send(link.id, frames.Pong(frame.number))
         elif isinstance(frame, frames.Close):
             self.links.shut(link.id, f"closed by the peer: {frame.reason}"[:MAX_REASON_LENGTH])
-        elif not isinstance(frame, frames.Pong):
+        elif isinstance(frame, frames.Pong):
+            self.links.accept_pong(link, frame)
+        else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
 
     def _packet(self, link: int, frame: frames.Packet) -> None:

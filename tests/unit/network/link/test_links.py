@@ -38,7 +38,7 @@ def test_router_sends_hello_with_its_number_of_the_link():
         ({"low": 4, "high": 5}, "no common protocol version: the peer supports 4 to 5, this router 3 to 3"),
         ({"low": 2, "high": 2}, "no common protocol version: the peer supports 2 to 2, this router 3 to 3"),
         ({"network": "other"}, "this is network 'cbnet', not 'other'"),
-        ({"scheme": "drp"}, "this network uses the routing scheme psf, not drp"),
+        ({"scheme": "drp"}, "this network uses the routing scheme multitree:1, not drp"),
         ({"name": "a"}, "the name 'a' belongs to this router itself"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from cbnet.network.linkstate import database
 from cbnet.network.linkstate.database import Database, UpdateOutcome
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
 INSTALLED, STALE = UpdateOutcome.INSTALLED, UpdateOutcome.STALE
@@ -34,7 +34,7 @@ def test_nothing_is_known_of_an_unknown_router():
     assert (db.version("x"), db.life("x"), db.changes("x"), db.gateway_path("x")) == (None, None, 0, ())
     assert db.neighbours("x") == {}
     assert db.record("x", 0) is None
-    assert db.lacks("x", Version(0, 0))
+    assert db.lacks("x", RecordVersion(0, 0))
 
 
 @pytest.mark.parametrize(

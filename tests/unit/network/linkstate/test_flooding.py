@@ -3,7 +3,7 @@
 from support.link_networks import LinkNetwork, LinkRouter
 
 from cbnet.network.link.actions import Send
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary
 
 TO_B = {"b": LinkField(1, [7])}
@@ -95,7 +95,7 @@ def test_record_of_a_neighbour_is_accepted_from_itself_only():
     router = three()
     router.say(2, of_x(5, owner="c"))
     done = router.say(1, of_x(6, owner="c", neighbours={}))
-    assert router.database.version("c") == Version(5, 1)
+    assert router.database.version("c") == RecordVersion(5, 1)
     assert links_of(done, LinkRecord) == []
     assert sent(done, RecordSummary) == [(2, RecordSummary([RecordEntry("c", 1, 6)]))]  # c is told of it
     assert links_of(router.say(2, of_x(6, owner="c")), LinkRecord) == [1, 3]
@@ -123,7 +123,7 @@ def test_record_of_a_neighbour_is_requested_from_others_when_its_link_closes():
     router.say(1, of_x(6, owner="c"))
     assert links_of(router.close(2), RecordRequest) == [1]
     assert links_of(router.say(1, of_x(6, owner="c")), LinkRecord) == [3]
-    assert router.database.version("c") == Version(6, 1)
+    assert router.database.version("c") == RecordVersion(6, 1)
 
 
 def test_record_of_a_neighbour_is_requested_from_others_when_it_answers_no_more():

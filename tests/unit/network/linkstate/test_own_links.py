@@ -6,7 +6,7 @@ import pytest
 from support.link_networks import LinkNetwork, LinkRouter
 
 from cbnet.network.link.actions import Send
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordSummary
 
@@ -58,7 +58,7 @@ def test_renewal_is_a_new_version_with_the_same_changes():
     version, changes = router.own.version, router.own.changes
     (record,) = records(router.wait(2.2, answering=(1, 2)))
     assert (record.sequence, record.changes) == (version.sequence + 1, changes)
-    assert router.own.renew() == Version(version.sequence + 2, 100)
+    assert router.own.renew() == RecordVersion(version.sequence + 2, 100)
     (record,) = records(router.wait(0.1))
     assert (record.sequence, record.changes) == (version.sequence + 2, changes)
 
@@ -78,7 +78,7 @@ def test_first_record_of_another_life_is_superseded_without_a_warning(frame, cap
     router = linked()
     (record,) = records(router.say(1, frame))  # at once
     assert (record.sequence, record.life) == (71, 100)
-    assert router.database.version("a") == Version(71, 100)
+    assert router.database.version("a") == RecordVersion(71, 100)
     assert router.context.counters["records_superseded"] == 1
     assert warnings(caplog) == []
 

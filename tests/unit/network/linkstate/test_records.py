@@ -2,7 +2,7 @@
 
 import pytest
 
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_SEQUENCE
 
 HALF = (MAX_SEQUENCE + 1) // 2
@@ -21,13 +21,13 @@ HALF = (MAX_SEQUENCE + 1) // 2
     ],
 )
 def test_sequence_numbers_are_a_circle(newer, older):
-    assert Version(*newer).is_newer(Version(*older))
-    assert not Version(*older).is_newer(Version(*newer))
+    assert RecordVersion(*newer).is_newer(RecordVersion(*older))
+    assert not RecordVersion(*older).is_newer(RecordVersion(*newer))
 
 
 def test_a_version_is_not_newer_than_itself():
-    assert not Version(1, 1).is_newer(Version(1, 1))
+    assert not RecordVersion(1, 1).is_newer(RecordVersion(1, 1))
 
 
 def test_the_last_number_is_followed_by_0():
-    assert Version(MAX_SEQUENCE, 3).next(life=5) == (0, 5)
+    assert RecordVersion(MAX_SEQUENCE, 3).next(life=5) == (0, 5)

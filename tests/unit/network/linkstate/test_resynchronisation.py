@@ -1,14 +1,14 @@
 """Whom a router asks for the records that it lacks."""
 
 from cbnet.network.linkstate import resynchronisation as module
-from cbnet.network.linkstate.records import Version
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.linkstate.resynchronisation import RecordRequests
 
 
 def wanted(*heard):
     new = RecordRequests(retry=1.0)
     for link, sequence in heard:
-        new.add(link, "a", Version(sequence, 1))
+        new.add(link, "a", RecordVersion(sequence, 1))
     return new
 
 
@@ -47,9 +47,9 @@ def test_lost_link_asks_another_neighbour_at_once():
 def test_received_record_is_requested_again_only_if_newer():
     new = wanted((1, 5), (2, 6))
     due(new, 0.0)
-    new.complete("a", Version(5, 1))
+    new.complete("a", RecordVersion(5, 1))
     assert len(new) == 1
-    new.complete("a", Version(6, 1))
+    new.complete("a", RecordVersion(6, 1))
     assert not new
 
 
@@ -73,8 +73,8 @@ def test_others_are_asked_at_once_when_the_link_to_the_owner_breaks():
 def test_there_is_room_for_so_many_and_no_more(monkeypatch):
     monkeypatch.setattr(module, "_MAX_REQUESTS", 1)
     new = wanted((1, 5))
-    new.add(1, "b", Version(1, 1))
-    new.add(2, "a", Version(6, 1))
+    new.add(1, "b", RecordVersion(1, 1))
+    new.add(2, "a", RecordVersion(6, 1))
     assert len(new) == 1
     assert due(new, 0.0) == ([(2, 6)], [])
 
