@@ -1,12 +1,12 @@
 """Random schedules detect networks that are broken on purpose."""
 
 import pytest
-from cbnet.network.linkstate.own_records import _Own
 
 from cbnet.network.announce.announcement import Announcement
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.own_links import OwnLinks
 from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing import SCHEMES
 
@@ -30,9 +30,9 @@ def forget_covered_filters(self, gone):
     ("part", "name", "broken"),
     [
         (Flooding, "greet", lambda *_: None),  # no summary after a new connection
-        (Flooding, "_forward", lambda *_: None),
+        (Flooding, "flood", lambda *_: None),
         (LinkTable, "check_liveness", lambda *_: None),  # half-open links are never noticed
-        (_Own, "supersede", lambda *_: False),  # earlier lives are ignored
+        (OwnLinks, "supersede", lambda *_: None),  # earlier lives are ignored
         (Announcement, "_delete", forget_covered_filters),
     ],
 )
