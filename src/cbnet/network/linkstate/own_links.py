@@ -22,6 +22,7 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
 _SUPERSEDE_INTERVAL = 0.25  # seconds between versions that supersede others: another router might have our name
+_SETTLING = 5.0  # seconds after the start in which several records of earlier lives may be received
 
 
 class OwnLinks:
@@ -99,10 +100,10 @@ class OwnLinks:
 
     def _report(self, link: int, version: RecordVersion) -> None:
         """Log a foreign record: the first one after the start may be of an earlier life of this router."""
-        name, neighbour = self._context.name, self._links.name(link)
-        may_be_earlier = version.life != self._context.life and self._context.now < self._settings.lifetime
+        name, neighbour, now = self._context.name, self._links.name(link), self._context.now
         is_first, self._has_superseded = not self._has_superseded, True
-        if is_first and may_be_earlier:
+        is_expected = now < _SETTLING or (is_first and now < self._settings.lifetime)
+        if is_expected and version.life != self._context.life:
             log(logging.INFO, "superseded", name=name, neighbour=neighbour, life=version.life)
             return
         reason = f"another router is named {name!r}, or a record of this one was forged; rename one of them, or find it"

@@ -11,12 +11,12 @@ from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordSummary
 
 
-def linked(**settings):
-    """Return a router a with the neighbours b and c, over the links 1 and 2."""
+def linked(seconds=0.2, **settings):
+    """Return a router a that has run for some time, with the neighbours b and c over the links 1 and 2."""
     router = LinkRouter("a", life=100, **settings)
     for link, name in enumerate("bc", 1):
         router.greet(link, name)
-    router.wait(0.2)
+    router.wait(seconds, answering=(1, 2))
     return router
 
 
@@ -93,9 +93,9 @@ def test_present_and_older_versions_are_ignored():
 
 
 def test_record_that_comes_again_is_reported_with_the_neighbour(caplog):
-    router = linked()
+    router = linked(6.0)
     router.say(1, forged(5, 70))
-    router.wait(0.5)
+    router.wait(0.5, answering=(1, 2))
     router.say(2, forged(5, 72))
     (line,) = [line for line in caplog.records if line.levelno == logging.WARNING]
     assert line.getMessage() == "foreign record"
@@ -103,9 +103,18 @@ def test_record_that_comes_again_is_reported_with_the_neighbour(caplog):
     assert "another router is named 'a', or a record of this one was forged" in line.members["reason"]
 
 
+def test_records_of_several_earlier_lives_just_after_the_start_are_no_warning(caplog):
+    router = linked()
+    for life in (5, 6, 7):
+        router.say(1, forged(life, 10 * life))
+        router.wait(0.5, answering=(1, 2))
+    assert router.own.version.life == 100
+    assert router.own.version.sequence == 71
+    assert warnings(caplog) == []
+
+
 def test_record_of_another_life_is_reported_when_no_earlier_life_can_be_known(caplog):
-    router = linked(refresh=1.0, lifetime=2.0)
-    router.wait(2.5, answering=(1, 2))
+    router = linked(6.0, refresh=1.0, lifetime=2.0)
     router.say(1, forged(5, 70))
     assert warnings(caplog) == ["foreign record"]
 
@@ -132,7 +141,7 @@ def test_record_of_the_highest_life_and_sequence_is_outbid_or_ignored():
 
 
 def test_two_routers_of_one_name_flood_a_few_records_per_second(caplog):
-    router = linked()
+    router = linked(6.0)
     made = 0
     for sequence in range(100, 130):
         made += len(records(router.say(1, forged(5, 2 * sequence)) + router.wait(0.1, answering=(1, 2)), link=2))
@@ -144,7 +153,7 @@ def test_two_routers_of_one_name_are_reported_at_both(caplog):
     net = LinkNetwork("a-b b-c")
     net.start("a", key="another a")
     net.connect("another a", "c")
-    net.run(2.0)
+    net.run(6.0)
     reported = [router for router in ("a", "another a") if net.routers[router].context._warned]
     assert reported == ["a", "another a"]
     assert set(warnings(caplog)) == {"foreign record"}
