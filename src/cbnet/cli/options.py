@@ -32,7 +32,27 @@ Dialect = Annotated[
 Largest = Annotated[bool, typer.Option("--largest", help="Use the largest component of a disconnected graph.")]
 Scheme = Annotated[
     str | None,
-    typer.Option("--scheme", metavar="NAME", help="psf, ips, pif, drp or multitree.", show_default="psf"),
+    typer.Option(
+        "--scheme",
+        metavar="NAME",
+        help="multitree: trees shared by all sources; pif: a tree for each source, for small networks.",
+        show_default="multitree",
+    ),
+]
+Trees = Annotated[
+    int | None,
+    typer.Option(
+        "--trees", metavar="K", min=1, max=64, help="Number of trees of the scheme multitree.", show_default="1"
+    ),
+]
+Commit = Annotated[
+    str | None,
+    typer.Option(
+        "--commit",
+        metavar="UNIT",
+        help="What takes one of several trees: publisher (its messages stay in order) or message.",
+        show_default="publisher",
+    ),
 ]
 RULES_BY_NODE: Any = typer.Option(
     "--rules",

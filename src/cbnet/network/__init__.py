@@ -3,7 +3,7 @@
 A router is a state machine without I/O and without a clock. A transport (TCP, or memory) drives it: it calls the router
 for every event and performs the actions that the call returns.
 
-    router = Router(Settings("r1", scheme="psf"), life=random number below 2**63)
+    router = Router(Settings("r1"), life=random number below 2**63)
 
     router.opened(link, now, names)     a connection is open, dialled or accepted; `link` is a new number for it
     router.received(link, frame, now)   a frame arrived; one `FrameReader` per link decodes bytes into frames;

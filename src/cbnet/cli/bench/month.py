@@ -8,7 +8,7 @@ import typer
 
 from cbnet.cli.console import print_json, step_progress
 from cbnet.cli.options import Json, seed_option, topology_option
-from cbnet.errors import CbnetError, InputError
+from cbnet.errors import CbnetError
 
 
 def month(
@@ -17,9 +17,7 @@ def month(
     rate: Annotated[float, typer.Option("--rate", metavar="R", help="Messages per simulated second.")] = 5.0,
     scheme: Annotated[
         str,
-        typer.Option(
-            "--scheme", metavar="NAME,...", help="psf, ips, pif, drp, multitree, separated by commas, or all."
-        ),
+        typer.Option("--scheme", metavar="NAME,...", help="Schemes of a live network: multitree, pif, or all."),
     ] = "all",
     seed: Annotated[int, seed_option("Seed of the graph, the failures and the messages.")] = 0,
     json: Json = False,
@@ -47,10 +45,9 @@ def month(
 
 
 def _schemes(text: str) -> list[str]:
-    from cbnet.routing import SCHEMES
+    from cbnet.network.link.settings import LIVE_SCHEMES, check_scheme
 
-    names = list(SCHEMES) if text == "all" else [name.strip() for name in text.split(",")]
+    names = list(LIVE_SCHEMES) if text == "all" else [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in SCHEMES:
-            raise InputError(f"unknown scheme {name!r}", hint="use all, or some of " + ", ".join(SCHEMES))
+        check_scheme(name)
     return names

@@ -51,7 +51,7 @@ def network(
     processes: Annotated[
         int, typer.Option("--processes", metavar="P", min=1, help="Processes that share the subscribers.")
     ] = 2,
-    scheme: Annotated[str, typer.Option("--scheme", metavar="NAME", help="psf, ips, pif, drp or multitree.")] = "psf",
+    scheme: Annotated[str, typer.Option("--scheme", metavar="NAME", help="multitree or pif.")] = "multitree",
     seed: Annotated[int, seed_option("Seed of the graph and the workload.")] = 0,
     broker: Annotated[
         bool, typer.Option("--broker", help="Compare with RabbitMQ (headers exchange), if it is installed.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, Scheme
+from cbnet.cli.options import Commit, Json, Scheme, Trees
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def router(
         typer.Option("--neighbour", metavar="NAME=ADDRESS", help="Neighbour to dial; repeatable.", show_default=False),
     ] = None,
     scheme: Scheme = None,
+    trees: Trees = None,
+    commit: Commit = None,
     http: Annotated[
         str | None,
         typer.Option(
@@ -72,6 +74,8 @@ def router(
         "name": name,
         "listen": listen,
         "scheme": scheme,
+        "trees": None if trees is None else str(trees),
+        "commit": commit,
         "http": http,
         "log": log,
         "neighbours": ",".join(neighbour) if neighbour else None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import plural, print_json, print_note
-from cbnet.cli.options import Json, Scheme, output_option, topology_option
+from cbnet.cli.options import Commit, Json, Scheme, Trees, output_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -31,15 +31,13 @@ def up(
         typer.Option(
             "--fib",
             metavar="FOLDER",
-            help="Folder of a network built by the pipeline; routers start with its tables.",
+            help="Folder of a network built by the pipeline; routers start with the rules of their nodes.",
             show_default=False,
         ),
     ] = None,
     scheme: Scheme = None,
-    trees: Annotated[
-        int | None,
-        typer.Option("--trees", metavar="K", min=1, help="Number of trees of the scheme multitree.", show_default="1"),
-    ] = None,
+    trees: Trees = None,
+    commit: Commit = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", metavar="N", min=0, help="Seed of a random graph.", show_default="0"),
@@ -55,7 +53,10 @@ def up(
     """
     from cbnet.network.service.process_network import ProcessNetwork
 
-    plan = _plan(file, topology, fib, scheme, trees, seed)
+    plan = _plan(file, topology, fib, seed)
+    plan.scheme, plan.commit = scheme or plan.scheme, commit or plan.commit
+    if trees is not None:
+        plan.trees, plan.roots = trees, plan.roots[:trees]
     signal.signal(signal.SIGTERM, _interrupt)
     began = time.monotonic()
     try:
@@ -77,22 +78,15 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _plan(
-    file: Path | None, topology: str | None, fib: Path | None, scheme: str | None, trees: int | None, seed: int | None
-) -> NetworkPlan:  # fmt: skip
+def _plan(file: Path | None, topology: str | None, fib: Path | None, seed: int | None) -> NetworkPlan:
     from cbnet.network.service.network_file import NetworkPlan, read_folder, read_network
     from cbnet.topology import topology as load_graph
 
     if sum(each is not None for each in (file, topology, fib)) != 1:
         raise InputError("give exactly one of --topology GRAPH, NETWORK.toml and --fib FOLDER")
     if fib is not None:
-        plan = read_folder(fib, seed)
-    else:
-        plan = read_network(file, seed) if file is not None else NetworkPlan(load_graph(topology or "", seed or 0))
-    plan.scheme = scheme or plan.scheme
-    if trees is not None:
-        plan.trees, plan.roots = trees, plan.roots[:trees]
-    return plan
+        return read_folder(fib, seed)
+    return read_network(file, seed) if file is not None else NetworkPlan(load_graph(topology or "", seed or 0))
 
 
 def _announce(

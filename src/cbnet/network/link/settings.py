@@ -41,9 +41,7 @@ class Settings:
         others = [("router", name) for name in (*self.weights, *self.roots)]
         for what, name in (("router", self.name), ("network", self.network), *others):
             check_name(what, name)
-        if self.scheme not in LIVE_SCHEMES:
-            hint = f"use {' or '.join(LIVE_SCHEMES)}; `cbnet lab simulate` has the others"
-            raise InputError(f"unknown scheme {self.scheme!r} of a live network", hint=hint)
+        check_scheme(self.scheme)
         for neighbour, weight in self.weights.items():
             if not 1 <= weight <= MAX_WEIGHT:
                 raise InputError(
@@ -72,6 +70,13 @@ class Settings:
         if self.scheme != "multitree":
             return self.scheme
         return f"multitree:{len(self.roots)} of {_digest(self.roots)}" if self.roots else f"multitree:{self.trees}"
+
+
+def check_scheme(name: str) -> None:
+    """Raise an `InputError` unless a live network can use a scheme."""
+    if name not in LIVE_SCHEMES:
+        hint = f"use {' or '.join(LIVE_SCHEMES)}; `cbnet lab simulate` has the schemes of the papers"
+        raise InputError(f"unknown scheme {name!r} of a live network", hint=hint)
 
 
 def _digest(names: tuple[str, ...]) -> str:

@@ -9,8 +9,9 @@
 
     [network]                   # optional
     name = "cbnet"
-    scheme = "multitree"
+    scheme = "multitree"        # or "pif"
     trees = 1
+    commit = "publisher"        # or "message"
 
     [ports]                     # by router name; the others listen on any free port
     0 = 4001
@@ -20,7 +21,7 @@ A folder written by the pipeline has more:
     predicates = "predicates.parquet"    # the initial predicate of each node
 
     [topology]
-    roots = [13, 7]             # of the trees, by name; the default scheme is then multitree
+    roots = [13, 7]             # of the trees, by name
 
     [tables]                    # of some routers, by name: compiled for the first tree
     4 = "tables/4.cbt"
@@ -43,9 +44,11 @@ NAME = "network.toml"
 _KEYS = {
     "": ("version", "predicates", "topology", "network", "ports", "tables"),
     "topology": ("graph", "seed", "largest", "roots"),
-    "network": ("name", "scheme", "trees"),
+    "network": ("name", "scheme", "trees", "commit"),
 }
-_TYPES = {"graph": str, "seed": int, "largest": bool, "roots": list, "name": str, "scheme": str, "trees": int}
+_TYPES = {
+    "graph": str, "seed": int, "largest": bool, "roots": list, "name": str, "scheme": str, "trees": int, "commit": str,
+}  # fmt: skip
 
 
 @dataclass
@@ -56,6 +59,7 @@ class NetworkPlan:
     name: str = "cbnet"
     scheme: str = "multitree"
     trees: int = 1
+    commit: str = "publisher"
     roots: tuple[str, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)  # by router name
     data: InitialFiles | None = None  # initial predicates and tables
@@ -63,7 +67,10 @@ class NetworkPlan:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings shared by all routers."""
-        return {"network": self.name, "scheme": self.scheme, "trees": self.trees, "roots": self.roots}
+        return {
+            "network": self.name, "scheme": self.scheme, "trees": self.trees, "roots": self.roots,
+            "commit": self.commit,
+        }  # fmt: skip
 
 
 def read_folder(folder: Path, seed: int | None = None) -> NetworkPlan:
@@ -101,7 +108,7 @@ def _plan(content: dict[str, Any], folder: Path, seed: int | None) -> NetworkPla
     names = {str(name) for name in graph.names}
     roots = _roots(shape.get("roots", []), names)
     if roots:
-        network = {"scheme": "multitree", "trees": len(roots), "roots": roots} | network
+        network = {"trees": len(roots), "roots": roots} | network
     ports, data = _ports(content.get("ports", {}), names), _data(content, folder, names)
     return NetworkPlan(graph, ports=ports, data=data, **network)
 

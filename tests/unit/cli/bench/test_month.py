@@ -6,10 +6,10 @@ SHORT = ("--topology", "ring:5", "--hours", 0.02)
 
 
 def test_bench_month_says_what_became_of_the_messages(cbnet):
-    outcome = cbnet("bench", "month", *SHORT, "--scheme", "psf,drp", "--json")
+    outcome = cbnet("bench", "month", *SHORT, "--scheme", "multitree,pif", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     rows = [json.loads(line) for line in outcome.out.splitlines()]
-    assert [row["scheme"] for row in rows] == ["psf", "drp"]
+    assert [row["scheme"] for row in rows] == ["multitree", "pif"]
     for row in rows:
         assert (row["routers"], row["links"], row["clients"]) == (5, 5, 10)
         assert (row["missed_quiet"], row["twice"], row["spurious"], row["violations"]) == (0, 0, 0, [])
@@ -32,13 +32,16 @@ def test_bench_month_shows_it_to_people(cbnet):
 
 def test_what_is_missed_ends_with_code_1(cbnet, monkeypatch):
     monkeypatch.setattr(Subscriptions, "matched", lambda *_: Matches({}, [], False))
-    outcome = cbnet("bench", "month", *SHORT, "--scheme", "psf")
+    outcome = cbnet("bench", "month", *SHORT, "--scheme", "pif")
     assert outcome.code == 1
     assert "BROKEN" in outcome.out
     assert "please report this" in outcome.err
 
 
 def test_an_unknown_scheme_is_refused(cbnet):
-    outcome = cbnet("bench", "month", "--scheme", "psf,flooding")
+    outcome = cbnet("bench", "month", "--scheme", "pif,psf")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "error: unknown scheme 'flooding'; use all, or some of psf, ips, pif, drp, multitree\n"
+    assert outcome.err == (
+        "error: unknown scheme 'psf' of a live network; "
+        "use multitree or pif; `cbnet lab simulate` has the schemes of the papers\n"
+    )

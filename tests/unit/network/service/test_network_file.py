@@ -55,7 +55,13 @@ def test_network_of_the_pipeline_is_read(file, tmp_path):
     plan = read_network(file(text))
     assert len(plan.graph) == 20
     assert plan.data == InitialFiles(tmp_path / "predicates.parquet", {"3": tmp_path / "tables" / "3.cbt"})
-    assert plan.settings == {"network": "cbnet", "scheme": "multitree", "trees": 2, "roots": ("3", "7")}
+    assert plan.settings == {
+        "network": "cbnet",
+        "scheme": "multitree",
+        "trees": 2,
+        "roots": ("3", "7"),
+        "commit": "publisher",
+    }
     assert read_folder(tmp_path).settings == plan.settings
 
 
