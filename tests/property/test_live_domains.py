@@ -2,7 +2,8 @@
 
 Random domains of random routers, with gateways between them in trees, circles and side by side. Subscriptions come and go,
 cables are cut and repaired, gateways die and come back, messages are published all the while. Then every router
-publishes; who must get it is found by asking every predicate, and by which cables and gateways are whole.
+publishes, and requests; who must get it is found by asking every predicate, and by which cables and gateways are whole.
+Whoever is told that a subscription is known everywhere gets every message from then on.
 """
 
 from random import Random
@@ -11,9 +12,12 @@ import pytest
 from support.memory_domains import Domains, flat
 
 from cbnet.language import parse
+from cbnet.network.link.settings import LIVE_SCHEMES
+from cbnet.network.protocol.frames import ItemField, PullReply, Subscribed
 from cbnet.network.simulation.random_schedule import MESSAGES, PREDICATES
-from cbnet.routing import SCHEMES
 from cbnet.routing.domains.summary import SUMMARIES
+
+VALUES = range(4)  # that are requested
 
 
 class Schedule:
@@ -26,7 +30,7 @@ class Schedule:
                  for place in range(1, len(names))]  # fmt: skip
         pairs += [tuple(random.choice(part) for part in random.sample(names, 2)) for _ in range(random.randint(0, 3))]
         self.at = {f"g{number}": " ".join(pair) for number, pair in enumerate(random.sample(pairs, len(pairs)))}
-        self.schemes = random.sample(SCHEMES, 3)
+        self.schemes = random.sample(LIVE_SCHEMES, len(LIVE_SCHEMES))
         self.net = Domains(
             self.domains, self.at, seed=seed, schemes=self.schemes, outside=SUMMARIES[seed % len(SUMMARIES)]
         )
@@ -109,6 +113,54 @@ def test_after_any_schedule_all_that_can_be_reached_over_gateways_get_what_they_
     net.settle()
     for message in schedule.random.sample(MESSAGES, 3):
         assert net.deliveries(dict(message.attributes), tuple(message.tags)) == schedule.expected(message)
+
+
+def item(request):
+    """Return an item with what is requested."""
+    return ItemField(dict(request.attributes), sorted(request.tags), b"", 0)
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be_reached(seed):
+    schedule = Schedule(seed)
+    schedule.run(10)
+    net, random = schedule.net, schedule.random
+    net.settle()
+    for number in range(4):
+        name = random.choice(net.routers)
+        client = net.clients[name]
+        client.answers.clear()
+        client.subscribe(100 + number, f"n = {number}", wait=20.0)
+        while not client.answers and net.memory.now < 10_000:
+            net.memory.run(0.01)
+        assert [(type(each), each.is_confirmed) for each in client.answers] == [(Subscribed, True)]
+        found = {source for source, to, _ in net.deliveries({"n": number}) if to == name}
+        assert found == schedule.reached(name) & set(net.routers)
+
+
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_after_any_schedule_a_request_is_answered_if_a_holder_can_be_reached(seed):
+    schedule = Schedule(seed)
+    random = schedule.random
+    net = schedule.net
+    offers = {name: random.sample(VALUES, random.randint(0, 2)) for name in net.routers}
+    for name, values in offers.items():
+        for id, value in enumerate(values):
+            net.clients[name].offer(id, f"s = {value}", item)
+    schedule.run(10)
+    net.settle()
+    for name in net.routers:
+        for value in VALUES:
+            client = net.clients[name]
+            client.answers.clear()
+            client.request(value, f"s = {value}", timeout=20.0, is_traced=True)
+            net.memory.run(5.0)
+            (answer,) = client.answers
+            holders = {each for each in schedule.reached(name) if value in offers.get(each, ())}
+            assert isinstance(answer, PullReply) == bool(holders), (answer.steps, holders)
+            if holders:
+                assert answer.attributes == {"s": value}
+                assert answer.holder in holders
 
 
 @pytest.mark.parametrize("seed", range(100, 105))

@@ -13,7 +13,7 @@ class Domains:
     each is cabled to; their first letters name its domains.
     """
 
-    def __init__(self, domains, gateways, *, seed=0, schemes=("psf",), outside="all"):
+    def __init__(self, domains, gateways, *, seed=0, schemes=("multitree",), outside="all"):
         self.memory = MemoryNetwork(seed)
         self.outside = outside
         self.domains = [part.split() for part in domains.split(";")]
@@ -56,15 +56,15 @@ class Domains:
         )
 
     def filters(self):
-        """Return the number of filters in the records of each router."""
+        """Return the number of filters that each router holds."""
         return {
-            name: host.router.database.predicates.count
+            name: len(host.router.subscriptions.aggregation) + len(host.router.offers.aggregation)
             for name, host in self.memory.hosts.items()
             if host.router is not None
         }
 
 
-def flat(domains, gateways, *, seed=0, scheme="psf"):
+def flat(domains, gateways, *, seed=0, scheme="multitree"):
     """Return the same routers as one network in one domain, with each gateway as a router."""
     cables = [cable for part in domains.split(";") for cable in part.split()]
     cables += [f"{router}-{name}" for name, routers in gateways.items() for router in routers.split()]

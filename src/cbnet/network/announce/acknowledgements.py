@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing
 from cbnet.network.link.context import RouterContext
@@ -24,11 +25,14 @@ from cbnet.network.protocol.frames import AnnounceAck, StreamAck
 class Acknowledgements:
     """Acknowledges the streams of neighbours, and records their acknowledgements."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable) -> None:
+    def __init__(
+        self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable, exports: Exports
+    ) -> None:
         self._context = context
         self._links = links
         self._versions = versions
         self._streams = streams
+        self._exports = exports
         self._doubtful: dict[Incoming, None] = {}  # streams that may be acknowledged further
 
     def receive(self, link: int, frame: AnnounceAck) -> None:
@@ -85,6 +89,11 @@ class Acknowledgements:
             if link is None or not link.hears or (link.session, link.heard) != stream.key[1:]:
                 continue
             has_part = True
+            if self._exports.is_telling and tree is self._exports.tree:
+                export = self._exports.current
+                if export is None:
+                    return None
+                beyond.append(export)
             for other in tree.links.values():
                 if other is not link and other.tells:
                     fed = self._streams.to_side(other)

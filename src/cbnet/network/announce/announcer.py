@@ -16,6 +16,7 @@ the streams that it does not need any more.
 from __future__ import annotations
 
 from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
+from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
 from cbnet.network.announce.subscriptions import OWN_SOURCES
@@ -33,11 +34,14 @@ _MAX_SESSION_STREAMS = 4_096
 class Announcer:
     """Opens, changes and ends the streams of one router."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable) -> None:
+    def __init__(
+        self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable, exports: Exports
+    ) -> None:
         self._context = context
         self._links = links
         self._versions = versions
         self._streams = streams
+        self._exports = exports
         self._numbers = 0
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
         self._parts: dict[Incoming, list[tuple[list[bytes], list[bytes]]]] = {}  # of incomplete changes, by kind
@@ -84,7 +88,8 @@ class Announcer:
         self._send()
         changed, self._changed = list(self._changed), {}
         for stream in changed:
-            stream.record({each: each.sequence for each in self._streams.fed_by(stream)})
+            fed = (*self._streams.fed_by(stream), *self._exports.fed_by(stream))
+            stream.record({each: each.sequence for each in fed})
         released, self._released = self._released, {}
         return [*changed, *released]
 
@@ -136,6 +141,9 @@ class Announcer:
         """Remove a stream of a neighbour, and end those that it feeds."""
         for fed in self._streams.fed_by(stream):
             self._end(fed)
+        for export in self._exports.fed_by(stream):
+            self._exports.close()
+            self._released.update(dict.fromkeys(export.feeds))
         self._parts.pop(stream, None)
         self._changed.pop(stream, None)
         self._released.pop(stream, None)
@@ -152,6 +160,7 @@ class Announcer:
                 is_up = link.tells and self._links.by_session(link.session) is not None
                 if is_up and self._streams.to_side(link) is None:
                     self._open(tree, link)
+        self._exports.open()
         if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
             version.complete = self._context.now
 
@@ -198,13 +207,13 @@ class Announcer:
         self._released.update(dict.fromkeys(stream.feeds))
 
     def _collect_changes(self) -> None:
+        self._exports.collect_changes()
         subscriptions, offers = self._streams.kinds
         for stream in self._streams.outgoing.values():
             if subscriptions.has_pending(stream) or offers.has_pending(stream):
                 differences = subscriptions.take(stream), offers.take(stream)
                 stream.sequence += 1
-                for kind, difference in enumerate(differences):
-                    stream.since.update(dict.fromkeys(((kind, each) for each in difference.added), stream.sequence))
+                stream.note(*differences)
                 change = Change(stream.number, stream.sequence, differences)
                 self._changes.setdefault(stream.key.session, []).append(change)
 

@@ -6,11 +6,12 @@ that is beyond, in the newest version of the topology; or after its timeout, wit
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from cbnet.language.filter import Filter
 from cbnet.network.announce.aggregation import normalised
+from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Needs, Outgoing
 from cbnet.network.link.context import RouterContext
@@ -37,17 +38,26 @@ class _Waiting:
 class Confirmations:
     """The clients that wait for a confirmation."""
 
-    def __init__(self, context: RouterContext, database: Database, versions: Versions, streams: StreamTable) -> None:
+    def __init__(
+        self, context: RouterContext, database: Database, versions: Versions, streams: StreamTable, exports: Exports
+    ) -> None:
         self._context = context
         self._database = database
         self._versions = versions
         self._streams = streams
+        self._exports = exports
         self._waiting: list[_Waiting] = []
+        self._watching: list[tuple[Callable[[], None], Needs]] = []  # for gateways
+        self._new_watches: list[Callable[[], None]] = []  # of this turn
 
     def wait(self, link: int, id: int, kind: int, filters: Collection[Filter], timeout: float) -> None:
         """Answer a client when its filters are known, or after the timeout."""
         now = self._context.now
         self._waiting.append(_Waiting(link, id, kind, filters, now, now + timeout))
+
+    def watch(self, on_confirmed: Callable[[], None]) -> None:
+        """Call when all that this router announces at the end of this turn is known in its domain."""
+        self._new_watches.append(on_confirmed)
 
     def cancel(self, link: int, kind: int | None = None, id: int | None = None) -> None:
         """Stop waiting for a client, or only for one of its subscriptions or offers."""
@@ -59,37 +69,60 @@ class Confirmations:
 
     def finish_turn(self) -> None:
         """Answer the clients that are confirmed, or whose timeout has expired."""
+        self._check_watches()
         if not self._waiting:
             return
         kept: list[_Waiting] = []
         for each in self._waiting:
             if each.needs is None:
                 each.needs = self._needs(each)
-            missing = self.missing(each.needs)
+            missing = self.missing(each.needs, to_domains=True)
             if missing and self._context.now < each.deadline:
                 kept.append(each)
             else:
                 self._answer(each, missing)
         self._waiting = kept
 
-    def missing(self, needs: Needs) -> list[str]:
-        """Return the links that have not acknowledged these changes in the newest version, as in r1→r2."""
+    def missing(self, needs: Needs, *, to_domains: bool = False) -> list[str]:
+        """Return the links that have not acknowledged these changes in the newest version, as in r1→r2.
+
+        to_domains: also the gateway at this router, if it passes them on and other domains have not confirmed them.
+        """
         version, me = self._versions.newest, self._context.name
         open_links = {stream.key.neighbour for stream, needed in needs.items() if not stream.has(needed)}
         for link in (each for each in version.links() if each.tells):
             stream = self._streams.to_side(link)
             if stream is None or not stream.is_stamped(version.id, needs.get(stream, 0)):
                 open_links.add(link.neighbour)
+        if to_domains and self._exports.is_telling:
+            export = self._exports.current
+            if export is None or not export.is_stamped(0, needs.get(export, 0)):
+                open_links.add(OTHER_DOMAINS)
         if not open_links and self._versions.is_outdated:
             return [me]  # it has not adopted the newest records
         return [f"{me}→{neighbour}" for neighbour in sorted(open_links)]
+
+    def _check_watches(self) -> None:
+        """Call those who watch for confirmations. What comes from other domains is not told them again."""
+        if self._new_watches:
+            needs: Needs = {stream: stream.sequence for stream in self._streams.outgoing.values()}
+            self._watching += [(watch, needs) for watch in self._new_watches]
+            self._new_watches = []
+        if self._watching:
+            watching, self._watching = self._watching, []
+            for watch, needs in watching:
+                if self.missing(needs):
+                    self._watching.append((watch, needs))
+                else:
+                    watch()
 
     def _needs(self, waiting: _Waiting) -> dict[Outgoing, int]:
         """Return the changes that announce the filters of a client, or others that cover them."""
         filters = [encoded for filter in waiting.filters if (encoded := normalised(filter)) is not None]
         kind = self._streams.kinds[waiting.kind]
         needs: dict[Outgoing, int] = {}
-        for stream in self._streams.outgoing.values():
+        export = self._exports.current
+        for stream in (*self._streams.outgoing.values(), *(() if export is None else (export,))):
             oldest = max(1, stream.settled)
             announced = (kind.announced(stream, each) for each in filters)
             changes = (stream.since.get((waiting.kind, each), oldest) for each in announced if each is not None)

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cbnet.network.announce.announce_writer import Difference
+
 _MAX_LOG = 64  # changes whose acknowledgement is pending; more are acknowledged together
 
 
@@ -55,7 +57,14 @@ class Outgoing:
                 del self.stamped[other]
         else:
             self.acked = max(sequence, self.acked)
-        settled = min(self.acked, self.stamped.get(newest, 0))
+        self._settle(min(self.acked, self.stamped.get(newest, 0)))
+
+    def note(self, *differences: Difference) -> None:
+        """Note the filters that the last change announces."""
+        for kind, difference in enumerate(differences):
+            self.since.update(dict.fromkeys(((kind, each) for each in difference.added), self.sequence))
+
+    def _settle(self, settled: int) -> None:
         if settled > self.settled:
             self.settled = settled
             self.since = {each: change for each, change in self.since.items() if change > settled}

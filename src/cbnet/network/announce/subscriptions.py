@@ -9,7 +9,7 @@ Offers are kept the same way, in another table: the predicates of requests that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -94,6 +94,10 @@ class Subscriptions:
                 clients.setdefault(link, []).append(id)
         return Matches(clients, domains, is_loaded, self.aggregation.matched(slots))
 
+    def filters(self, subscriber: Subscriber, id: int) -> Collection[Filter]:
+        """Return the filters of a subscription; none if it does not exist."""
+        return self._filters.get(subscriber, {}).get(id, ())
+
     def count(self, link: int) -> int:
         """Return the number of subscriptions of a client."""
         return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)
@@ -138,21 +142,27 @@ class Subscriptions:
 
     def set(self, subscriber: Subscriber, id: int, predicate: Predicate) -> None:
         """Add a subscription, or replace its predicate."""
-        self.changes += 1
         if isinstance(subscriber, int):
             self._listeners.pop((subscriber, id), None)
-        before = self._filters.setdefault(subscriber, {}).get(id, {})
+        before = self._filters.get(subscriber, {}).get(id, {})
         after = dict.fromkeys(map(canonical_filter, predicate.filters))
-        slot = self._slots.take((subscriber, id))
-        self._filters[subscriber][id] = after
-        self._constraints[subscriber] += _constraints(after) - _constraints(before)
-        for filter in after:
-            if filter not in before:
-                self.table.add(slot, filter)
-                self.size += len(filter_to_bytes(filter))
         removed = [filter for filter in before if filter not in after]
+        self.change(subscriber, id, [filter for filter in after if filter not in before], removed)
+
+    def change(self, subscriber: Subscriber, id: int, added: Collection[Filter], removed: Collection[Filter]) -> None:
+        """Add new filters, in canonical form, to a subscription, and remove others that it has."""
+        self.changes += 1
+        filters = self._filters.setdefault(subscriber, {}).setdefault(id, {})
+        slot = self._slots.take((subscriber, id))
+        self._constraints[subscriber] += _constraints(added) - _constraints(removed)
+        for filter in added:
+            filters[filter] = None
+            self.table.add(slot, filter)
+            self.size += len(filter_to_bytes(filter))
+        for filter in removed:
+            del filters[filter]
         self._remove_from_table(slot, removed)
-        self._announce(subscriber, [filter for filter in after if filter not in before], removed)
+        self._announce(subscriber, added, removed)
 
     def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""

@@ -30,7 +30,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TREES, MAX_TRIES
-from cbnet.network.protocol.frames import Deliver, Packet, Publish, Trace, TraceMark, TraceReport
+from cbnet.network.protocol.frames import Deliver, Hop, Packet, Publish, Trace, TraceMark, TraceReport
 from cbnet.network.protocol.wire import WireError
 
 _MAX_RETRIED = 10_000  # packets that were committed again here, and are not once more
@@ -67,6 +67,7 @@ class Forwarder:
         self._retried: dict[tuple[str, int, int], None] = {}
         self._numbers = 0
         self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
+        self.on_leave: Callable[[Packet, Sequence[int]], list[str]] = lambda *_: []  # takes a packet to other domains
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
@@ -89,24 +90,21 @@ class Forwarder:
         )
         self._begin(packet, content)
 
-    def enter(self, frame: Deliver) -> None:
-        """Forward a message of another domain in this one, under its original identity."""
-        content = Content(frame)
+    def enter(self, packet: Packet, relay: Callable[[Hop], None]) -> None:
+        """Forward a packet of another domain in this one, under its original identity; relay: called with its trace."""
         self._context.counters[Event.DOMAIN_ENTERED] += 1
-        packet = Packet(
+        origin, mark = packet.origin or packet.source, packet.mark
+        entered = replace(
+            packet,
             source=self._context.name,
-            life=frame.life,
-            number=frame.number,
             hops=0,
-            tree=crc32(frame.source.encode()) % MAX_TREES,
+            tree=crc32(origin.encode()) % MAX_TREES,
             side=0,
             tries=0,
-            attributes=frame.attributes,
-            tags=frame.tags,
-            payload=frame.payload,
-            origin=frame.source,
+            mark=None if mark is None else TraceMark(self._traces.relay(relay), mark.is_dry),
+            origin=origin,
         )
-        self._begin(packet, content)
+        self._begin(entered, Content(entered))
 
     def packet(self, neighbour: str, packet: Packet) -> None:
         """Handle a packet of a neighbour."""
@@ -135,9 +133,11 @@ class Forwarder:
             self._context.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
-        if packet.origin and not came_from and not is_new:
-            return  # another gateway has brought it into this domain
-        if tree is not None:
+        has_entered = bool(packet.origin) and not came_from
+        domains = self._leave(packet, matches) if is_new and not has_entered else []
+        if has_entered and not is_new:
+            result = SendResult((), None)  # another gateway has brought it into this domain
+        elif tree is not None:
             result = self._send(packet, content, tree, matches, came_from)
         elif came_from:
             result = self._retry(packet, content, matches)
@@ -145,10 +145,11 @@ class Forwarder:
             result = SendResult((), None)  # no other router is reachable
         if packet.mark is not None:
             dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
-            self._report(TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches))
+            step = TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches, domains)
+            self.report(TraceReport(packet.source, 0, packet.mark.number, self._reporter.hop(step)))
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
-        """Send a message to the clients and other domains whose subscriptions match."""
+        """Send a message to the clients whose subscriptions match."""
         counters, outbox = self._context.counters, self._context.outbox
         if matches.clients or matches.domains or matches.is_loaded:
             counters[Event.MATCHED] += 1
@@ -158,9 +159,13 @@ class Forwarder:
             counters[Event.DELIVERED] += len(ids)
             for first in range(0, len(ids), MAX_ENTRIES):
                 outbox.send(link, _delivery(packet, ids[first : first + MAX_ENTRIES]))
-        if matches.domains:
-            counters[Event.DOMAIN_LEFT] += len(matches.domains)
-            outbox.export(_delivery(packet, matches.domains))
+
+    def _leave(self, packet: Packet, matches: Matches) -> list[str]:
+        """Pass a packet to other domains that want it; return their names."""
+        if not matches.domains:
+            return []
+        self._context.counters[Event.DOMAIN_LEFT] += len(matches.domains)
+        return self.on_leave(packet, matches.domains)
 
     def _send(self, packet: Packet, content: Content, tree: TreeView, matches: Matches, came_from: str) -> SendResult:
         """Send a packet to the neighbours on a tree whose side wants it."""
@@ -211,9 +216,8 @@ class Forwarder:
         self._context.drop(reason)
         return SendResult((), reason)
 
-    def _report(self, step: TraceStep) -> None:
-        """Report a traced packet to its source."""
-        report = TraceReport(step.packet.source, 0, step.mark.number, self._reporter.hop(step))
+    def report(self, report: TraceReport) -> None:
+        """Send a report on a traced packet to the packet's source."""
         if report.to == self._context.name:
             self._traces.report(report)
         else:

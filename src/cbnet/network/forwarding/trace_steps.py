@@ -55,6 +55,7 @@ class TraceStep(NamedTuple):
     sent: Sequence[TreeBranch]  # of this tree, or of the one that the packet was committed to again
     dropped: DropReason | None
     matches: Matches
+    domains: list[str]  # that it was passed to
 
 
 class TraceReporter:
@@ -80,6 +81,7 @@ class TraceReporter:
             delivered=delivered,
             missed=missed,
             supposed=self._hypothetical_results(step),
+            passed_to=step.domains,
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:

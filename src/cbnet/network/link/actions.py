@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from cbnet.network.protocol.frames import Deliver, Frame
+from cbnet.network.protocol.frames import Frame
 
 
 class Send(NamedTuple):
@@ -30,7 +30,6 @@ class Outbox:
 
     def __init__(self) -> None:
         self._actions: list[Action] = []
-        self._exports: list[Deliver] = []
 
     def send(self, link: int, frame: Frame) -> None:
         """Add a frame for a link."""
@@ -44,16 +43,7 @@ class Outbox:
         """Close a link."""
         self._actions.append(Shut(link, reason))
 
-    def export(self, frame: Deliver) -> None:
-        """Add a message for other domains."""
-        self._exports.append(frame)
-
     def take(self) -> list[Action]:
         """Remove and return the actions."""
         taken, self._actions = self._actions, []
-        return taken
-
-    def take_exports(self) -> list[Deliver]:
-        """Remove and return the messages for other domains."""
-        taken, self._exports = self._exports, []
         return taken

@@ -170,6 +170,8 @@ class Hop(Part):
     delivered: Texts  # local subscriptions, each with the filter that matched
     missed: Texts  # nearest misses among the other local subscriptions
     supposed: Texts  # whether the hypothetical subscriber receives it, and why
+    passed_to: Routers = []  # the networks that the gateway at this router has passed it to
+    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
 
 
 class StepField(Part):

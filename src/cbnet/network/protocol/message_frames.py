@@ -15,7 +15,6 @@ from cbnet.network.protocol.fields import (
     Number,
     Payload,
     PredicateText,
-    Routers,
     Seconds,
     Tags,
     TraceMark,
@@ -142,4 +141,4 @@ class TraceEnd(FrameBase, tag=FrameNumber.TRACE_END.value):
     """End of a trace, with the routers that should have reported and did not."""
 
     number: Number
-    missing: Routers
+    missing: Unanswered

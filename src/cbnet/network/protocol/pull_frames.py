@@ -10,6 +10,7 @@ from cbnet.network.protocol.fields import (
     MAX_HOLDERS,
     MAX_VISITED_ROUTERS,
     Attributes,
+    GatewayPath,
     Hops,
     ItemField,
     Keep,
@@ -49,6 +50,8 @@ class Request(FrameBase, tag=FrameNumber.REQUEST.value):
     timeout: Number  # ms until the requester stops waiting
     is_fresh: bool  # no cache may reply
     steps: Steps = None
+    # Those that have taken it from one domain to another, and do not take it again.
+    gateways: GatewayPath = []  # noqa: RUF012  # msgspec copies it for each frame
 
 
 class ReplyFrame(FrameBase, tag=FrameNumber.REPLY.value):

@@ -11,6 +11,8 @@ pass it for a while, and answers equal requests from the cache.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
@@ -56,8 +58,9 @@ class PullRouter:
         self._holders = holders
         self._requesters = requesters
         self._cache = cache
-        holders.on_reply = self._handle_reply
-        holders.on_no_item = self._go_on
+        holders.on_reply = self.handle_reply
+        holders.on_no_item = self._leave
+        self.on_leave: Callable[[Request, Sequence[int]], bool] = lambda *_: False  # takes a request to other domains
 
     # --- frames
 
@@ -77,7 +80,7 @@ class PullRouter:
         except InputError as error:
             raise WireError(f"invalid reply: {error.summary}") from None
         if is_match:
-            self._handle_reply(with_step(frame, self._context.name, REPLY_STEP))
+            self.handle_reply(with_step(frame, self._context.name, REPLY_STEP))
         else:
             self._context.drop(DropReason.REPLY_MISMATCH)
 
@@ -87,6 +90,22 @@ class PullRouter:
             self._requesters.no_item(frame)
         else:
             self._unicast.forward(frame)
+
+    # --- other domains
+
+    def enter(self, request: Request, relay: Callable[[ReplyFrame | NoItem], None]) -> None:
+        """Send a request of another domain in this one; relay: called with the answer."""
+        entered = self._requesters.relay(request, relay)
+        if entered is None:
+            relay(_no_item(request))
+        else:
+            self._visit(entered)
+
+    def _leave(self, request: Request) -> None:
+        """Take a request into other domains that offer it; if there are none, send it on here."""
+        domains = self._offers.matched(request_from_bytes(request.request).content).domains
+        if not domains or self._is_exhausted(request) or not self.on_leave(request, domains):
+            self.go_on(request)
 
     # --- requests
 
@@ -113,15 +132,15 @@ class PullRouter:
         """Answer a request from the cache or by a local holder, or send it on; it may come back to a router."""
         me = self._context.name
         if me in request.visited:
-            self._go_on(request)
+            self.go_on(request)
         elif not self._answer_from_cache(request):
             request = replace(request, visited=[*request.visited, me])
             if self._holders.has(request.request):
                 self._holders.ask(replace(request, tried=request.tried + 1))
             else:
-                self._go_on(request)
+                self._leave(request)
 
-    def _go_on(self, request: Request) -> None:
+    def go_on(self, request: Request) -> None:
         """Send a request into a side that offers it, or back where it came from; at the source, give up."""
         me = self._context.name
         branch = self._next_branch(request)
@@ -161,16 +180,7 @@ class PullRouter:
 
     def _give_up(self, request: Request) -> None:
         """Report to the requester that there is no reply."""
-        answer = NoItem(
-            to=request.source,
-            hops=0,
-            life=request.life,
-            number=request.number,
-            tried=request.tried,
-            asked=request.asked,
-            steps=request.steps,
-        )
-        answer = with_step(answer, self._context.name, _failure(request))
+        answer = with_step(_no_item(request), self._context.name, _failure(request))
         if request.source == self._context.name:
             self._requesters.no_item(answer)
         else:
@@ -178,7 +188,7 @@ class PullRouter:
 
     # --- replies
 
-    def _handle_reply(self, reply: ReplyFrame) -> None:
+    def handle_reply(self, reply: ReplyFrame) -> None:
         """Cache a reply and forward it."""
         self._cache.put(reply)
         self._send_reply(reply)
@@ -188,6 +198,18 @@ class PullRouter:
             self._requesters.reply(reply)
         else:
             self._unicast.forward(reply)
+
+
+def _no_item(request: Request) -> NoItem:
+    return NoItem(
+        to=request.source,
+        hops=0,
+        life=request.life,
+        number=request.number,
+        tried=request.tried,
+        asked=request.asked,
+        steps=request.steps,
+    )
 
 
 def _failure(request: Request) -> str:

@@ -6,8 +6,11 @@ a reply finds back by its locator: the name of this router, its life, and the nu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from cbnet.errors import LimitError
 from cbnet.network.link.context import RouterContext
@@ -19,6 +22,9 @@ MAX_CLIENT_REQUESTS: Final = 1_000  # open requests of one client
 MAX_ROUTER_REQUESTS: Final = 20_000  # of all clients
 
 
+_OTHER_DOMAINS = -1  # instead of the link of a client
+
+
 @dataclass
 class _OpenPull:
     link: int
@@ -26,6 +32,7 @@ class _OpenPull:
     request: bytes
     deadline: float
     steps: Steps  # of a traced request, up to its departure from this router
+    relay: Callable[[ReplyFrame | NoItem], None] | None = None  # takes the answer to another domain
 
 
 class Requesters:
@@ -72,6 +79,17 @@ class Requesters:
             steps=steps,
         )
 
+    def relay(self, request: Request, relay: Callable[[ReplyFrame | NoItem], None]) -> Request | None:
+        """Return the request frame for a request from another domain; None if too many are open."""
+        if len(self._open) >= MAX_ROUTER_REQUESTS:
+            return None
+        self._numbers += 1
+        deadline = self._context.now + request.timeout / 1000
+        self._open[self._numbers] = _OpenPull(_OTHER_DOMAINS, 0, request.request, deadline, None, relay)
+        self._counts[_OTHER_DOMAINS] = self._counts.get(_OTHER_DOMAINS, 0) + 1
+        me, life = self._context.name, self._context.life
+        return replace(request, hops=0, source=me, life=life, number=self._numbers, visited=[], path=[])
+
     def record_steps(self, request: Request) -> None:
         """Record the steps of a traced request as it leaves this router: it may never come back."""
         if request.source == self._context.name and request.number in self._open:
@@ -84,6 +102,9 @@ class Requesters:
             self._context.drop(DropReason.UNEXPECTED_REPLY)
             return
         self._end(frame.number)
+        if pull.relay is not None:
+            pull.relay(frame)
+            return
         self._context.counters[Event.REPLIES] += 1
         answer = PullReply(
             number=pull.number,
@@ -103,6 +124,11 @@ class Requesters:
         if frame.number not in self._open or frame.life != self._context.life:
             self._context.drop(DropReason.UNEXPECTED_REPLY)
             return
+        relay = self._open[frame.number].relay
+        if relay is not None:
+            self._end(frame.number)
+            relay(frame)
+            return
         self._context.counters[Event.REQUESTS_UNANSWERED] += 1
         self._fail(frame.number, is_late=False, tried=frame.tried, asked=frame.asked, steps=frame.steps)
 
@@ -110,6 +136,10 @@ class Requesters:
         """Report timeouts to clients."""
         now = self._context.now
         for number in [number for number, each in self._open.items() if now >= each.deadline]:
+            if self._open[number].relay is not None:
+                self._end(number)
+                self._context.drop(DropReason.REQUEST_EXPIRED)
+                continue
             self._context.counters[Event.REQUESTS_TIMED_OUT] += 1
             self._fail(number, is_late=True, tried=0, asked=0, steps=self._open[number].steps)
 

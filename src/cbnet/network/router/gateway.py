@@ -1,62 +1,57 @@
-"""Gateways, which forward messages between domains [2014 §3.1].
+"""Gateways, which forward messages and requests between domains [2014 §3.1].
 
     domain A  ─ router ─┐         ┌─ router ─  domain B
     trees of A          │ gateway │            trees of B
                         └─────────┘
 
 A gateway has a router in each of its domains, which are separate networks: other names, another scheme, other trees.
-Each router announces in its domain a summary of the interests on the other sides. A message that reaches a router
-because of that enters the other domains with matching interests, and follows their trees from then on. It keeps its
-identity (source, life and number), so that no router takes it twice, whichever path it takes.
+What one domain wants and offers is registered at the routers in the others, exactly or as a summary (`outside`), and
+announced there. A change is acknowledged in its own domain when the others have confirmed it. What other gateways have
+registered in a domain is a part of it: so all reaches any number of domains. What matches goes over (`crossings`).
 
-The interests of a side are those of all its routers, other gateways included: so they reach any number of domains. If
-they exceed the limit of one router, "everything" is announced instead. The gateways agree on a tree (`gateway_tree`):
-in a circle of domains, interests would never expire.
+The gateways agree on a tree (`gateway_tree`): in a circle of domains, what was withdrawn would never expire, and
+acknowledgements would wait for each other. A gateway that is not active tells nothing, and holds up nothing.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from cbnet.errors import InputError
-from cbnet.language.predicate import Predicate
-from cbnet.network.link.actions import Action
-from cbnet.network.logs import log
+from cbnet.network.announce.exports import ExportChange
 from cbnet.network.protocol.fields import check_name
-from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Deliver
-from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
+from cbnet.network.router.crossings import Crossings, Side
+from cbnet.network.router.gateway_port import FilterChange, GatewayPort
 from cbnet.network.router.gateway_tree import TreePosition, tree_position
-from cbnet.network.router.router import Router
-from cbnet.routing.domains.summary import summary
-
-_FILTERS_PER_SECOND = 50_000  # that a gateway summarises, with a quarter of a processor
-MAX_SUMMARY_FILTERS = MAX_NODE_FILTERS // 4  # of one side
-MAX_SUMMARY_BYTES = MAX_NODE_BYTES // 4
+from cbnet.network.router.outside import Outside
 
 
-class Side(Protocol):
-    """A router in one of the domains, and its driver."""
+@dataclass
+class _Registration:
+    """What one side is told of another one: numbers of changes."""
 
-    @property
-    def router(self) -> Router:
-        """The router."""
-
-    @property
-    def now(self) -> float:
-        """The time."""
-
-    def perform(self, actions: Iterable[Action]) -> None:
-        """Perform actions of the router."""
+    registered: int = 0
+    confirmed: int = 0
+    is_watched: bool = False  # whether it waits for a confirmation
 
 
 class Gateway:
     """A gateway between domains; call `tick` several times per second, and `leave` some time before it stops."""
 
-    def __init__(self, name: str, sides: Sequence[Side], outside: str = "exact") -> None:
-        """Join routers of several domains; `name` is unique among gateways, `outside` the kind of summary."""
+    def __init__(
+        self,
+        name: str,
+        sides: Sequence[Side],
+        outside: str = "exact",
+        *,
+        soon: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """Join routers of several domains.
+
+        name: unique among gateways. outside: the kind of summary. soon: calls a function when no router has a turn.
+        """
         check_name("gateway", name)
         if len(sides) < 2:
             raise InputError(f"the gateway {name} has fewer than two domains", hint="configure at least two")
@@ -64,74 +59,100 @@ class Gateway:
         self.position = TreePosition((name,), frozenset())
         self._sides = sides
         self._is_leaving = False
-        self._summary = summary(outside)
-        self._seen: list[tuple[object, ...]] = [()] * len(sides)  # states of the ports at the last summary
-        self._due = [float("-inf")] * len(sides)  # time of the next summary
-        self._interests = [Predicate()] * len(sides)  # summaries
-        self._registered: dict[tuple[int, int], Predicate] = {}  # on one side, of another
-        for number, side in enumerate(sides):
-            side.router.gateway_port.on_message = self._crossing(number)
+        self._outsides = [Outside(side.router.settings.network, outside) for side in sides]
+        self._registrations: dict[tuple[int, int], _Registration] = {}  # of one side, on another
+        self._soon = soon
+        self._calls: list[tuple[int, Callable[[], None]]] = []  # for turns of the routers, by side
+        self._is_scheduled = False
+        for number in range(len(sides)):
+            self._port(number).exports.on_change = partial(self._changed, number)
+        self._crossings = Crossings(name, sides, self._post, lambda of, on: (of, on) in self._registrations)
 
     def tick(self) -> None:
-        """Update the position in the tree, and the interests registered in each domain."""
-        ports = [side.router.gateway_port for side in self._sides]
+        """Update the position in the tree, and tell what is due."""
+        ports = [self._port(number) for number in range(len(self._sides))]
         position = tree_position(self.name, [port.paths() for port in ports])
         self.position = TreePosition((), self.position.active) if self._is_leaving else position
-        for number, port in enumerate(ports):
+        for port in ports:
             port.announce(self.position.path)
-            if self._is_due(number):
-                self._summarise(number)
-            self._register(number)
-
-    def _is_due(self, number: int) -> bool:
-        """Return whether the interests of a side may have changed, and a new summary is due."""
-        side = self._sides[number]
-        return side.now >= self._due[number] and side.router.gateway_port.state() != self._seen[number]
-
-    def _summarise(self, number: int) -> None:
-        side = self._sides[number]
-        self._seen[number] = side.router.gateway_port.state()
-        interests = side.router.gateway_port.interests()
-        self._interests[number] = self._bounded_summary(number, interests)
-        self._due[number] = side.now + len(interests) / _FILTERS_PER_SECOND
-
-    def _bounded_summary(self, number: int, interests: Predicate) -> Predicate:
-        """Return the summary of the interests of a side; everything if it is too large for a record."""
-        summarised = self._summary(interests)
-        if (
-            len(summarised) <= MAX_SUMMARY_FILTERS
-            and sum(len(filter_to_bytes(filter)) for filter in summarised) <= MAX_SUMMARY_BYTES
-        ):
-            return summarised
-        log(
-            logging.WARNING,
-            "summary too large",
-            network=self._sides[number].router.settings.network,
-            filters=len(summarised),
-        )
-        return summary("all")(interests)
+        for of in range(len(ports)):
+            self._join(of)
+            self._tell(of)
 
     def leave(self) -> None:
         """Withdraw from the tree, so that other gateways take over; messages are still forwarded until the end."""
         self._is_leaving = True
         self.tick()
 
-    def _register(self, of: int) -> None:
-        """Register the interests of one side on the others."""
+    # --- turns of the routers
+
+    def _port(self, number: int) -> GatewayPort:
+        return self._sides[number].router.gateway_port
+
+    def _post(self, number: int, call: Callable[[], None]) -> None:
+        """Make a call in a turn of the router of one side: not at once, as another one may have its turn."""
+        self._calls.append((number, call))
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._soon(self._run)
+
+    def _run(self) -> None:
+        try:
+            while self._calls:
+                calls, self._calls = self._calls, []
+                for number, side in enumerate(self._sides):
+                    own = [call for at, call in calls if at == number]
+                    if own:
+                        side.perform(side.router.turn(own, side.now))
+        finally:
+            self._is_scheduled = False
+
+    # --- what the sides are told of each other
+
+    def _join(self, of: int) -> None:
+        """Tell about one side on the other sides where this gateway is active, and only there."""
         active = self.position.active
-        for on, side in enumerate(self._sides):
-            interests = self._interests[of] if {on, of} <= active else Predicate()
-            if on != of and self._registered.get((on, of), Predicate()) != interests:
-                self._registered[on, of] = interests
-                side.router.gateway_port.register(of, interests)
+        others = active - {of} if of in active else frozenset()
+        before = {on for each, on in self._registrations if each == of}
+        if others == before:
+            return
+        for on in before - others:
+            del self._registrations[of, on]
+            self._post(on, partial(self._port(on).withdraw, of))
+        self._registrations.update({(of, on): _Registration() for on in others - before})
+        self._post(of, partial(self._port(of).tell, is_telling=bool(others)))
 
-    def _crossing(self, number: int) -> Callable[[Deliver], None]:
-        """Return a callback that takes messages from one side to the others."""
+    def _changed(self, of: int, change: ExportChange) -> None:
+        """Handle a change of what a side wants or offers."""
+        self._outsides[of].change(change)
+        self._tell(of)
 
-        def cross(frame: Deliver) -> None:
-            for target in frame.subscriptions:
-                if {number, target} <= self.position.active:
-                    side = self._sides[target]
-                    side.perform(side.router.enter(frame, side.now))
+    def _tell(self, of: int) -> None:
+        """Tell the other sides what has changed on one, if it is due."""
+        outside, now = self._outsides[of], self._sides[of].now
+        if outside.is_due(now):
+            changes = outside.tell(now)
+            for (each, on), registration in self._registrations.items():
+                if each == of:
+                    self._register(of, on, changes if registration.registered else outside.told)
 
-        return cross
+    def _register(self, of: int, on: int, changes: tuple[FilterChange, FilterChange]) -> None:
+        self._registrations[of, on].registered = self._outsides[of].sequence
+        self._post(on, partial(self._port(on).register, of, changes))
+        self._watch(of, on)
+
+    def _watch(self, of: int, on: int) -> None:
+        """Wait until one side has confirmed what is registered of another; once at a time, as changes may be many."""
+        registration = self._registrations.get((of, on))
+        if registration is None or registration.is_watched or registration.confirmed == registration.registered:
+            return
+        registration.is_watched = True
+        sequence = registration.registered
+
+        def confirmed() -> None:
+            registration.is_watched, registration.confirmed = False, sequence
+            least = min((each.confirmed for (side, _), each in self._registrations.items() if side == of), default=0)
+            self._post(of, partial(self._port(of).confirm, least))
+            self._watch(of, on)
+
+        self._post(on, partial(self._port(on).watch, confirmed))

@@ -1,28 +1,39 @@
 """The part of a router that a gateway uses to join its domain with others.
 
-registered    interests of other domains, as subscriptions of no client; the gateway's path in the gateway tree, in
-              its link record
-read          interests of this domain, without the gateway's own; the paths of the other gateways
-handed over   messages that match the interests of other domains, as if delivered to a client
+registered    subscriptions and offers of other domains, as those of no client; the gateway's path in the gateway tree,
+              in its link record
+told          subscriptions and offers of this domain, without the gateway's own (`announce.exports`); the paths of the
+              other gateways
+handed over   messages and requests that match what is registered
+
+All but the lookups are called in a turn of the router (`Router.turn`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Collection
+from typing import NamedTuple, TypeAlias
 
 from cbnet.language.filter import Filter
-from cbnet.language.predicate import Predicate
-from cbnet.language.relations.reduction import reduce
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.subscriptions import InternalSubscriber, OwnSource, Subscriptions
+from cbnet.network.announce.acknowledgements import Acknowledgements
+from cbnet.network.announce.announcer import Announcer
+from cbnet.network.announce.confirmations import Confirmations
+from cbnet.network.announce.exports import Exports
+from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
+from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.filter_codec import filter_from_bytes
-from cbnet.network.protocol.frames import Deliver
+from cbnet.network.pull.pull_router import PullRouter
 
 Path: TypeAlias = tuple[str, ...]  # of gateways: from the root of the gateway tree to the one that announces it
+
+
+class FilterChange(NamedTuple):
+    """Filters added to what another domain wants or offers, and removed from it."""
+
+    added: Collection[Filter]
+    removed: Collection[Filter]
 
 
 class GatewayPort:
@@ -33,60 +44,61 @@ class GatewayPort:
         context: RouterContext,
         versions: Versions,
         database: Database,
-        streams: StreamTable,
-        subscriptions: Subscriptions,
+        exports: Exports,
+        announcer: Announcer,
+        acknowledgements: Acknowledgements,
+        confirmations: Confirmations,
+        kinds: tuple[Subscriptions, Subscriptions],
+        forwarder: Forwarder,
+        pulls: PullRouter,
     ) -> None:
         self._context = context
         self._versions = versions
-        self._streams = streams
         self._database = database
-        self._subscriptions = subscriptions
-        self._decoded: dict[bytes, Filter] = {}  # at the last call of `interests`
-        self.on_message: Callable[[Deliver], None] | None = None  # called with messages for other domains
-
-    # --- lookup
+        self._announcer = announcer
+        self._acknowledgements = acknowledgements
+        self._confirmations = confirmations
+        self._kinds = kinds
+        self.exports = exports
+        self.forwarder = forwarder
+        self.pulls = pulls
 
     def paths(self) -> list[Path]:
         """Return the paths of the other reachable gateways of this domain."""
         names = sorted(self._versions.newest.names)
         return [path for name in names if name != self._context.name and (path := self._database.gateway_path(name))]
 
-    def state(self) -> tuple[object, ...]:
-        """Return a value that changes whenever the interests may have changed."""
-        return self._versions.newest, self._subscriptions.aggregation.changes
-
-    def interests(self) -> Predicate:
-        """Return the interests of this domain, without those that this gateway registered."""
-        trees = self._versions.newest.trees
-        branches = self._streams.branches(trees[0]) if trees else []
-        encoded = set(self._subscriptions.aggregation.filters(OwnSource.CLIENTS)).union(
-            *(self._streams.filters(branch.to) for branch in branches)
-        )
-        before, self._decoded = self._decoded, {}
-        self._decoded = {each: before.get(each) or filter_from_bytes(each) for each in sorted(encoded)}
-        return reduce(Predicate(self._decoded.values()))
-
-    # --- changes; they are announced at the next tick
-
     def announce(self, path: Path) -> None:
-        """Announce the gateway's path in this domain."""
+        """Announce the gateway's path in this domain, at the next tick."""
         self._context.gateway_path = path
 
-    def register(self, side: int, predicate: Predicate) -> None:
-        """Register in this domain the interests of another side of the gateway."""
-        if predicate.filters:
-            self._subscriptions.set(InternalSubscriber.OTHER_DOMAINS, side, predicate)
-        else:
-            self._subscriptions.remove(InternalSubscriber.OTHER_DOMAINS, side)
+    # --- this domain, told to others
 
-    # --- messages
+    def tell(self, *, is_telling: bool) -> None:
+        """Tell the gateway everything that this domain wants and offers, and then the changes; or stop."""
+        self.exports.restart(is_telling=is_telling)
+        self._announcer.links_changed()
+        self._acknowledgements.consider_all()
 
-    def hand_over(self) -> None:
-        """Pass the messages for other domains to the gateway."""
-        for frame in self._context.outbox.take_exports():
-            if self.on_message is not None:
-                self.on_message(frame)
+    def confirm(self, sequence: int) -> None:
+        """Acknowledge what the other domains have confirmed."""
+        self._acknowledgements.consider(self.exports.confirm(sequence))
 
-    def discard(self) -> None:
-        """Drop the messages for other domains: they have just come from there."""
-        self._context.outbox.take_exports()
+    # --- other domains, registered in this one
+
+    def register(self, side: int, changes: tuple[FilterChange, FilterChange]) -> None:
+        """Change the subscriptions and offers of another side of the gateway in this domain."""
+        for kind, change in zip(self._kinds, changes, strict=True):
+            if change.added or change.removed:
+                kind.change(InternalSubscriber.OTHER_DOMAINS, side, *change)
+                if not kind.filters(InternalSubscriber.OTHER_DOMAINS, side):
+                    kind.remove(InternalSubscriber.OTHER_DOMAINS, side)
+
+    def withdraw(self, side: int) -> None:
+        """Remove the subscriptions and offers of another side."""
+        for kind in self._kinds:
+            kind.remove(InternalSubscriber.OTHER_DOMAINS, side)
+
+    def watch(self, on_confirmed: Callable[[], None]) -> None:
+        """Call when this domain knows what is registered at the end of this turn."""
+        self._confirmations.watch(on_confirmed)

@@ -22,6 +22,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.confirmations import Confirmations
+from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
@@ -77,9 +78,10 @@ class Router:
         self.streams = StreamTable(
             self.links, self.versions, self.subscriptions.aggregation, self.offers.aggregation
         )  # fmt: skip
-        self._announcer = Announcer(context, self.links, self.versions, self.streams)
-        self._acknowledgements = Acknowledgements(context, self.links, self.versions, self.streams)
-        self._confirmations = Confirmations(context, self.database, self.versions, self.streams)
+        exports = Exports(context, self.versions, self.streams)
+        self._announcer = Announcer(context, self.links, self.versions, self.streams, exports)
+        self._acknowledgements = Acknowledgements(context, self.links, self.versions, self.streams, exports)
+        self._confirmations = Confirmations(context, self.database, self.versions, self.streams, exports)
         self._departure = Departure(self.links, self._own_links, self._confirmations)
         self._traces = Traces(context)
         reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
@@ -114,7 +116,18 @@ class Router:
         )
         if loaded is not None and loaded.filters:
             self.subscriptions.set(InternalSubscriber.LOADED, 0, loaded)
-        self.gateway_port = GatewayPort(context, self.versions, self.database, self.streams, self.subscriptions)
+        self.gateway_port = GatewayPort(
+            context=context,
+            versions=self.versions,
+            database=self.database,
+            exports=exports,
+            announcer=self._announcer,
+            acknowledgements=self._acknowledgements,
+            confirmations=self._confirmations,
+            kinds=(self.subscriptions, self.offers),
+            forwarder=self._forwarder,
+            pulls=self._pulls,
+        )
         self._flooding.on_own = self._own_links.supersede
         self._tables = TableReport(context, self.versions, self.streams)
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the peer
@@ -248,13 +261,12 @@ class Router:
         self._requesters.check()
         return self._done()
 
-    def enter(self, frame: frames.Deliver, now: float) -> list[Action]:
-        """Forward a message that the gateway of this router received in another domain."""
+    def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
+        """Do what the gateway of this router asks for (`gateway_port`)."""
         self._context.clock.advance(now)
-        self._forwarder.enter(frame)
-        actions = self._finish()
-        self.gateway_port.discard()
-        return actions
+        for call in calls:
+            call()
+        return self._done()
 
     # --- inside
 
@@ -315,12 +327,6 @@ class Router:
         self._holders.remove_client(link.id)
 
     def _done(self) -> list[Action]:
-        """Return the collected actions; hand over messages for other domains."""
-        actions = self._finish()
-        self.gateway_port.hand_over()
-        return actions
-
-    def _finish(self) -> list[Action]:
         """Do what is due at the end of a turn, and return the collected actions."""
         self._own_links.originate()
         self._flooding.request_missing()

@@ -29,7 +29,8 @@ async def serve_gateway(
             stack.push_async_callback(router.stop)
             await stack.enter_async_context(http_server(router, each.process.http))
             routers[each.settings.network] = router
-        gateway = Gateway(plan.name, list(routers.values()), plan.outside)
+        soon = asyncio.get_running_loop().call_soon
+        gateway = Gateway(plan.name, list(routers.values()), plan.outside, soon=soon)
         ticking = asyncio.ensure_future(_tick(gateway))
         stack.callback(ticking.cancel)
         on_start({network: router.address for network, router in routers.items()})

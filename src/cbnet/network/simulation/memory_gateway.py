@@ -22,7 +22,8 @@ class _Side:
         return self.host.now
 
     def perform(self, actions: Iterable[Action]) -> None:
-        self.host.perform(actions)
+        if self.host.router is self.router:  # else it was killed meanwhile
+            self.host.perform(actions)
 
 
 class MemoryGateway:
@@ -54,7 +55,7 @@ class MemoryGateway:
 
     def _join(self) -> None:
         sides = [_Side(self._memory.hosts[host], self._memory.router(host)) for host in self._hosts]
-        self.gateway = Gateway(self._name, sides, self._outside)
+        self.gateway = Gateway(self._name, sides, self._outside, soon=lambda call: self._memory.after(0, call))
 
     def _tick(self) -> None:
         if self.gateway is not None:

@@ -1,0 +1,133 @@
+"""What a domain tells other domains, through the gateway at this router: its export.
+
+    clients ─► own filters ─┐
+    stream from w1 ─────────┼─► reduced union ─► export ─► gateway ─► routers of the gateway in other domains
+    stream from w2 ─────────┘                                 of the first tree, or of the own one
+
+An export has the same sources as a stream to one more neighbour, and is acknowledged like one: when the other domains
+have confirmed it. What the gateway has registered here for other domains is no part of it. It is opened anew when other
+streams tell about this domain, with its whole content. Its changes are numbered on, so that one number says it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cbnet.network.announce.announce_writer import Difference
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
+from cbnet.network.announce.subscriptions import OwnSource
+from cbnet.network.link.context import RouterContext
+from cbnet.network.linkstate.tree_view import TreeView
+from cbnet.network.linkstate.versions import Versions
+
+OTHER_DOMAINS = "other domains"  # where a stream to a neighbour has the neighbour's name
+
+
+@dataclass(eq=False)
+class Export(Outgoing):
+    """A stream to other domains."""
+
+    first: int = 1  # its first change
+
+    def is_stamped(self, version: int, sequence: int) -> bool:  # noqa: ARG002
+        """Return whether all routers beyond have a change; they have no part in versions of this domain."""
+        return self.is_open and self.acked >= max(self.first, sequence)
+
+    def confirm(self, sequence: int) -> None:
+        """Record that the other domains have confirmed a change."""
+        self.acked = max(sequence, self.acked)
+        self._settle(self.acked)
+
+
+class ExportChange(NamedTuple):
+    """A change of what a domain tells others: of its subscriptions, and of its offers."""
+
+    sequence: int
+    differences: tuple[Difference, Difference]
+    is_whole: bool  # whether what is added is the whole content
+
+
+class Exports:
+    """The export of one router; it has none unless it belongs to a gateway that passes on what its domain wants."""
+
+    def __init__(self, context: RouterContext, versions: Versions, streams: StreamTable) -> None:
+        self._context = context
+        self._versions = versions
+        self._streams = streams
+        self._sequence = 0
+        self._current: Export | None = None
+        self.on_change: Callable[[ExportChange], None] = lambda _: None
+        self.is_telling = False
+
+    # --- lookup
+
+    @property
+    def tree(self) -> TreeView | None:
+        """The tree of the newest version whose streams tell about this domain."""
+        return self._versions.newest.tree(0, self._context.name)
+
+    @property
+    def current(self) -> Export | None:
+        """The export, if it tells what the newest version needs."""
+        return None if self._current is None or self._current.feeds != self._feeds() else self._current
+
+    def fed_by(self, stream: Incoming) -> list[Export]:
+        """Return the export if an incoming stream feeds it."""
+        return [] if self._current is None or stream not in self._current.feeds else [self._current]
+
+    def _feeds(self) -> tuple[Incoming, ...] | None:
+        """Return the streams that tell about this domain; None if some have not come."""
+        tree = self.tree
+        feeds = [] if tree is None else [self._streams.from_side(link) for link in tree.links.values() if link.hears]
+        found = tuple(each for each in feeds if each is not None)
+        return found if len(found) == len(feeds) else None
+
+    # --- changes
+
+    def restart(self, *, is_telling: bool) -> None:
+        """Tell everything again, to other domains than before; or stop."""
+        self.close()
+        self.is_telling = is_telling
+
+    def close(self) -> None:
+        """Close the export; the other domains keep what they were told."""
+        if self._current is not None:
+            self._current.is_open = False
+            for kind in self._streams.kinds:
+                kind.close(self._current)
+            self._current = None
+
+    def open(self) -> None:
+        """Tell everything anew if other streams tell about this domain, and all have come."""
+        feeds = self._feeds() if self.is_telling else None
+        if feeds is None or (self._current is not None and self._current.feeds == feeds):
+            return
+        self.close()
+        self._sequence += 1
+        key = StreamKey(OTHER_DOMAINS, 0, b"")
+        export = self._current = Export(key, 0, feeds, sequence=self._sequence, first=self._sequence)
+        for kind in self._streams.kinds:
+            kind.open(export, (OwnSource.CLIENTS, *feeds))
+            kind.take(export)
+        subscriptions, offers = (Difference(list(kind.content(export)), ()) for kind in self._streams.kinds)
+        self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=True))
+
+    def collect_changes(self) -> None:
+        """Tell what has changed."""
+        export = self._current
+        if export is None or not any(kind.has_pending(export) for kind in self._streams.kinds):
+            return
+        subscriptions, offers = (kind.take(export) for kind in self._streams.kinds)
+        export.sequence = self._sequence = self._sequence + 1
+        export.note(subscriptions, offers)
+        self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=False))
+
+    def confirm(self, sequence: int) -> tuple[Incoming, ...]:
+        """Record that the other domains have confirmed a change; return the streams that it may acknowledge."""
+        if self._current is None:
+            return ()
+        self._current.confirm(sequence)
+        return self._current.feeds

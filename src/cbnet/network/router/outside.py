@@ -1,0 +1,119 @@
+"""What one domain of a gateway wants and offers, and what the other domains are told of it.
+
+    content    of the export of the gateway's router there, exact
+    told       a summary of it; "exact": the same
+
+An exact change is told as it is. Another summary is computed again from the whole content, and so is not made more
+often than a quarter of a processor allows. What is too large is told as "everything".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from cbnet.language.filter import Filter
+from cbnet.language.predicate import Predicate
+from cbnet.network.announce.exports import ExportChange
+from cbnet.network.logs import log
+from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
+from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
+from cbnet.network.router.gateway_port import FilterChange
+from cbnet.routing.domains.summary import summary
+
+_FILTERS_PER_SECOND = 50_000  # that a gateway summarises, with a quarter of a processor
+MAX_SUMMARY_FILTERS = MAX_NODE_FILTERS // 4  # of one side
+MAX_SUMMARY_BYTES = MAX_NODE_BYTES // 4
+
+
+class _Kind:
+    """The subscriptions, or the offers, of a domain."""
+
+    def __init__(self, network: str, outside: str) -> None:
+        self._network = network
+        self._summary = summary(outside)
+        self._is_exact = outside == "exact"
+        self._content: dict[bytes, Filter] = {}
+        self._size = 0  # bytes of the content
+        self._changed: dict[bytes, None] = {}  # since it was told
+        self._is_told_exactly = True
+        self.told: dict[bytes, Filter] = {}
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    @property
+    def is_summarised(self) -> bool:
+        return not self._is_exact or not self._is_told_exactly
+
+    def change(self, added: Iterable[bytes], removed: Iterable[bytes], *, is_whole: bool) -> None:
+        if is_whole:
+            whole = set(added)
+            added, removed = whole - self._content.keys(), [each for each in self._content if each not in whole]
+        for encoded in removed:
+            del self._content[encoded]
+            self._size -= len(encoded)
+            self._changed[encoded] = None
+        for encoded in added:
+            self._content[encoded] = filter_from_bytes(encoded)
+            self._size += len(encoded)
+            self._changed[encoded] = None
+
+    def tell(self) -> FilterChange:
+        """Return what the others have to be told; it counts as told from now on."""
+        was_exact, self._is_told_exactly = self._is_told_exactly, self._is_exact and not self._is_large()
+        new = self._content if self._is_told_exactly else self._summarised()
+        changed: Iterable[bytes] = self._changed if was_exact and self._is_told_exactly else {**self.told, **new}
+        added = {each: new[each] for each in changed if each in new and each not in self.told}
+        removed = [self.told.pop(each) for each in changed if each in self.told and each not in new]
+        self.told.update(added)
+        self._changed = {}
+        return FilterChange(list(added.values()), removed)
+
+    def _is_large(self) -> bool:
+        return len(self._content) > MAX_SUMMARY_FILTERS or self._size > MAX_SUMMARY_BYTES
+
+    def _summarised(self) -> dict[bytes, Filter]:
+        """Return the summary of the content; everything if it is too large."""
+        content = Predicate(self._content.values())
+        summarised = {filter_to_bytes(filter): canonical_filter(filter) for filter in self._summary(content)}
+        if len(summarised) > MAX_SUMMARY_FILTERS or sum(map(len, summarised)) > MAX_SUMMARY_BYTES:
+            log(logging.WARNING, "summary too large", network=self._network, filters=len(summarised))
+            return {filter_to_bytes(filter): filter for filter in summary("all")(content)}
+        return summarised
+
+
+class Outside:
+    """What one domain wants and offers, for the others."""
+
+    def __init__(self, network: str, outside: str) -> None:
+        """Begin without any; outside: the kind of summary."""
+        self.sequence = 0  # of the last change
+        self._kinds = (_Kind(network, outside), _Kind(network, outside))
+        self._is_changed = False
+        self._due = float("-inf")  # time of the next summary
+
+    def change(self, change: ExportChange) -> None:
+        """Record a change."""
+        self.sequence = change.sequence
+        self._is_changed = True
+        for kind, (added, removed) in zip(self._kinds, change.differences, strict=True):
+            kind.change(added, removed, is_whole=change.is_whole)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether the others have to be told something now."""
+        return self._is_changed and (now >= self._due or not any(kind.is_summarised for kind in self._kinds))
+
+    def tell(self, now: float) -> tuple[FilterChange, FilterChange]:
+        """Return what the others have to be told."""
+        self._is_changed = False
+        subscriptions, offers = (kind.tell() for kind in self._kinds)
+        if any(kind.is_summarised for kind in self._kinds):
+            self._due = now + sum(map(len, self._kinds)) / _FILTERS_PER_SECOND
+        return subscriptions, offers
+
+    @property
+    def told(self) -> tuple[FilterChange, FilterChange]:
+        """All that the others have been told."""
+        subscriptions, offers = (FilterChange(list(kind.told.values()), ()) for kind in self._kinds)
+        return subscriptions, offers
