@@ -28,7 +28,7 @@ class Change(NamedTuple):
     sequence: int
     differences: tuple[Difference, Difference]
     side: bytes = b""
-    base: int = 0
+    base: int | bytes = 0
 
 
 class _Part:

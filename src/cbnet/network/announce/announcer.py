@@ -15,8 +15,11 @@ the streams that it does not need any more.
 
 from __future__ import annotations
 
-from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
+from collections.abc import Iterable
+
+from cbnet.network.announce.announce_writer import Change, Difference, announce_frames, read_change
 from cbnet.network.announce.exports import Exports
+from cbnet.network.announce.retained_contents import Content, RetainedContents
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
 from cbnet.network.announce.subscriptions import OWN_SOURCES
@@ -25,7 +28,7 @@ from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.frames import Announce, StreamChange
+from cbnet.network.protocol.frames import Announce, Held, StreamChange
 from cbnet.network.protocol.wire import WireError
 
 _MAX_SESSION_STREAMS = 4_096
@@ -42,6 +45,7 @@ class Announcer:
         self._versions = versions
         self._streams = streams
         self._exports = exports
+        self.retained = RetainedContents(streams)
         self._numbers = 0
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
         self._parts: dict[Incoming, list[tuple[list[bytes], list[bytes]]]] = {}  # of incomplete changes, by kind
@@ -62,11 +66,30 @@ class Announcer:
         self._may_open = True
         self._streams.forget_branches()
 
+    def open_session(self, link: int) -> None:
+        """Tell a neighbour which contents of its streams this router still has."""
+        digests = self.retained.digests(self._links.name(link))
+        if digests:
+            self._context.outbox.send(link, Held(digests))
+        self.links_changed()
+
     def close_session(self, session: int) -> None:
         """Remove the streams to a neighbour whose link has closed; those from it are still used for a while."""
+        now = self._context.now
         for stream in self._streams.of_session(session):
+            self.retained.keep_sent(stream.key.neighbour, self._sent_content(stream), now)
             self._release(stream)
+        for received in self._streams.incoming.values():
+            if received.key.session == session:
+                self.retained.keep_received(received, now)
+        self.retained.close_session(session)
         self.links_changed()
+
+    def held(self, link: int, frame: Held) -> None:
+        """Record which contents a neighbour still has."""
+        known = self._links.get(link)
+        assert known is not None
+        self.retained.hold(known.session, frame.contents)
 
     def receive(self, link: int, frame: Announce) -> None:
         """Handle changes of a neighbour's streams."""
@@ -120,7 +143,11 @@ class Announcer:
 
     def _accept(self, neighbour: str, session: int, change: StreamChange) -> Incoming:
         """Add a stream that a neighbour opens."""
-        base = self._streams.by_number.get((session, change.base)) if change.base else None
+        base = (
+            self.retained.received(neighbour, change.base)
+            if isinstance(change.base, bytes)
+            else self._streams.by_number.get((session, change.base))
+        )
         if change.sequence != 1 or not change.side or (change.base and base is None):
             raise WireError("a change of a stream that is not open")
         if sum(key.session == session for key in self._streams.incoming) >= _MAX_SESSION_STREAMS:
@@ -148,6 +175,8 @@ class Announcer:
         self._changed.pop(stream, None)
         self._released.pop(stream, None)
         self._streams.remove_incoming(stream)
+        if not self.retained.has(stream):
+            self._streams.remove_source(stream)
         self._may_open = True
 
     # --- own streams
@@ -173,16 +202,43 @@ class Announcer:
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
         others = list(self._streams.of_session(link.session))
         self._streams.add_outgoing(stream, OWN_SOURCES)
-        subscriptions, offers = self._streams.kinds
-        base = subscriptions.nearest(stream, others)
-        differences = subscriptions.difference(stream, base), offers.difference(stream, base)
+        base, differences = self._opening(stream, others)
         for kind in self._streams.kinds:
             kind.take(stream)
-        number = 0 if base is None else base.number
-        self._changes.setdefault(link.session, []).append(Change(stream.number, 1, differences, link.told, number))
+        self._changes.setdefault(link.session, []).append(Change(stream.number, 1, differences, link.told, base))
+
+    def _opening(self, stream: Outgoing, others: list[Outgoing]) -> tuple[int | bytes, tuple[Difference, Difference]]:
+        """Return the content that a stream starts from, and the difference to it, which is the smallest possible."""
+        subscriptions, offers = self._streams.kinds
+        nearest = subscriptions.nearest(stream, others)
+        differences = subscriptions.difference(stream, nearest), offers.difference(stream, nearest)
+        base: int | bytes = 0 if nearest is None else nearest.number
+        content = self._content(stream)
+        for digest, kept in self.retained.bases(stream.key.neighbour, stream.key.session, content):
+            others_differ = tuple(
+                Difference(sorted(now - before), sorted(before - now))
+                for now, before in zip(content, kept, strict=True)
+            )
+            if _size(others_differ) < _size(differences):
+                base, differences = digest, others_differ
+        return base, differences
+
+    def _content(self, stream: Outgoing) -> Content:
+        subscriptions, offers = (frozenset(kind.content(stream)) for kind in self._streams.kinds)
+        return subscriptions, offers
+
+    def _sent_content(self, stream: Outgoing) -> Content:
+        """Return the content of a stream as the neighbour has it: without the changes that were not sent."""
+        unsent = [kind.take(stream) for kind in self._streams.kinds]
+        subscriptions, offers = (
+            content.difference(change.added).union(change.removed)
+            for content, change in zip(self._content(stream), unsent, strict=True)
+        )
+        return subscriptions, offers
 
     def _end_streams(self) -> None:
         """If the newest version has been complete for a while, end the streams that only earlier ones need."""
+        self.retained.expire(self._context.now)
         version = self._versions.newest
         if version.complete is None or len(self._versions.kept) == 1:
             return
@@ -227,3 +283,7 @@ class Announcer:
                     self._context.outbox.send(link, frame)
                     self._context.counters[Event.FILTERS_SENT] += len(frame.filters) + len(frame.offers)
         self._changes, self._ended = {}, {}
+
+
+def _size(differences: Iterable[Difference]) -> int:
+    return sum(len(each.added) + len(each.removed) for each in differences)

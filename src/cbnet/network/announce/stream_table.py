@@ -98,8 +98,7 @@ class StreamTable:
 
     def add_incoming(self, stream: Incoming, base: Incoming | None) -> None:
         """Add a stream from a neighbour, with the content of another one."""
-        for kind in self.kinds:
-            kind.add_source(stream, base)
+        self.add_source(stream, base)
         self.by_number[stream.key.session, stream.number] = stream
         self.incoming[stream.key] = stream
 
@@ -110,10 +109,18 @@ class StreamTable:
         self.to_number[stream.key.session, stream.number] = stream
         self.outgoing[stream.key] = stream
 
-    def remove_incoming(self, stream: Incoming) -> None:
-        """Remove a stream from a neighbour; nothing must be fed by it."""
+    def add_source(self, stream: Incoming, base: Incoming | None = None) -> None:
+        """Add the content of a stream."""
+        for kind in self.kinds:
+            kind.add_source(stream, base)
+
+    def remove_source(self, stream: Incoming) -> None:
+        """Remove the content of a stream; nothing must be fed by it."""
         for kind in self.kinds:
             kind.remove_source(stream)
+
+    def remove_incoming(self, stream: Incoming) -> None:
+        """Remove a stream from a neighbour, without its content."""
         del self.by_number[stream.key.session, stream.number]
         if self.incoming.get(stream.key) is stream:
             del self.incoming[stream.key]

@@ -6,7 +6,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from cbnet.network.protocol.fields import MAX_FRAME_STREAMS, Filters, Number, StreamAck, StreamChange
+from cbnet.network.protocol.fields import (
+    MAX_FRAME_STREAMS,
+    MAX_HELD,
+    ContentDigest,
+    Filters,
+    Number,
+    StreamAck,
+    StreamChange,
+)
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
 
@@ -20,6 +28,12 @@ class Announce(FrameBase, tag=FrameNumber.ANNOUNCE.value):
     offers: Filters
     changes: Annotated[list[StreamChange], Meta(max_length=MAX_FRAME_STREAMS)]
     ended: Annotated[list[Number], Meta(max_length=MAX_FRAME_STREAMS)]  # streams, after the changes
+
+
+class Held(FrameBase, tag=FrameNumber.HELD.value):
+    """Contents of the receiver's streams that the sender still has from before this session."""
+
+    contents: Annotated[list[ContentDigest], Meta(max_length=MAX_HELD)]
 
 
 class AnnounceAck(FrameBase, tag=FrameNumber.ANNOUNCE_ACK.value):

@@ -21,6 +21,7 @@ MAX_FRAME_FILTERS = 4_096  # larger announcements are sent in parts
 MAX_FRAME_STREAMS = 4_096
 MAX_SESSIONS = 16  # of two routers at once
 MAX_TREES = 64
+MAX_HELD = 64  # contents of streams that outlive a session
 MAX_TRIES = 3  # a packet is committed to a tree again, after the first time
 MAX_FILTER_BYTES = 1 << 16
 MAX_PREDICATE_LENGTH = 1 << 16
@@ -125,7 +126,7 @@ class StreamChange(Part):
     number: Number
     sequence: Annotated[int, Meta(ge=1, le=MAX_INT)]  # 1 opens the stream
     side: Annotated[bytes, Meta(max_length=16)]  # key of the side that it announces; empty unless it opens the stream
-    base: Number  # a stream of this session, whose content it starts from; 0: it starts empty
+    base: Number | ContentDigest  # a stream of this session, or a held content, that it starts from; 0: it starts empty
     added: StreamFilters
     removed: StreamFilters
     is_last: bool  # else more parts follow

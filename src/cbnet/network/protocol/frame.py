@@ -26,6 +26,7 @@ class FrameNumber(IntEnum):
     RECORD_SUMMARY = 8
     RECORD_REQUEST = 9
     PACKET = 10
+    HELD = 11
     TRACE_REPORT = 13
     REQUEST = 14
     REPLY = 15

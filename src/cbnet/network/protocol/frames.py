@@ -2,7 +2,7 @@
 
 both directions     Hello  Ping  Pong  Close
 between routers     LinkRecord  RecordSummary  RecordRequest  link-state records
-Announce  AnnounceAck                     what a router's side of a link wants
+Announce  AnnounceAck  Held               what a router's side of a link wants
 Packet                                    a message
 TraceReport  ReplyFrame  NoItem           unicast to one router, hop by hop
 Request                                   along a tree, to a holder
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from cbnet.network.protocol.announce_frames import Announce, AnnounceAck
+from cbnet.network.protocol.announce_frames import Announce, AnnounceAck, Held
 from cbnet.network.protocol.fields import (
     Branch,
     Hop,
@@ -84,7 +84,7 @@ __all__ = [
 
 Frame: TypeAlias = (
     Hello | Ping | Pong | Close
-    | LinkRecord | RecordSummary | RecordRequest | Announce | AnnounceAck
+    | LinkRecord | RecordSummary | RecordRequest | Announce | AnnounceAck | Held
     | Packet | TraceReport | Request | ReplyFrame | NoItem
     | Subscribe | Unsubscribe | Publish | Trace | SlowPolicy | StatusRequest
     | OfferFrame | Withdraw | PullFrame | Answer

@@ -139,6 +139,7 @@ class Router:
                 frames.Packet: self._packet,
                 frames.Announce: self._announcer.receive,
                 frames.AnnounceAck: self._acknowledgements.receive,
+                frames.Held: self._announcer.held,
                 frames.TraceReport: self._trace_report,
                 frames.Request: self._pulls.request,
                 frames.ReplyFrame: self._pulls.reply,
@@ -276,7 +277,7 @@ class Router:
             self.links.accept_hello(link, frame)
             if link.is_router:
                 self._flooding.greet(link.id)
-                self._announcer.links_changed()
+                self._announcer.open_session(link.id)
                 self._acknowledgements.consider_all()
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")

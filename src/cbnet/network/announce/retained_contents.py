@@ -1,0 +1,129 @@
+"""Contents of streams that both ends of a link still have after their session has ended.
+
+    session ends     the receiver keeps what it has received, the sender what it has sent
+    next session     the receiver lists the digests of what it has; the sender opens its streams as differences to these
+
+So a link that was down for a moment costs a few bytes and not whole tables. A router that starts with computed tables
+has them as contents in the same way: where a neighbour computes the same, nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from cbnet.network.announce.content_digest import DIGEST_BYTES, content_digest
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Incoming, StreamKey
+from cbnet.network.protocol.fields import MAX_HELD
+
+_SECONDS = 60.0  # that contents are kept
+_MIN_FILTERS = 16  # of a content worth keeping
+
+Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions, and of offers
+
+
+@dataclass
+class _Received:
+    stream: Incoming
+    digest: bytes
+    until: float
+
+
+@dataclass
+class _Sent:
+    content: Content
+    until: float
+
+
+class RetainedContents:
+    """The contents that one router keeps, by neighbour."""
+
+    def __init__(self, streams: StreamTable) -> None:
+        self._streams = streams
+        self._received: dict[str, list[_Received]] = {}
+        self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
+        self._held: dict[int, frozenset[bytes]] = {}  # digests of what a neighbour has, by session
+
+    # --- as receiver
+
+    def load(self, neighbour: str, filters: Iterable[bytes], until: float) -> None:
+        """Keep a computed table of the interface to a neighbour."""
+        stream = Incoming(StreamKey(neighbour, 0, b""), 0)
+        self._streams.add_source(stream)
+        self._streams.kinds[0].change(stream, filters, ())
+        self._keep(stream, until)
+
+    def keep_received(self, stream: Incoming, now: float) -> None:
+        """Keep the content of a stream whose session has ended, if it is worth it."""
+        if stream.is_open and sum(kind.count(stream) for kind in self._streams.kinds) >= _MIN_FILTERS:
+            self._keep(stream, now + _SECONDS)
+
+    def _keep(self, stream: Incoming, until: float) -> None:
+        kept = self._received.setdefault(stream.key.neighbour, [])
+        digest = joint_digest([kind.filters(stream) for kind in self._streams.kinds])
+        if len(kept) < MAX_HELD and all(each.digest != digest for each in kept):
+            kept.append(_Received(stream, digest, until))
+
+    def has(self, stream: Incoming) -> bool:
+        """Return whether the content of a stream is kept."""
+        return any(each.stream is stream for each in self._received.get(stream.key.neighbour, ()))
+
+    def digests(self, neighbour: str) -> list[bytes]:
+        """Return the digests of the contents received from a neighbour."""
+        return [each.digest for each in self._received.get(neighbour, ())]
+
+    def received(self, neighbour: str, digest: bytes) -> Incoming | None:
+        """Return a source with a content received from a neighbour."""
+        kept = (each.stream for each in self._received.get(neighbour, ()) if each.digest == digest)
+        return next(kept, None)
+
+    # --- as sender
+
+    def keep_sent(self, neighbour: str, content: Content, now: float) -> None:
+        """Keep the content of a stream as it was sent."""
+        if sum(map(len, content)) >= _MIN_FILTERS:
+            sent = self._sent.setdefault(neighbour, {})
+            sent[joint_digest(content)] = _Sent(content, now + _SECONDS)
+            while len(sent) > MAX_HELD:
+                del sent[next(iter(sent))]
+
+    def hold(self, session: int, digests: Iterable[bytes]) -> None:
+        """Record what the neighbour has at the start of a session."""
+        self._held[session] = frozenset(digests)
+
+    def bases(self, neighbour: str, session: int, content: Content) -> Iterable[tuple[bytes, Content]]:
+        """Yield the contents that the neighbour has as well: the present one of a stream, or what was sent before."""
+        held = self._held.get(session)
+        if held:
+            digest = joint_digest(content)
+            if digest in held:
+                yield digest, content
+            for digest in held & self._sent.get(neighbour, {}).keys():
+                yield digest, self._sent[neighbour][digest].content
+
+    # --- both
+
+    def close_session(self, session: int) -> None:
+        """Forget what a neighbour had in a session."""
+        self._held.pop(session, None)
+
+    def expire(self, now: float) -> None:
+        """Forget what was kept long enough."""
+        for neighbour, kept in list(self._received.items()):
+            for each in [each for each in kept if each.until <= now]:
+                kept.remove(each)
+                if self._streams.incoming.get(each.stream.key) is not each.stream:
+                    self._streams.remove_source(each.stream)
+            if not kept:
+                del self._received[neighbour]
+        for neighbour, sent in list(self._sent.items()):
+            self._sent[neighbour] = {digest: each for digest, each in sent.items() if each.until > now}
+            if not self._sent[neighbour]:
+                del self._sent[neighbour]
+
+
+def joint_digest(content: Sequence[Iterable[bytes]]) -> bytes:
+    """Return the digest of the content of a stream, of both kinds."""
+    return blake2b(b"".join(map(content_digest, content)), digest_size=DIGEST_BYTES).digest()
