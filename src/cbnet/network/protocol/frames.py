@@ -73,7 +73,7 @@ from cbnet.network.protocol.record_frames import LinkRecord, RecordRequest, Reco
 from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [
-    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Hello",
+    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Held", "Hello",
     "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost",
     "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure",
     "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request",
