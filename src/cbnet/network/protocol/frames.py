@@ -73,13 +73,13 @@ from cbnet.network.protocol.record_frames import LinkRecord, RecordRequest, Reco
 from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [
-    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Held", "Hello",
-    "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost",
-    "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure",
-    "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request",
-    "SlowPolicy", "Status", "StatusRequest", "StepField", "StreamAck", "StreamChange", "Subscribe", "Subscribed",
-    "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport", "TracedFrame", "Unsubscribe",
-    "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Held",
+    "Hello", "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord",
+    "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
+    "PullFailure", "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame",
+    "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "StreamAck", "StreamChange",
+    "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
