@@ -215,12 +215,9 @@ class Announcer:
         base: int | bytes = 0 if nearest is None else nearest.number
         content = self._content(stream)
         for digest, kept in self.retained.bases(stream.key.neighbour, stream.key.session, content):
-            others_differ = tuple(
-                Difference(sorted(now - before), sorted(before - now))
-                for now, before in zip(content, kept, strict=True)
-            )
-            if _size(others_differ) < _size(differences):
-                base, differences = digest, others_differ
+            smaller = _difference(content[0], kept[0]), _difference(content[1], kept[1])
+            if _size(smaller) < _size(differences):
+                base, differences = digest, smaller
         return base, differences
 
     def _content(self, stream: Outgoing) -> Content:
@@ -283,6 +280,10 @@ class Announcer:
                     self._context.outbox.send(link, frame)
                     self._context.counters[Event.FILTERS_SENT] += len(frame.filters) + len(frame.offers)
         self._changes, self._ended = {}, {}
+
+
+def _difference(now: frozenset[bytes], before: frozenset[bytes]) -> Difference:
+    return Difference(sorted(now - before), sorted(before - now))
 
 
 def _size(differences: Iterable[Difference]) -> int:

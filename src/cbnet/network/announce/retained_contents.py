@@ -19,6 +19,7 @@ from cbnet.network.announce.streams import Incoming, StreamKey
 from cbnet.network.protocol.fields import MAX_HELD
 
 _SECONDS = 60.0  # that contents are kept
+_LOADED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
 _MIN_FILTERS = 16  # of a content worth keeping
 
 Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions, and of offers
@@ -48,12 +49,12 @@ class RetainedContents:
 
     # --- as receiver
 
-    def load(self, neighbour: str, filters: Iterable[bytes], until: float) -> None:
+    def load(self, neighbour: str, filters: Iterable[bytes]) -> None:
         """Keep a computed table of the interface to a neighbour."""
         stream = Incoming(StreamKey(neighbour, 0, b""), 0)
         self._streams.add_source(stream)
         self._streams.kinds[0].change(stream, filters, ())
-        self._keep(stream, until)
+        self._keep(stream, _LOADED_SECONDS)
 
     def keep_received(self, stream: Incoming, now: float) -> None:
         """Keep the content of a stream whose session has ended, if it is worth it."""

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from cbnet.language.predicate import Predicate
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.confirmations import Confirmations
@@ -49,6 +48,7 @@ from cbnet.network.pull.requesters import Requesters
 from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.departure import Departure
 from cbnet.network.router.gateway_port import GatewayPort
+from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.router.status import router_status
 from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
@@ -60,12 +60,9 @@ class Router:
     """One router of a network."""
 
     def __init__(
-        self, settings: Settings, life: int, access: Access = OPEN_ACCESS, loaded: Predicate | None = None
+        self, settings: Settings, life: int, access: Access = OPEN_ACCESS, data: NodeData = NO_DATA
     ) -> None:  # fmt: skip
-        """Create a router; `life` is a random number below 2**63, another one at each start.
-
-        `loaded`: the predicate of the node itself, which belongs to no client.
-        """
+        """Create a router; `life` is a random number below 2**63, another one at each start."""
         self._context = context = RouterContext(settings, life)
         self.links = LinkTable(context, self._removed, access)
         self.database = Database(settings.lifetime)
@@ -114,8 +111,10 @@ class Router:
             requesters=self._requesters,
             pulls=self._pulls,
         )
-        if loaded is not None and loaded.filters:
-            self.subscriptions.set(InternalSubscriber.LOADED, 0, loaded)
+        if data.predicate.filters:
+            self.subscriptions.set(InternalSubscriber.LOADED, 0, data.predicate)
+        for neighbour, filters in data.table.items():
+            self._announcer.retained.load(neighbour, filters)
         self.gateway_port = GatewayPort(
             context=context,
             versions=self.versions,

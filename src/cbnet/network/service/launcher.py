@@ -4,14 +4,14 @@ It imports everything once and forks: a router starts in milliseconds and shares
 arrive as JSON Lines on standard input; events are written to standard output:
 
     {"load": path of predicates, "nodes": [name]}
-    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}}
+    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "table": path}
     {"gate": "shut"} … {"gate": "open"}    routers started between these wait for the second: otherwise the first
                                            ones would handle each new neighbour while others are started
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
 
-The predicates of nodes are read once, here, and shared by all routers.
+The predicates of nodes are read once, here, and shared by all routers. `table` is optional.
 
 When standard input ends, or the launcher is killed, all routers stop.
 """
@@ -34,6 +34,8 @@ from cbnet.errors import CbnetError
 from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
+from cbnet.network.router.node_data import NodeData
+from cbnet.network.service.computed_table import read_computed_table
 from cbnet.network.service.node_predicates import NodePredicates
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import new_loop, run
@@ -161,9 +163,12 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, l
         emit({"listening": settings.name, "pid": os.getpid()})
 
     try:
-        predicate = None if loaded is None else loaded.of(settings.name)
+        data = NodeData()
+        if loaded is not None:
+            table = read_computed_table(Path(command["table"]), loaded.nodes) if "table" in command else {}
+            data = NodeData(loaded.of(settings.name), table)
         listen = parse_address(command["listen"])
-        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, loaded=predicate))
+        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1

@@ -21,6 +21,7 @@ class NodePredicates:
 
     def __init__(self, columns: Columns, nodes: Sequence[str]) -> None:
         """Set columns whose interfaces are names of nodes."""
+        self.nodes = nodes
         self._columns = columns
         self._targets = {str(name): target for target, name in enumerate(columns.interfaces)}
         for name in self._targets:

@@ -75,6 +75,7 @@ class ProcessNetwork:
             start_new_session=True,  # Ctrl-C is for this process, which stops the others
         )
         threading.Thread(target=self._listen, daemon=True, name="cbnet-processes").start()
+        self._data = data
         if data is not None:
             self._load(data)
 
@@ -151,6 +152,8 @@ class ProcessNetwork:
             dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
             listen = str(self.addresses[name])
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
+            if self._data is not None and name in self._data.tables:
+                start["table"] = str(self._data.tables[name])
             self._send(start)
             self.exit_codes.pop(name, None)
         self._send({"gate": "open"})

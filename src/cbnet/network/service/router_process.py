@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cbnet.language.predicate import Predicate
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
@@ -30,16 +30,16 @@ async def serve(
     on_start: Callable[[Address], None] = lambda _: None,
     lifeline: int | None = None,
     security: SecurityPolicy = OPEN_POLICY,
-    loaded: Predicate | None = None,
+    data: NodeData = NO_DATA,
     process: ProcessSettings = DEFAULT_PROCESS,
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
 
     on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
-    loaded: the predicate of the node itself.
+    data: what the node starts with.
     """
     drain, stop = shutdown_events(lifeline)
-    router = TcpRouter(settings, listen, neighbours, security, loaded)
+    router = TcpRouter(settings, listen, neighbours, security, data)
     await router.start()
     try:
         async with http_server(router, process.http):

@@ -16,11 +16,11 @@ from random import Random
 from typing import Protocol
 
 from cbnet.errors import InputError
-from cbnet.language.predicate import Predicate
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Frame
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
+from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.router.router import Router
 
 TICK = 0.25  # seconds between two ticks of a router or client
@@ -69,10 +69,10 @@ class _Cable:
 class Host:
     """A host of one router, running or killed."""
 
-    def __init__(self, memory: MemoryNetwork, settings: Settings, loaded: Predicate | None) -> None:
+    def __init__(self, memory: MemoryNetwork, settings: Settings, data: NodeData) -> None:
         self._memory = memory
         self.settings = settings
-        self.loaded = loaded
+        self.data = data
         self.router: Router | None = None
         self.clock_offset = 0.0  # seconds
         self.ends: dict[int, ConnectionEnd] = {}
@@ -166,11 +166,11 @@ class MemoryNetwork:
 
     # --- routers and cables
 
-    def add(self, settings: Settings, loaded: Predicate | None = None) -> Router:
-        """Add a router and start it; loaded: the predicate of the node itself."""
+    def add(self, settings: Settings, data: NodeData = NO_DATA) -> Router:
+        """Add a router and start it; data: what it has at each start."""
         if settings.name in self.hosts:
             raise InputError(f"there already is a router {settings.name!r}")
-        host = self.hosts[settings.name] = Host(self, settings, loaded)
+        host = self.hosts[settings.name] = Host(self, settings, data)
         self.every(TICK, host.tick)
         return self.start(settings.name)
 
@@ -178,7 +178,7 @@ class MemoryNetwork:
         """Start a router that was killed; it has lost its state."""
         host = self.hosts[name]
         life = self.random.getrandbits(62)
-        host.router = Router(host.settings, life, loaded=host.loaded)
+        host.router = Router(host.settings, life, data=host.data)
         host.tick()
         return host.router
 

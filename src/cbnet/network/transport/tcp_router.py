@@ -23,7 +23,6 @@ from ssl import SSLError
 from typing import Any
 
 from cbnet.errors import InputError
-from cbnet.language.predicate import Predicate
 from cbnet.network.errors import NotTrusted
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
@@ -33,6 +32,7 @@ from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
+from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.router.router import Router
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
@@ -63,10 +63,10 @@ class TcpRouter:
         listen: Address,
         neighbours: Mapping[str, Address],
         security: SecurityPolicy = OPEN_POLICY,
-        loaded: Predicate | None = None,
+        data: NodeData = NO_DATA,
     ) -> None:
         """Initialise with the address to listen on (port 0: any free port) and the neighbours to dial."""
-        self.router = Router(settings, secrets.randbits(62), security.access, loaded)
+        self.router = Router(settings, secrets.randbits(62), security.access, data)
         self._security = security
         self.address = listen
         self.neighbours = neighbours
