@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cbnet.cli.bench.numbers import parse_numbers
 from cbnet.cli.console import print_json, step_progress
 from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError
@@ -15,39 +16,29 @@ def month(
     topology: Annotated[str, topology_option(show_default=True)] = "powerlaw:20",
     hours: Annotated[float, typer.Option("--hours", metavar="H", help="Simulated hours.")] = 1.0,
     rate: Annotated[float, typer.Option("--rate", metavar="R", help="Messages per simulated second.")] = 5.0,
-    scheme: Annotated[
-        str,
-        typer.Option("--scheme", metavar="NAME,...", help="Schemes of a live network: multitree, pif, or all."),
-    ] = "all",
+    trees: Annotated[
+        str, typer.Option("--trees", metavar="K,...", help="Numbers of routing trees; one run per number.")
+    ] = "1,2,4",
     seed: Annotated[int, seed_option("Seed of the graph, the failures and the messages.")] = 0,
     json: Json = False,
 ) -> None:
     """Fail and restore links, routers and clients of a simulated network, and check every message.
 
-    Example: cbnet bench month --hours 1 --scheme all
+    Example: cbnet bench month --hours 1 --trees 1,4
     """
     from cbnet.cli.bench.month_output import print_month
     from cbnet.lab.bench.soak.month import MonthPlan, bench_month
 
     plan = MonthPlan(topology, hours, rate, seed)
-    names = _schemes(scheme)
+    numbers = parse_numbers("--trees", trees)
     outcomes = []
     with step_progress() as report:
-        for name in names:
-            outcomes.append(bench_month(plan, name, report))
+        for number in numbers:
+            outcomes.append(bench_month(plan, number, report))
             if json:
                 print_json(outcomes[-1].members())
     if not json:
         print_month(outcomes)
-    broken = [each.scheme for each in outcomes if not each.is_good]
+    broken = [str(each.trees) for each in outcomes if not each.is_good]
     if broken:
-        raise CbnetError(f"guarantees violated by {', '.join(broken)}: please report this")
-
-
-def _schemes(text: str) -> list[str]:
-    from cbnet.network.link.settings import LIVE_SCHEMES, check_scheme
-
-    names = list(LIVE_SCHEMES) if text == "all" else [name.strip() for name in text.split(",")]
-    for name in names:
-        check_scheme(name)
-    return names
+        raise CbnetError(f"guarantees violated with {', '.join(broken)} trees: please report this")

@@ -24,7 +24,7 @@ def print_month(outcomes: Sequence[MonthOutcome]) -> None:
         f"{plural(first.links, 'link')}, {plural(first.clients, 'client')}; {plan.hours:g} h of simulated time, "
         f"{plan.rate:g} messages per second\n"
     )
-    for grid in (_messages(outcomes), _requests(outcomes), _times(outcomes), _recoveries(outcomes)):
+    for grid in (_messages(outcomes), _requests(outcomes), _packets(outcomes), _times(outcomes), _recoveries(outcomes)):
         console.print(grid)
     for line in _checked(outcomes):
         console.print(line)
@@ -32,36 +32,44 @@ def print_month(outcomes: Sequence[MonthOutcome]) -> None:
 
 def _messages(outcomes: Sequence[MonthOutcome]) -> Grid:
     heads = ("messages", "quiet", "delivered", "missed: quiet", "changing", "twice", "spurious")
-    grid = new_grid("Messages", "scheme", *heads, tight=True)
+    grid = new_grid("Messages", "trees", *heads, tight=True)
     for each in outcomes:
         counts = each.counts
         numbers = (
             counts.messages, counts.quiet, counts.delivered, counts.missed_quiet, counts.missed_changing, counts.twice,
             counts.spurious,
         )  # fmt: skip
-        add_cells(grid, each.scheme, *(f"{count:,}" for count in numbers))
+        add_cells(grid, each.trees, *(f"{count:,}" for count in numbers))
     return grid
 
 
 def _requests(outcomes: Sequence[MonthOutcome]) -> Grid:
     heads = ("requests", "replies", "from caches", "no item", "timeouts", "missed: quiet", "no end")
-    grid = new_grid("Requests", "scheme", *heads, tight=True)
+    grid = new_grid("Requests", "trees", *heads, tight=True)
     for each in outcomes:
         counts = each.counts
         numbers = (
             counts.requests, counts.replies, counts.from_caches, counts.without, counts.timeouts,
             counts.unanswered_quiet, counts.endless,
         )  # fmt: skip
-        add_cells(grid, each.scheme, *(f"{count:,}" for count in numbers))
+        add_cells(grid, each.trees, *(f"{count:,}" for count in numbers))
+    return grid
+
+
+def _packets(outcomes: Sequence[MonthOutcome]) -> Grid:
+    grid = new_grid("Packets between routers", "trees", "sent", "retried", "unpruned", tight=True)
+    for each in outcomes:
+        numbers = (each.packets[key] for key in ("packets_sent", "packets_retried", "packets_unpruned"))
+        add_cells(grid, each.trees, *(f"{count:,}" for count in numbers))
     return grid
 
 
 def _times(outcomes: Sequence[MonthOutcome]) -> Grid:
     heads = ("times", "p50 s", "p95", "longest", "time quiet")
-    grid = new_grid("Recoveries: from a change in a quiet network until it is quiet again", "scheme", *heads)
+    grid = new_grid("Recoveries: from a change in a converged network until it has converged again", "trees", *heads)
     for each in outcomes:
         times = (f"{time:.2f}" for time in each.times)
-        add_cells(grid, each.scheme, f"{len(each.recoveries):,}", *times, f"{each.quiet_share:.0%}")
+        add_cells(grid, each.trees, f"{len(each.recoveries):,}", *times, f"{each.quiet_share:.0%}")
     return grid
 
 

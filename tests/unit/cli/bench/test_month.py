@@ -6,10 +6,10 @@ SHORT = ("--topology", "ring:5", "--hours", 0.02)
 
 
 def test_bench_month_says_what_became_of_the_messages(cbnet):
-    outcome = cbnet("bench", "month", *SHORT, "--scheme", "multitree,pif", "--json")
+    outcome = cbnet("bench", "month", *SHORT, "--trees", "1,3", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     rows = [json.loads(line) for line in outcome.out.splitlines()]
-    assert [row["scheme"] for row in rows] == ["multitree", "pif"]
+    assert [row["trees"] for row in rows] == [1, 3]
     for row in rows:
         assert (row["routers"], row["links"], row["clients"]) == (5, 5, 10)
         assert (row["missed_quiet"], row["twice"], row["spurious"], row["violations"]) == (0, 0, 0, [])
@@ -19,7 +19,7 @@ def test_bench_month_says_what_became_of_the_messages(cbnet):
 
 
 def test_bench_month_shows_it_to_people(cbnet):
-    outcome = cbnet("bench", "month", *SHORT, "--scheme", "multitree")
+    outcome = cbnet("bench", "month", *SHORT, "--trees", "2")
     assert (outcome.code, outcome.err) == (0, "")
     for said in (
         "5 routers, 5 links, 10 clients",
@@ -31,17 +31,14 @@ def test_bench_month_shows_it_to_people(cbnet):
 
 
 def test_what_is_missed_ends_with_code_1(cbnet, monkeypatch):
-    monkeypatch.setattr(Subscriptions, "matched", lambda *_: Matches({}, [], False))
-    outcome = cbnet("bench", "month", *SHORT, "--scheme", "pif")
+    monkeypatch.setattr(Subscriptions, "matched", lambda *_: Matches({}, [], False, 0))
+    outcome = cbnet("bench", "month", *SHORT, "--trees", "1")
     assert outcome.code == 1
     assert "BROKEN" in outcome.out
     assert "please report this" in outcome.err
 
 
-def test_an_unknown_scheme_is_refused(cbnet):
-    outcome = cbnet("bench", "month", "--scheme", "pif,psf")
+def test_a_number_of_trees_that_is_no_number_is_refused(cbnet):
+    outcome = cbnet("bench", "month", "--trees", "1,many")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == (
-        "error: unknown scheme 'psf' of a live network; "
-        "use multitree or pif; `cbnet lab simulate` has the schemes of the papers\n"
-    )
+    assert outcome.err == "error: --trees: 'many' is not a number; write numbers separated by commas\n"

@@ -1,32 +1,45 @@
 """The actual state of a network in memory, and whether all its routers know it.
 
-Which routers run, which cables work and which clients are connected is read from the simulation, not from the routers.
-The network has converged when
+Which routers run, which cables work, which clients are connected and what they want is read from the simulation, not
+from the routers. The network has converged when
 
     every cable between two running routers works in both directions
     every client is connected, and its router has exactly its subscriptions and offers
-    every router has the links of all reachable routers, and the newest predicates and offers of each
+    every router's newest version of the topology has the links that it can reach, and is complete
+    no announcement is under way, and every interface wants what the clients behind it want, for each of some messages
+
+and is quiet when, in addition, no router keeps an earlier version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
+from cbnet.language.filter import Filter
+from cbnet.language.message import Message
+from cbnet.language.syntax.parser import parse
 from cbnet.network import MemoryClient, MemoryNetwork, Router
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.linkstate.records import Key, RecordKind
-from cbnet.network.linkstate.view import reachable_edges
+from cbnet.network.linkstate.tree_view import TreeView
+from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.simulation.memory_network import ConnectionEnd
 
-Edges = dict[tuple[str, str], int]
+Neighbours = Mapping[str, set[str]]
 
 
 class GroundTruth:
     """The actual state of a network in memory."""
 
-    def __init__(self, memory: MemoryNetwork, clients: Mapping[str, MemoryClient]) -> None:
+    def __init__(
+        self, memory: MemoryNetwork, clients: Mapping[str, MemoryClient], messages: Sequence[Message] = ()
+    ) -> None:
+        """Initialise with the messages for which the tables are compared with the predicates of the clients."""
         self._memory = memory
         self._clients = clients
+        self._messages = messages
+        self._matched_by_text = cache(lambda text: self._matched(parse(text).filters))
+        self._matched_by_bytes = cache(lambda encoded: self._matched([filter_from_bytes(encoded)]))
 
     def running(self) -> dict[str, Router]:
         """Return the running routers by name."""
@@ -34,18 +47,28 @@ class GroundTruth:
 
     def reached(self, router: str) -> set[str]:
         """Return the routers reachable from one, including itself."""
-        edges = reachable_edges(router, self._neighbours().__getitem__)
-        return {router, *(name for pair in edges for name in pair)}
+        return _component(router, self._neighbours())
 
     def is_converged(self) -> bool:
         """Return whether every router knows the actual state."""
-        return self._are_cables_up() and self._are_clients_served() and self._are_records_everywhere()
+        return (
+            self._are_cables_up()
+            and self._are_clients_served()
+            and self._are_versions_right()
+            and self._are_streams_still()
+            and self._are_tables_right()
+        )
 
-    def _neighbours(self) -> dict[str, dict[str, int]]:
-        neighbours: dict[str, dict[str, int]] = {name: {} for name in self.running()}
+    def is_quiet(self) -> bool:
+        """Return whether, in addition, no router keeps an earlier version of the topology."""
+        return all(router.is_settled for router in self.running().values()) and self.is_converged()
+
+    def _neighbours(self) -> Neighbours:
+        neighbours: dict[str, set[str]] = {name: set() for name in self.running()}
         for a, b in self._memory.cables(cut=False):
             if a in neighbours and b in neighbours:
-                neighbours[a][b] = neighbours[b][a] = 1
+                neighbours[a].add(b)
+                neighbours[b].add(a)
         return neighbours
 
     def _are_cables_up(self) -> bool:
@@ -60,33 +83,83 @@ class GroundTruth:
     def _are_clients_served(self) -> bool:
         subscribed: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
         offered: dict[str, set[tuple[int, int]]] = {name: set() for name in self.running()}
-        for client in self._clients.values():
-            if client.router in subscribed and not client.is_disconnected:
-                end = client.end
-                if end is None or not _works(end, end.peer.link):
-                    return False
-                subscribed[client.router] |= {(end.peer.link, id) for id in client.subscriptions}
-                offered[client.router] |= {(end.peer.link, id) for id in client.offers}
+        for client in self._served():
+            end = client.end
+            if end is None or not _works(end, end.peer.link):
+                return False
+            subscribed[client.router] |= {(end.peer.link, id) for id in client.subscriptions}
+            offered[client.router] |= {(end.peer.link, id) for id in client.offers}
         return all(
             _held(router.subscriptions) == subscribed[name] and _held(router.offers) == offered[name]
             for name, router in self.running().items()
         )
 
-    def _are_records_everywhere(self) -> bool:
-        running, neighbours = self.running(), self._neighbours()
-        if any(router.announcement.pending or router.offers.announcement.pending for router in running.values()):
-            return False
-        for component in _components(neighbours):
-            edges: Edges = reachable_edges(component[0], neighbours.__getitem__)
-            keys = [Key(owner, kind) for owner in component for kind in (RecordKind.PREDICATE, RecordKind.OFFERS)]
-            newest = {key: running[key.owner].database.version(key) for key in keys}
-            for name in component:
-                router = running[name]
-                if router.view.edges != edges:
+    def _served(self) -> Iterable[MemoryClient]:
+        """Yield the clients whose routers run, without those that have left."""
+        running = self.running()
+        return (each for each in self._clients.values() if each.router in running and not each.is_disconnected)
+
+    def _are_versions_right(self) -> bool:
+        """Return whether every router has the links of its part of the network, in a complete version."""
+        neighbours = self._neighbours()
+        for name, router in self.running().items():
+            part = _component(name, neighbours)
+            links = {(a, b) for a in part for b in neighbours[a] if a < b}
+            if router.versions.is_outdated or router.version.complete is None or router.version.edges.keys() != links:
+                return False
+        return True
+
+    def _are_streams_still(self) -> bool:
+        """Return whether every neighbour has all changes of every stream of the newest version."""
+        running = self.running()
+        for router in running.values():
+            for link in router.version.links():
+                sent = router.streams.to_side(link)
+                if sent is None or any(kind.has_pending(sent) for kind in router.streams.kinds):
                     return False
-                if any(router.database.version(key) != newest[key] for key in keys):
+                received = running[link.neighbour].streams.by_number.get((link.session, sent.number))
+                if received is None or received.sequence != sent.sequence:
                     return False
         return True
+
+    def _are_tables_right(self) -> bool:
+        wanted: dict[str, int] = dict.fromkeys(self._memory.hosts, 0)  # bits of the messages
+        for client in self._served():
+            for text in client.subscriptions.values():
+                wanted[client.router] |= self._matched_by_text(text)
+        neighbours = self._neighbours()
+        return all(
+            self._is_tree_right(router, tree, _component(name, neighbours) - {name}, wanted)
+            for name, router in self.running().items()
+            for tree in router.version.trees
+        )
+
+    def _is_tree_right(self, router: Router, tree: TreeView, others: set[str], wanted: Mapping[str, int]) -> bool:
+        """Return whether each other router is behind one interface, which wants what the routers behind it want."""
+        behind = [name for link in tree.links.values() for name in link.behind]
+        if len(behind) != len(others) or set(behind) != others:
+            return False
+        for branch in router.streams.branches(tree):
+            told = _union(map(self._matched_by_bytes, router.streams.filters(branch)))
+            if told != _union(wanted[name] for name in branch.to.behind):
+                return False
+        return True
+
+    def _matched(self, filters: Iterable[Filter]) -> int:
+        """Return the messages that filters match, one by one, as bits."""
+        return _union(
+            1 << index
+            for filter in filters
+            for index, message in enumerate(self._messages)
+            if filter.matches(message)
+        )  # fmt: skip
+
+
+def _union(bits: Iterable[int]) -> int:
+    all_bits = 0
+    for each in bits:
+        all_bits |= each
+    return all_bits
 
 
 def _held(subscriptions: Subscriptions) -> set[tuple[int, int]]:
@@ -100,12 +173,10 @@ def _works(end: ConnectionEnd | None, peer: int) -> bool:
     return all(each.is_open and not each.is_lost for each in (end, end.peer))
 
 
-def _components(neighbours: Mapping[str, Mapping[str, int]]) -> Iterable[list[str]]:
-    """Yield the connected components of a network."""
-    left = dict.fromkeys(neighbours)
-    while left:
-        part = [next(iter(left))]
-        for name in part:  # grows during the loop
-            left.pop(name, None)
-            part += [other for other in neighbours[name] if other in left and other not in part]
-        yield part
+def _component(start: str, neighbours: Neighbours) -> set[str]:
+    """Return the nodes that can be reached from one, including itself."""
+    reached, queue = {start}, [start]
+    for name in queue:  # grows during the loop
+        queue += sorted(neighbours[name] - reached)
+        reached |= neighbours[name]
+    return reached

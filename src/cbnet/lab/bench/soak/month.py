@@ -2,7 +2,7 @@
 
 Routers and clients run in memory. Links, routers and clients fail at random times and are repaired
 (`failure_schedule`) while messages are published and items requested at a steady rate. Each message
-(`delivery_ledger`) and each request (`request_ledger`) is checked by whether the network was quiet, that is, every
+(`delivery_ledger`) and each request (`request_ledger`) is checked by whether the network had converged, that is, every
 router knew the actual state (`ground_truth`). After the last change it must be quiet again within `MAX_RECOVERY`.
 """
 
@@ -23,6 +23,7 @@ from cbnet.lab.bench.soak.ground_truth import GroundTruth
 from cbnet.lab.bench.soak.request_ledger import RequestLedger
 from cbnet.language.message import Message
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
+from cbnet.network.link.counters import Event
 from cbnet.topology import Graph, topology
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ _SUBSCRIPTIONS = 2  # of each client
 _REQUESTS = 5  # messages per request
 _REQUEST_COUNTS = ("requests", "replies", "from_caches", "without", "timeouts", "unanswered_quiet", "endless")
 _SYMBOLS = "ABCDEFGHIJ"
+_PRICES = (5, 50, 700)
+_MESSAGES = [  # all that are published
+    Message({"symbol": symbol, "price": price}, tags)
+    for symbol in _SYMBOLS
+    for price in _PRICES
+    for tags in ([], ["urgent"])
+]
+_PACKET_COUNTS = (Event.PACKETS_SENT, Event.PACKETS_RETRIED, Event.PACKETS_UNPRUNED)
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class MonthPlan:
 
 @dataclass(frozen=True)
 class Recovery:
-    """The time from a change in a quiet network until it was quiet again."""
+    """The time from a change in a converged network until it had converged again."""
 
     kinds: Sequence[str]  # of events, in order
     seconds: float  # since the first event
@@ -68,7 +77,7 @@ class MonthOutcome:
     """Counts of messages and violations, and recoveries of the network."""
 
     plan: MonthPlan
-    scheme: str
+    trees: int
     routers: int
     links: int
     clients: int
@@ -77,6 +86,7 @@ class MonthOutcome:
     recoveries: list[Recovery] = field(default_factory=list)
     is_settled: bool = False  # whether the network was quiet at the end
     quiet_share: float = 0.0  # of the time
+    packets: Counter[str] = field(default_factory=Counter)  # counters of all routers
 
     @property
     def is_good(self) -> bool:
@@ -99,47 +109,49 @@ class MonthOutcome:
         counts = self.counts
         p50, p95, worst = self.times
         return {
-            "scheme": self.scheme, "topology": self.plan.topology, "hours": self.plan.hours, "rate": self.plan.rate,
+            "trees": self.trees, "topology": self.plan.topology, "hours": self.plan.hours, "rate": self.plan.rate,
             "seed": self.plan.seed, "routers": self.routers, "links": self.links, "clients": self.clients,
             "messages": counts.messages, "quiet_messages": counts.quiet, "quiet_share": round(self.quiet_share, 4),
             "delivered": counts.delivered, "missed_quiet": counts.missed_quiet,
             "missed_changing": counts.missed_changing, "twice": counts.twice, "spurious": counts.spurious,
             **{name: getattr(counts, name) for name in _REQUEST_COUNTS},
+            **{str(name): self.packets[name] for name in _PACKET_COUNTS},
             "events": dict(sorted(self.events.items())), "recoveries": len(self.recoveries),
             "p50_s": round(p50, 3), "p95_s": round(p95, 3), "worst_s": round(worst, 3), "is_good": self.is_good,
             "violations": counts.examples,
         }  # fmt: skip
 
 
-def bench_month(plan: MonthPlan, scheme: str, report: Report) -> MonthOutcome:
-    """Run the soak test with one scheme."""
-    return _Month(plan, scheme).run(report)
+def bench_month(plan: MonthPlan, trees: int, report: Report) -> MonthOutcome:
+    """Run the soak test with a number of trees."""
+    return _Month(plan, trees).run(report)
 
 
 class _Month:
     """One run."""
 
-    def __init__(self, plan: MonthPlan, scheme: str) -> None:
+    def __init__(self, plan: MonthPlan, trees: int) -> None:
         graph = topology(plan.topology, seed=plan.seed)
         self._plan = plan
         self._memory = memory = MemoryNetwork(plan.seed)
-        self._random = Random(f"messages {plan.seed}")  # separate, so that all schemes see the same failures
+        self._random = Random(f"messages {plan.seed}")  # separate, so that all runs see the same failures
         self._clients: dict[str, MemoryClient] = {}
         self._ledger = DeliveryLedger(self._clients)
         self._requests = RequestLedger(self._clients, self._ledger.counts, plan.seed)
-        self._truth = GroundTruth(memory, self._clients)
+        self._truth = GroundTruth(memory, self._clients, _MESSAGES)
         self._failures = FailureSchedule(memory, graph, self._clients, self._disturb, self._resubscribe, plan.seed)
         self._ids = 0
-        self._build(graph, scheme)
+        self._build(graph, trees)
         sizes = len(graph), len(memory.cables(cut=False)), len(self._clients)
-        self._outcome = MonthOutcome(plan, scheme, *sizes, self._ledger.counts, self._failures.events)
+        self._outcome = MonthOutcome(plan, trees, *sizes, self._ledger.counts, self._failures.events)
         self._is_quiet = True
         self._kinds: list[str] = []  # of events since the network was quiet
         self._began = self._last = self._quiet_for = 0.0
+        self._counters: dict[int, Counter[str]] = {}  # of all routers, also of those that were killed
 
     def run(self, report: Report) -> MonthOutcome:
         """Run for the planned time, then until the network is quiet."""
-        memory, seconds, scheme = self._memory, self._plan.hours * HOUR, self._outcome.scheme
+        memory, seconds, trees = self._memory, self._plan.hours * HOUR, self._outcome.trees
         self._disturb("start")
         memory.run(MAX_RECOVERY)
         self._outcome.recoveries.clear()  # the start is not a recovery
@@ -149,11 +161,13 @@ class _Month:
         self._failures.plan(seconds)
         start, end = memory.now, memory.now + seconds
         while memory.now < end:
-            report(f"{scheme}: minute {(memory.now - start) / 60:.0f} of {seconds / 60:.0f}")
+            report(f"trees {trees}: minute {(memory.now - start) / 60:.0f} of {seconds / 60:.0f}")
             memory.run(min(DELIVERY_TIMEOUT, end - memory.now))
             self._settle()
         self._finish()
         self._outcome.quiet_share = self._quiet_for / (memory.now - start)
+        self._keep_counters()
+        self._outcome.packets = sum(self._counters.values(), Counter())
         return self._outcome
 
     def _finish(self) -> None:
@@ -163,9 +177,9 @@ class _Month:
                 break
             self._memory.run(MAX_RECOVERY)
             self._settle()
-        self._outcome.is_settled = self._is_quiet
         self._memory.run(2 * DELIVERY_TIMEOUT)
         self._settle()
+        self._outcome.is_settled = self._is_quiet and self._truth.is_quiet()
         if self._is_quiet:
             self._quiet_for += self._memory.now - self._last
 
@@ -173,9 +187,9 @@ class _Month:
         self._ledger.settle(self._memory.now)
         self._requests.settle(self._memory.now)
 
-    def _build(self, graph: Graph, scheme: str) -> None:
+    def _build(self, graph: Graph, trees: int) -> None:
         for node in graph.names:
-            self._memory.add(Settings(str(node), scheme=scheme))
+            self._memory.add(Settings(str(node), trees=trees))
             for number in range(_CLIENTS):
                 name = f"{node}.{number}"
                 self._clients[name] = client = MemoryClient(self._memory, name, str(node))
@@ -200,7 +214,7 @@ class _Month:
     def _publish(self) -> None:
         random = self._random
         message = Message(
-            {"symbol": random.choice(_SYMBOLS), "price": random.choice((5, 50, 700))},
+            {"symbol": random.choice(_SYMBOLS), "price": random.choice(_PRICES)},
             ["urgent"] if random.random() < 0.2 else [],
         )
         client = self._ready_client()
@@ -225,6 +239,7 @@ class _Month:
 
     def _disturb(self, kind: str) -> None:
         now = self._memory.now
+        self._keep_counters()
         self._ledger.disturb()
         self._requests.disturb()
         if self._is_quiet:
@@ -234,6 +249,11 @@ class _Month:
             self._memory.after(_POLL, self._poll)
         self._kinds.append(kind)
         self._last = now
+
+    def _keep_counters(self) -> None:
+        """Remember the counters of the routers that run: the next change may kill one."""
+        counters = (router.counters for router in self._truth.running().values())
+        self._counters.update((id(each), each) for each in counters)
 
     def _poll(self) -> None:
         if self._failures.dropped_clients or not self._truth.is_converged():

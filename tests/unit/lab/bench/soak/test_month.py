@@ -1,4 +1,4 @@
-"""A month of failures: all schemes deliver as they must, and a network that does not is found out."""
+"""A month of failures: a network delivers as it must with any number of trees, and a network that does not is found out."""
 
 import pytest
 
@@ -11,18 +11,17 @@ from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.router.clients import ClientHandler
-from cbnet.routing import SCHEMES
 
 MINUTES = MonthPlan("powerlaw:8", hours=0.03, rate=5)
 
 
-def run(plan, scheme="psf"):
-    return bench_month(plan, scheme, lambda _: None)
+def run(plan, trees=1):
+    return bench_month(plan, trees, lambda _: None)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(scheme):
-    outcome = run(MINUTES, scheme)
+@pytest.mark.parametrize("trees", [1, 3])
+def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(trees):
+    outcome = run(MINUTES, trees)
     counts = outcome.counts
     assert outcome.is_good, counts.examples
     assert (counts.missed_quiet, counts.twice, counts.spurious) == (0, 0, 0)
@@ -36,9 +35,9 @@ def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(scheme):
     assert 0.3 < outcome.quiet_share < 1
 
 
-def test_all_schemes_have_the_same_month():
+def test_any_number_of_trees_has_the_same_month():
     plan = MonthPlan("powerlaw:8", hours=0.02, rate=1)
-    one, other = run(plan, "drp"), run(plan, "multitree")
+    one, other = run(plan, 1), run(plan, 4)
     assert one.events == other.events
     assert (one.routers, one.links, one.clients) == (8, other.links, 16)
 
@@ -61,7 +60,7 @@ def test_what_is_lost_in_a_quiet_network_is_found_out(monkeypatch):
     matched = Subscriptions.matched
 
     def forgetful(self, content):
-        return Matches({}, [], False) if content.attributes.get("price") == 700 else matched(self, content)
+        return Matches({}, [], False, 0) if content.attributes.get("price") == 700 else matched(self, content)
 
     monkeypatch.setattr(Subscriptions, "matched", forgetful)
     outcome = run(MonthPlan("powerlaw:8", hours=0.01))
@@ -84,7 +83,7 @@ def test_what_comes_twice_is_found_out(monkeypatch):
 
 def test_what_nobody_asked_for_is_found_out(monkeypatch):
     def everything(self, _):
-        return Matches({link: list(by_id) for link, by_id in self._filters.items() if by_id}, [], False)
+        return Matches({link: list(by_id) for link, by_id in self._filters.items() if by_id}, [], False, 0)
 
     monkeypatch.setattr(Subscriptions, "matched", everything)
     assert run(MonthPlan("powerlaw:8", hours=0.01)).counts.spurious
@@ -110,7 +109,7 @@ def test_what_makes_no_sense_is_refused(wrong):
         MonthPlan(**wrong)
 
 
-def three():
+def three(messages=()):
     """Return routers a-b-c, and a client of c that wants x > 1 and one of a."""
     memory = MemoryNetwork(1)
     for name in "abc":
@@ -119,7 +118,7 @@ def three():
     memory.add_cable("b", "c")
     clients = {name: MemoryClient(memory, name, name) for name in "ac"}
     clients["c"].subscribe(1, "x > 1")
-    return memory, clients, GroundTruth(memory, clients)
+    return memory, clients, GroundTruth(memory, clients, messages)
 
 
 def test_it_is_known_when_all_have_it_and_not_before():
@@ -131,6 +130,26 @@ def test_it_is_known_when_all_have_it_and_not_before():
     assert not truth.is_converged()
     memory.run(1)
     assert truth.is_converged()
+
+
+def test_a_network_is_quiet_when_earlier_versions_are_forgotten():
+    memory, _, truth = three()
+    memory.run(1.5)
+    assert truth.is_converged()
+    assert not truth.is_quiet()
+    memory.run(Settings("a").overlap + 0.5)
+    assert truth.is_quiet()
+
+
+@pytest.mark.parametrize(("value", "is_seen"), [(1, False), (2, True)])
+def test_a_table_that_differs_for_one_of_the_messages_is_found_out(value, is_seen):
+    memory, _, truth = three([Message({"x": value})])
+    memory.run(3)
+    assert truth.is_converged()
+    (stream,) = memory.router("a").streams.incoming.values()
+    (wanted,) = memory.router("a").subscriptions.aggregation.filters(stream)
+    memory.router("a").subscriptions.aggregation.change(stream, (), [wanted])
+    assert truth.is_converged() is not is_seen
 
 
 def test_a_silent_failure_is_not_known_until_it_is_noticed():
