@@ -44,7 +44,7 @@ class ReceivedMessage:
 
 
 class MemoryClient:
-    """A client of one router; frames other than deliveries are kept in `answers`."""
+    """A client of one router; frames other than deliveries are kept in `answers`, and passed to `on_answer`."""
 
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
         self._memory = memory
@@ -60,6 +60,7 @@ class MemoryClient:
         self.offers: dict[int, tuple[str, Handler]] = {}
         self.deliveries: list[ReceivedMessage] = []
         self.answers: list[Frame] = []
+        self.on_answer: Callable[[Frame], None] = lambda _: None
         memory.every(REDIAL, self._redial)
         memory.every(TICK, self._tick)
         self._redial()
@@ -209,6 +210,7 @@ class MemoryClient:
             self._answer(frame)
         elif not isinstance(frame, Pong):
             self.answers.append(frame)
+            self.on_answer(frame)
 
     def _answer(self, frame: HolderRequest) -> None:
         _, handler = self.offers.get(frame.offer, ("", lambda _: None))

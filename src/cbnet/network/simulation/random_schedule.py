@@ -7,7 +7,8 @@ published at every router, and
     after that      every reachable subscription has received exactly the messages that match its predicate, once;
                     the routers have sent exactly the packets that the scheme sends in the simulator; and the table
                     of every router is the one that `routing` computes
-    at all times    no subscription receives a message twice, or one that its predicates never matched
+    at all times    no subscription receives a message twice, or one that its predicates never matched; and none that
+                    is confirmed misses what is published afterwards (`confirmation_check`)
 
 Expected values do not depend on the routers: predicates are evaluated one by one, and components come from the cables
 that are not cut.
@@ -28,6 +29,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.version import reachable_edges, tree_roots
 from cbnet.network.protocol.fields import MAX_TREES, LinkField
 from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.simulation.confirmation_check import ConfirmationCheck
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.routing import Network, Scheme, deliver
@@ -65,13 +67,15 @@ class ScheduleVerdict:
     duplicates: list[str] = field(default_factory=list)
     packets: list[str] = field(default_factory=list)  # checks with more or fewer than in the simulator
     tables: list[str] = field(default_factory=list)  # interfaces that differ from those that `routing` computes
+    confirmed: int = 0  # messages that were published after a confirmation, and checked
+    unkept: list[str] = field(default_factory=list)  # those that were missed
     checks: int = 0
     events: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_good(self) -> bool:
         """Whether no check failed."""
-        return not (self.missed or self.spurious or self.duplicates or self.packets or self.tables)
+        return not (self.missed or self.spurious or self.duplicates or self.packets or self.tables or self.unkept)
 
 
 class RandomSchedule:
@@ -85,6 +89,7 @@ class RandomSchedule:
         self._published: dict[bytes, Message] = {}
         self._ever: dict[tuple[str, int], list[Predicate]] = {}  # all predicates that a subscription has had
         self._clients: dict[str, MemoryClient] = {}
+        self._confirmations = ConfirmationCheck(self.memory, self._clients, MESSAGES, self._send)
         self._names = [f"r{number}" for number in range(self.random.randint(2, max_routers))]
         self._build()
 
@@ -94,10 +99,11 @@ class RandomSchedule:
             self._change()
             for _ in range(self.random.choice((0, 3, 10))):
                 self.memory.after(self.random.uniform(0, 0.5), self._publish)
-            self.memory.run(self.random.choice((0.0, 0.01, 0.05, 0.3, 1.0, 4.0)))
+            self.memory.run(self.random.choice((0.0, 0.01, 0.05, 0.3, 1.0, 5.0)))
         self.check()
         self._repair_all()
         self.check()
+        self.verdict.confirmed, self.verdict.unkept = self._confirmations.checked, self._confirmations.missed
         return self.verdict
 
     # --- the network
@@ -125,6 +131,7 @@ class RandomSchedule:
                 self._subscribe(client)
 
     def _repair_all(self) -> None:
+        self._confirmations.disturb()
         for pair in self.memory.cables(cut=True):
             self.memory.repair(*pair)
         for name in self._dead():
@@ -141,24 +148,37 @@ class RandomSchedule:
     def _change(self) -> None:
         changes: list[tuple[int, Callable[[], None]]] = [
             (4, self._subscribe), (3, self._unsubscribe), (3, self._cut), (3, self._repair), (1, self._kill),
-            (1, self._start), (1, self._jump),
+            (1, self._start), (1, self._jump), (2, self._race),
         ]  # fmt: skip
         weights, calls = zip(*changes, strict=True)
         call = self.random.choices(calls, weights)[0]
         self.verdict.events[call.__name__.strip("_")] += 1
         call()
 
-    def _subscribe(self, client: str | None = None) -> None:
+    def _subscribe(self, client: str | None = None, wait: float | None = None) -> None:
         name = client or self.random.choice(list(self._clients))
         predicate = self.random.choice(PREDICATES)
         id = self.random.randrange(4)
         self._ever.setdefault((name, id), []).append(parse(predicate))
-        self._clients[name].subscribe(id, predicate, self.random.choice((0.0, 0.0, 1.0)))
+        wait = self.random.choice((0.0, 1.0)) if wait is None else wait
+        self._clients[name].subscribe(id, predicate, wait)
+        self._confirmations.cancel(self._clients[name], id)
+        if wait:
+            self._confirmations.subscribed(self._clients[name], id, parse(predicate))
 
     def _unsubscribe(self) -> None:
         client = self.random.choice(list(self._clients.values()))
         if client.subscriptions:
-            client.unsubscribe(self.random.choice(list(client.subscriptions)))
+            id = self.random.choice(list(client.subscriptions))
+            client.unsubscribe(id)
+            self._confirmations.cancel(client, id)
+
+    def _race(self) -> None:
+        """Change the topology, subscribe while it is settling, and change nothing else until all is confirmed."""
+        self.random.choice((self._cut, self._repair, self._repair, self._kill, self._start))()
+        for _ in range(3):
+            self.memory.after(self.random.uniform(0.0, 0.8), lambda: self._subscribe(wait=4.0))
+        self.memory.run(self.random.uniform(4.0, 8.0))
 
     def _publish(self) -> None:
         client = self.random.choice(list(self._clients.values()))
@@ -167,18 +187,22 @@ class RandomSchedule:
     def _cut(self) -> None:
         if cables := self.memory.cables(cut=False):
             cable = self.random.choice(cables)
+            self._confirmations.disturb()
             self.memory.cut(*cable, noticed_by=[end for end in cable if self.random.random() < 0.5])
 
     def _repair(self) -> None:
         if cables := self.memory.cables(cut=True):
+            self._confirmations.disturb()
             self.memory.repair(*self.random.choice(cables))
 
     def _kill(self) -> None:
         if running := self._running():
+            self._confirmations.disturb()
             self.memory.kill(self.random.choice(running), silently=self.random.random() < 0.5)
 
     def _start(self) -> None:
         if dead := self._dead():
+            self._confirmations.disturb()
             self.memory.start(self.random.choice(dead))
 
     def _jump(self) -> None:
