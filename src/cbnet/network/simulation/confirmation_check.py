@@ -88,7 +88,7 @@ class ConfirmationCheck:
 
         def publish() -> None:
             publisher = self.clients[f"{router}.0"]
-            if is_undisturbed() and _works(publisher.end):
+            if is_undisturbed() and self._is_connected(publisher):
                 payload = self.publish(publisher, message)
                 sent = self.memory.now
                 self.memory.after(_TIMEOUT, lambda: check(payload, sent))
@@ -104,6 +104,11 @@ class ConfirmationCheck:
 
         return publish
 
+    def _is_connected(self, client: MemoryClient) -> bool:
+        """Return whether the router of a client has its connection, which is not so if it was killed meanwhile."""
+        router, end = self.memory.hosts[client.router].router, client.end
+        return router is not None and end is not None and _works(end) and router.links.get(end.peer.link) is not None
+
     def _reached(self, router: str) -> set[str]:
         """Return the routers that the cables connect with one, including itself."""
         running = {name for name, host in self.memory.hosts.items() if host.router is not None}
@@ -114,5 +119,5 @@ class ConfirmationCheck:
         return reached
 
 
-def _works(end: ConnectionEnd | None) -> bool:
-    return end is not None and end.is_open and not (end.is_lost or end.peer.is_lost)
+def _works(end: ConnectionEnd) -> bool:
+    return end.is_open and not (end.is_lost or end.peer.is_lost)

@@ -69,19 +69,29 @@ class ScheduleVerdict:
     tables: list[str] = field(default_factory=list)  # interfaces that differ from those that `routing` computes
     confirmed: int = 0  # messages that were published after a confirmation, and checked
     unkept: list[str] = field(default_factory=list)  # those that were missed
+    unsettled: list[str] = field(default_factory=list)  # checks before which routers kept earlier versions for long
     checks: int = 0
     events: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_good(self) -> bool:
         """Whether no check failed."""
-        return not (self.missed or self.spurious or self.duplicates or self.packets or self.tables or self.unkept)
+        return not (
+            self.missed
+            or self.spurious
+            or self.duplicates
+            or self.packets
+            or self.tables
+            or self.unkept
+            or self.unsettled
+        )
 
 
 class RandomSchedule:
     """A random schedule over a random network."""
 
-    def __init__(self, seed: int, scheme: str = "multitree", *, max_routers: int = 8) -> None:
+    def __init__(self, seed: int, scheme: str = "multitree", *, trees: int | None = None, max_routers: int = 8) -> None:
+        """Create a schedule; trees: the number of routing trees, 1 or 3 by default."""
         self.memory = MemoryNetwork(seed)
         self.random = self.memory.random
         self.verdict = ScheduleVerdict()
@@ -91,6 +101,7 @@ class RandomSchedule:
         self._clients: dict[str, MemoryClient] = {}
         self._confirmations = ConfirmationCheck(self.memory, self._clients, MESSAGES, self._send)
         self._names = [f"r{number}" for number in range(self.random.randint(2, max_routers))]
+        self._trees = trees if trees is not None else self.random.choice((1, 3))
         self._build()
 
     def run(self, changes: int) -> ScheduleVerdict:
@@ -114,7 +125,6 @@ class RandomSchedule:
         pairs |= {tuple(sorted(random.sample(names, 2))) for _ in range(random.randint(0, len(names)))}  # type: ignore[misc]
         lengths = {pair: random.choice((1, 1, 2, 5)) for pair in sorted(pairs)}
         refresh, lifetime = random.choice(((4.0, 13.0), (600.0, 1800.0)))
-        self._trees = random.choice((1, 3))
         for name in names:
             weights = {b if a == name else a: length for (a, b), length in lengths.items() if name in (a, b)}
             self.memory.add(
@@ -219,8 +229,9 @@ class RandomSchedule:
     def check(self) -> None:
         """Wait for convergence, publish at every router, and compare deliveries and packets."""
         self.memory.run(CONVERGENCE)
-        while not all(host.router is None or host.router.is_settled for host in self.memory.hosts.values()):
-            self.memory.run(0.1)  # until then more packets are sent than in the simulator
+        if not self._settle():
+            self.verdict.unsettled.append(f"at {self.memory.now:.1f}")
+            return
         before = self._packets_sent()
         expected: Counter[tuple[str, int, bytes]] = Counter()
         payloads: set[bytes] = set()
@@ -242,6 +253,15 @@ class RandomSchedule:
         if sent != packets:
             self.verdict.packets.append(f"at {self.memory.now:.1f}: {sent} packets, not {packets}")
         self._compare(expected, payloads)
+
+    def _settle(self) -> bool:
+        """Wait until no router keeps an earlier version: until then more packets are sent than in the simulator."""
+        end = self.memory.now + CONVERGENCE
+        while not all(self.memory.router(name).is_settled for name in self._running()):
+            if self.memory.now > end:
+                return False
+            self.memory.run(0.1)
+        return True
 
     def _compare_tables(self, name: str, schemes: list[Scheme]) -> None:
         """Compare the interfaces of a router with those that `routing` computes, on each tree."""

@@ -2,52 +2,62 @@
 
 import pytest
 
-from cbnet.network.announce.announcement import Announcement
-from cbnet.network.announce.subscriptions import Matches, Subscriptions
+from cbnet.network.announce.announcer import Announcer
+from cbnet.network.announce.confirmations import Confirmations
+from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.links import LinkTable
+from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.linkstate.own_links import OwnLinks
+from cbnet.network.linkstate.versions import Versions
 from cbnet.network.simulation.random_schedule import RandomSchedule
-from cbnet.routing import SCHEMES
 
 
 def first_failure():
     for seed in range(60):
-        verdict = RandomSchedule(seed, SCHEMES[seed % len(SCHEMES)]).run(25)
+        verdict = RandomSchedule(seed, LIVE_SCHEMES[seed % len(LIVE_SCHEMES)]).run(25)
         if not verdict.is_good:
             return verdict
     return None
-
-
-def forget_covered_filters(self, gone):
-    for filter in gone:
-        self._coverer.pop(filter, None)
-        if filter in self._covered:
-            self._withdraw(filter)
 
 
 @pytest.mark.parametrize(
     ("part", "name", "broken"),
     [
         (Flooding, "greet", lambda *_: None),  # no summary after a new connection
-        (Flooding, "flood", lambda *_: None),
+        (Flooding, "flood", lambda *_, **__: None),
         (LinkTable, "check_liveness", lambda *_: None),  # half-open links are never noticed
         (OwnLinks, "supersede", lambda *_: None),  # earlier lives are ignored
-        (Announcement, "_delete", forget_covered_filters),
+        (Versions, "forget_earlier", lambda *_: None),
+        (Announcer, "_collect_changes", lambda *_: None),  # only what a stream opens with is announced
     ],
 )
 def test_broken_part_is_detected(monkeypatch, part, name, broken):
     monkeypatch.setattr(part, name, broken)
     verdict = first_failure()
-    assert verdict.missed or verdict.packets
+    assert verdict.missed or verdict.packets or verdict.tables or verdict.unsettled
+
+
+def test_early_confirmation_is_detected(monkeypatch):
+    monkeypatch.setattr(Confirmations, "missing", lambda *_: [])
+    verdict = first_failure()
+    assert verdict.unkept
+    assert not verdict.missed
+
+
+def test_confirmations_are_checked():
+    verdicts = [RandomSchedule(seed).run(25) for seed in range(10)]
+    assert sum(verdict.confirmed for verdict in verdicts) > 50
+    assert not any(verdict.unkept for verdict in verdicts)
 
 
 def twice(matches):
     return matches._replace(clients={link: ids * 2 for link, ids in matches.clients.items()})
 
 
-def everything(subscriptions):
-    return Matches({link: list(by_id) for link, by_id in subscriptions._filters.items() if by_id}, [], False)
+def everything(matches, subscriptions):
+    clients = {link: list(by_id) for link, by_id in subscriptions._filters.items() if isinstance(link, int) and by_id}
+    return matches._replace(clients=clients)
 
 
 def test_duplicate_delivery_is_detected(monkeypatch):
@@ -59,5 +69,6 @@ def test_duplicate_delivery_is_detected(monkeypatch):
 
 
 def test_spurious_delivery_is_detected(monkeypatch):
-    monkeypatch.setattr(Subscriptions, "matched", lambda self, _: everything(self))
+    matched = Subscriptions.matched
+    monkeypatch.setattr(Subscriptions, "matched", lambda self, content: everything(matched(self, content), self))
     assert first_failure().spurious
