@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import parse_numbers
 from cbnet.cli.console import print_json, step_progress
 from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError
@@ -17,28 +16,31 @@ def month(
     hours: Annotated[float, typer.Option("--hours", metavar="H", help="Simulated hours.")] = 1.0,
     rate: Annotated[float, typer.Option("--rate", metavar="R", help="Messages per simulated second.")] = 5.0,
     trees: Annotated[
-        str, typer.Option("--trees", metavar="K,...", help="Numbers of routing trees; one run per number.")
-    ] = "1,2,4",
+        str,
+        typer.Option(
+            "--trees", metavar="K,...", help="Numbers of routing trees, or pif for one per source; one run each."
+        ),
+    ] = "1,2,4,pif",
     seed: Annotated[int, seed_option("Seed of the graph, the failures and the messages.")] = 0,
     json: Json = False,
 ) -> None:
     """Fail and restore links, routers and clients of a simulated network, and check every message.
 
-    Example: cbnet bench month --hours 1 --trees 1,4
+    Example: cbnet bench month --hours 1 --trees 1,4,pif
     """
     from cbnet.cli.bench.month_output import print_month
+    from cbnet.lab.bench.routing import Routing
     from cbnet.lab.bench.soak.month import MonthPlan, bench_month
 
     plan = MonthPlan(topology, hours, rate, seed)
-    numbers = parse_numbers("--trees", trees)
     outcomes = []
     with step_progress() as report:
-        for number in numbers:
-            outcomes.append(bench_month(plan, number, report))
+        for routing in Routing.from_text(trees):
+            outcomes.append(bench_month(plan, routing, report))
             if json:
                 print_json(outcomes[-1].members())
     if not json:
         print_month(outcomes)
-    broken = [str(each.trees) for each in outcomes if not each.is_good]
+    broken = [str(each.routing) for each in outcomes if not each.is_good]
     if broken:
-        raise CbnetError(f"guarantees violated with {', '.join(broken)} trees: please report this")
+        raise CbnetError(f"guarantees violated with --trees {', '.join(broken)}: please report this")

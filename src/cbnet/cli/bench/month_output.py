@@ -39,7 +39,7 @@ def _messages(outcomes: Sequence[MonthOutcome]) -> Grid:
             counts.messages, counts.quiet, counts.delivered, counts.missed_quiet, counts.missed_changing, counts.twice,
             counts.spurious,
         )  # fmt: skip
-        add_cells(grid, each.trees, *(f"{count:,}" for count in numbers))
+        add_cells(grid, str(each.routing), *(f"{count:,}" for count in numbers))
     return grid
 
 
@@ -52,7 +52,7 @@ def _requests(outcomes: Sequence[MonthOutcome]) -> Grid:
             counts.requests, counts.replies, counts.from_caches, counts.without, counts.timeouts,
             counts.unanswered_quiet, counts.endless,
         )  # fmt: skip
-        add_cells(grid, each.trees, *(f"{count:,}" for count in numbers))
+        add_cells(grid, str(each.routing), *(f"{count:,}" for count in numbers))
     return grid
 
 
@@ -60,7 +60,7 @@ def _packets(outcomes: Sequence[MonthOutcome]) -> Grid:
     grid = new_grid("Packets between routers", "trees", "sent", "retried", "unpruned", tight=True)
     for each in outcomes:
         numbers = (each.packets[key] for key in ("packets_sent", "packets_retried", "packets_unpruned"))
-        add_cells(grid, each.trees, *(f"{count:,}" for count in numbers))
+        add_cells(grid, str(each.routing), *(f"{count:,}" for count in numbers))
     return grid
 
 
@@ -69,7 +69,7 @@ def _times(outcomes: Sequence[MonthOutcome]) -> Grid:
     grid = new_grid("Recoveries: from a change in a converged network until it has converged again", "trees", *heads)
     for each in outcomes:
         times = (f"{time:.2f}" for time in each.times)
-        add_cells(grid, each.trees, f"{len(each.recoveries):,}", *times, f"{each.quiet_share:.0%}")
+        add_cells(grid, str(each.routing), f"{len(each.recoveries):,}", *times, f"{each.quiet_share:.0%}")
     return grid
 
 

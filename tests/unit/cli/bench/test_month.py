@@ -6,10 +6,10 @@ SHORT = ("--topology", "ring:5", "--hours", 0.02)
 
 
 def test_bench_month_says_what_became_of_the_messages(cbnet):
-    outcome = cbnet("bench", "month", *SHORT, "--trees", "1,3", "--json")
+    outcome = cbnet("bench", "month", *SHORT, "--trees", "3,pif", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     rows = [json.loads(line) for line in outcome.out.splitlines()]
-    assert [row["trees"] for row in rows] == [1, 3]
+    assert [row["trees"] for row in rows] == ["3", "pif"]
     for row in rows:
         assert (row["routers"], row["links"], row["clients"]) == (5, 5, 10)
         assert (row["missed_quiet"], row["twice"], row["spurious"], row["violations"]) == (0, 0, 0, [])
@@ -41,4 +41,7 @@ def test_what_is_missed_ends_with_code_1(cbnet, monkeypatch):
 def test_a_number_of_trees_that_is_no_number_is_refused(cbnet):
     outcome = cbnet("bench", "month", "--trees", "1,many")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "error: --trees: 'many' is not a number; write numbers separated by commas\n"
+    assert (
+        outcome.err
+        == "error: --trees: 'many' is not a number of trees; write numbers from 1 to 64, or pif for a tree of each source\n"
+    )

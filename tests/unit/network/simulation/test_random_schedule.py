@@ -39,7 +39,7 @@ def test_broken_part_is_detected(monkeypatch, part, name, broken):
 
 
 def test_early_confirmation_is_detected(monkeypatch):
-    monkeypatch.setattr(Confirmations, "missing", lambda *_: [])
+    monkeypatch.setattr(Confirmations, "missing", lambda *_, **__: [])
     verdict = first_failure()
     assert verdict.unkept
     assert not verdict.missed

@@ -113,7 +113,7 @@ class GroundTruth:
         """Return whether every neighbour has all changes of every stream of the newest version."""
         running = self.running()
         for router in running.values():
-            for link in router.version.links():
+            for link in (each for each in router.version.links() if each.tells):
                 sent = router.streams.to_side(link)
                 if sent is None or any(kind.has_pending(sent) for kind in router.streams.kinds):
                     return False
@@ -131,7 +131,7 @@ class GroundTruth:
         return all(
             self._is_tree_right(router, tree, _component(name, neighbours) - {name}, wanted)
             for name, router in self.running().items()
-            for tree in router.version.trees
+            for tree in _own_trees(name, router)
         )
 
     def _is_tree_right(self, router: Router, tree: TreeView, others: set[str], wanted: Mapping[str, int]) -> bool:
@@ -139,9 +139,9 @@ class GroundTruth:
         behind = [name for link in tree.links.values() for name in link.behind]
         if len(behind) != len(others) or set(behind) != others:
             return False
-        for branch in router.streams.branches(tree):
-            told = _union(map(self._matched_by_bytes, router.streams.filters(branch)))
-            if told != _union(wanted[name] for name in branch.to.behind):
+        for link in tree.links.values():
+            told = _union(map(self._matched_by_bytes, router.streams.filters(link)))
+            if told != _union(wanted[name] for name in link.behind):
                 return False
         return True
 
@@ -160,6 +160,14 @@ def _union(bits: Iterable[int]) -> int:
     for each in bits:
         all_bits |= each
     return all_bits
+
+
+def _own_trees(name: str, router: Router) -> list[TreeView]:
+    """Return the trees whose interfaces are announced one by one: all, or that of a router itself if each has one."""
+    own = router.version.tree(0, name)
+    if own is None or router.settings.scheme != "pif":
+        return router.version.trees
+    return [own]
 
 
 def _held(subscriptions: Subscriptions) -> set[tuple[int, int]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbnet.errors import InputError
+from cbnet.lab.bench.routing import Routing
 from cbnet.lab.bench.soak.delivery_ledger import DELIVERY_TIMEOUT, DeliveryLedger, SoakCounts
 from cbnet.lab.bench.soak.failure_schedule import HOUR, FailureSchedule
 from cbnet.lab.bench.soak.ground_truth import GroundTruth
@@ -77,7 +78,7 @@ class MonthOutcome:
     """Counts of messages and violations, and recoveries of the network."""
 
     plan: MonthPlan
-    trees: int
+    routing: Routing
     routers: int
     links: int
     clients: int
@@ -109,8 +110,9 @@ class MonthOutcome:
         counts = self.counts
         p50, p95, worst = self.times
         return {
-            "trees": self.trees, "topology": self.plan.topology, "hours": self.plan.hours, "rate": self.plan.rate,
-            "seed": self.plan.seed, "routers": self.routers, "links": self.links, "clients": self.clients,
+            "trees": str(self.routing), "topology": self.plan.topology, "hours": self.plan.hours,
+            "rate": self.plan.rate, "seed": self.plan.seed, "routers": self.routers, "links": self.links,
+            "clients": self.clients,
             "messages": counts.messages, "quiet_messages": counts.quiet, "quiet_share": round(self.quiet_share, 4),
             "delivered": counts.delivered, "missed_quiet": counts.missed_quiet,
             "missed_changing": counts.missed_changing, "twice": counts.twice, "spurious": counts.spurious,
@@ -122,15 +124,15 @@ class MonthOutcome:
         }  # fmt: skip
 
 
-def bench_month(plan: MonthPlan, trees: int, report: Report) -> MonthOutcome:
-    """Run the soak test with a number of trees."""
-    return _Month(plan, trees).run(report)
+def bench_month(plan: MonthPlan, routing: Routing, report: Report) -> MonthOutcome:
+    """Run the soak test with one routing."""
+    return _Month(plan, routing).run(report)
 
 
 class _Month:
     """One run."""
 
-    def __init__(self, plan: MonthPlan, trees: int) -> None:
+    def __init__(self, plan: MonthPlan, routing: Routing) -> None:
         graph = topology(plan.topology, seed=plan.seed)
         self._plan = plan
         self._memory = memory = MemoryNetwork(plan.seed)
@@ -141,9 +143,9 @@ class _Month:
         self._truth = GroundTruth(memory, self._clients, _MESSAGES)
         self._failures = FailureSchedule(memory, graph, self._clients, self._disturb, self._resubscribe, plan.seed)
         self._ids = 0
-        self._build(graph, trees)
+        self._build(graph, routing)
         sizes = len(graph), len(memory.cables(cut=False)), len(self._clients)
-        self._outcome = MonthOutcome(plan, trees, *sizes, self._ledger.counts, self._failures.events)
+        self._outcome = MonthOutcome(plan, routing, *sizes, self._ledger.counts, self._failures.events)
         self._is_quiet = True
         self._kinds: list[str] = []  # of events since the network was quiet
         self._began = self._last = self._quiet_for = 0.0
@@ -151,7 +153,7 @@ class _Month:
 
     def run(self, report: Report) -> MonthOutcome:
         """Run for the planned time, then until the network is quiet."""
-        memory, seconds, trees = self._memory, self._plan.hours * HOUR, self._outcome.trees
+        memory, seconds, routing = self._memory, self._plan.hours * HOUR, self._outcome.routing
         self._disturb("start")
         memory.run(MAX_RECOVERY)
         self._outcome.recoveries.clear()  # the start is not a recovery
@@ -161,7 +163,7 @@ class _Month:
         self._failures.plan(seconds)
         start, end = memory.now, memory.now + seconds
         while memory.now < end:
-            report(f"trees {trees}: minute {(memory.now - start) / 60:.0f} of {seconds / 60:.0f}")
+            report(f"trees {routing}: minute {(memory.now - start) / 60:.0f} of {seconds / 60:.0f}")
             memory.run(min(DELIVERY_TIMEOUT, end - memory.now))
             self._settle()
         self._finish()
@@ -187,9 +189,9 @@ class _Month:
         self._ledger.settle(self._memory.now)
         self._requests.settle(self._memory.now)
 
-    def _build(self, graph: Graph, trees: int) -> None:
+    def _build(self, graph: Graph, routing: Routing) -> None:
         for node in graph.names:
-            self._memory.add(Settings(str(node), trees=trees))
+            self._memory.add(Settings(str(node), **routing.settings))
             for number in range(_CLIENTS):
                 name = f"{node}.{number}"
                 self._clients[name] = client = MemoryClient(self._memory, name, str(node))

@@ -3,6 +3,7 @@
 import pytest
 
 from cbnet.errors import InputError
+from cbnet.lab.bench.routing import Routing
 from cbnet.lab.bench.soak.delivery_ledger import DeliveryLedger
 from cbnet.lab.bench.soak.ground_truth import GroundTruth
 from cbnet.lab.bench.soak.month import MAX_RECOVERY, MonthPlan, bench_month
@@ -15,11 +16,12 @@ from cbnet.network.router.clients import ClientHandler
 MINUTES = MonthPlan("powerlaw:8", hours=0.03, rate=5)
 
 
-def run(plan, trees=1):
-    return bench_month(plan, trees, lambda _: None)
+def run(plan, trees="1"):
+    (routing,) = Routing.from_text(trees)
+    return bench_month(plan, routing, lambda _: None)
 
 
-@pytest.mark.parametrize("trees", [1, 3])
+@pytest.mark.parametrize("trees", ["1", "3", "pif"])
 def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(trees):
     outcome = run(MINUTES, trees)
     counts = outcome.counts
@@ -37,7 +39,7 @@ def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network(trees):
 
 def test_any_number_of_trees_has_the_same_month():
     plan = MonthPlan("powerlaw:8", hours=0.02, rate=1)
-    one, other = run(plan, 1), run(plan, 4)
+    one, other = run(plan, "1"), run(plan, "4")
     assert one.events == other.events
     assert (one.routers, one.links, one.clients) == (8, other.links, 16)
 
