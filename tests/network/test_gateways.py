@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from cbnet.network import connect
+from cbnet.network import Item, connect
 
 TIMEOUT = 40.0  # seconds
 
@@ -31,7 +31,7 @@ def domains(tmp_path):
     """The router n of the network north, s of south, and the gateways g and h between them."""
     with ExitStack() as stack:
         addresses = {}
-        for name, network, scheme in (("n", "north", "psf"), ("s", "south", "multitree")):
+        for name, network, scheme in (("n", "north", "pif"), ("s", "south", "multitree")):
             set_network = ("--set", f"network={network}")
             router = ("router", "--name", name, "--listen", "127.0.0.1:0", "--scheme", scheme, *set_network)
             process = stack.enter_context(running(*router))
@@ -41,7 +41,8 @@ def domains(tmp_path):
             file = tmp_path / f"{name}.toml"
             file.write_text(
                 f'name = "{name}"\noutside = "names"\n'
-                f'[[domain]]\nnetwork = "north"\nlisten = "127.0.0.1:0"\nneighbours = {{ n = "{addresses["n"]}" }}\n'
+                f'[[domain]]\nnetwork = "north"\nscheme = "pif"\nlisten = "127.0.0.1:0"\n'
+                f'neighbours = {{ n = "{addresses["n"]}" }}\n'
                 f'[[domain]]\nnetwork = "south"\nscheme = "multitree"\nlisten = "127.0.0.1:0"\n'
                 f'neighbours = {{ s = "{addresses["s"]}" }}\n'
             )
@@ -88,3 +89,19 @@ def test_second_gateway_takes_over_when_the_first_is_killed(domains):
         assert subscription.get(timeout=0.5) is None
         gateways["h"].send_signal(signal.SIGTERM)
         assert gateways["h"].wait(timeout=TIMEOUT) == 0
+
+
+def test_wait_requests_and_traces_pass_gateways(domains):
+    addresses, _ = domains
+    with connect(addresses["n"], network="north") as north, connect(addresses["s"], network="south") as south:
+        publish_until_received(north, south.subscribe("x > 0"), 1)  # a gateway joins the networks
+        subscription = south.subscribe("y > 0", wait=True, timeout=TIMEOUT)
+        north.publish({"y": 1})
+        assert subscription.get(timeout=TIMEOUT).message == {"y": 1}
+        with south.offer("exists s", lambda request: Item(dict(request.attributes), b"item"), wait=True):
+            reply = north.request({"s": "A"}, trace=True)
+        assert (reply.payload, reply.holder) == (b"item", "s")
+        assert "passed to south, which offers it" in [step.what for step in reply.steps]
+        traced = north.trace({"y": 1}, is_dry=True)
+        assert [(hop.network, hop.router) for hop in traced.hops if hop.delivered][-1] == ("south", "s")
+        assert traced.missing == []

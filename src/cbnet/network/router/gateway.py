@@ -46,7 +46,7 @@ class Gateway:
         sides: Sequence[Side],
         outside: str = "exact",
         *,
-        soon: Callable[[Callable[[], None]], None],
+        soon: Callable[[Callable[[], None]], object],
     ) -> None:
         """Join routers of several domains.
 

@@ -30,12 +30,13 @@ PREFIX = "CBNET_"
 _CLIENT_VARIABLES = ("CBNET_ROUTER", "CBNET_TOKEN")  # allowed in the same environment
 _FIELDS = {field.name: field for field in fields(Settings)}
 _TYPES: dict[str, type] = {
-    "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple, "is_limited": bool,
+    "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple,
     "cache_bytes": int, "answer": float, "cache_age": float,
-    **dict.fromkeys(("name", "network", "scheme"), str),
+    **dict.fromkeys(("name", "network", "scheme", "commit"), str),
     **security.TYPES,
     **process_settings.TYPES,
-    **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime", "retry", "trace", "overlap"), float),
+    **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime"), float),
+    **dict.fromkeys(("retry", "trace", "settle", "overlap"), float),
 }  # fmt: skip
 KEYS = (
     "name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")),

@@ -6,7 +6,7 @@ from cbnet.network.service.gateway_file import read_gateway
 GOOD = """
 name = "g"
 outside = "names"
-scheme = "drp"
+scheme = "pif"
 heartbeat = 2
 
 [[domain]]
@@ -32,7 +32,7 @@ def test_each_domain_table_configures_one_router(tmp_path):
     plan = read(tmp_path, GOOD)
     assert (plan.name, plan.outside) == ("g", "names")
     north, south = plan.sides
-    assert (north.settings.network, north.settings.name, north.settings.scheme) == ("north", "g", "drp")
+    assert (north.settings.network, north.settings.name, north.settings.scheme) == ("north", "g", "pif")
     assert (south.settings.network, south.settings.name, south.settings.scheme) == ("south", "gate", "multitree")
     assert [side.settings.heartbeat for side in plan.sides] == [2.0, 2.0]
     assert (str(north.listen), str(south.listen)) == ("127.0.0.1:4001", "127.0.0.1:4002")
@@ -48,7 +48,7 @@ def test_each_domain_table_configures_one_router(tmp_path):
         ('network = "south"', 'network = "north"', "two domains have network = 'north'"),
         ("127.0.0.1:4002", "127.0.0.1:4001", "two domains have listen = '127.0.0.1:4001'"),
         ("heartbeat", "hartbeat", "unknown key 'hartbeat' before the domains; write heartbeat"),
-        ('scheme = "drp"', 'listen = "127.0.0.1:1"', "listen is not allowed before the domains; set it in each [[domain]]"),
+        ('scheme = "pif"', 'listen = "127.0.0.1:1"', "listen is not allowed before the domains; set it in each [[domain]]"),
         ('name = "gate"', "drain = 1", "drain is not allowed in a domain; set it before the tables"),
         ('scheme = "multitree"', 'scheme = "trees"', "unknown scheme 'trees'"),
         ("[[domain]]\nnetwork = \"south\"", "[south]\nnetwork = \"south\"", "unknown key 'south' before the domains"),
