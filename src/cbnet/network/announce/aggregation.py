@@ -1,150 +1,168 @@
-"""Stand-in by brute force until the real Aggregation lands: on a rebase conflict keep the real file, drop this one."""
-# ruff: noqa
+"""Filters of all sources that a router knows, and the reduced union of some sources for each target [2003 §3].
+
+    sources    own      x > 7, #a            north    x > 5, y = 1            south    x > 9
+    targets    to south, of own and north:   x > 5, y = 1, #a
+               to north, of own and south:   x > 7, #a
+
+The result is that of `reduce` on the union, whatever the order of changes: `cover_index` says when a superfluous
+filter may be announced. Every filter is held once, and is in the match table once.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any, NamedTuple
 
 from cbnet.language.filter import Filter
-from cbnet.language.relations.covering import FilterAnalysis, satisfiable
-from cbnet.language.relations.reduction import reduce
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
+from cbnet.network.announce.match_slots import MatchSlots
+from cbnet.network.announce.reduced_unions import ReducedUnions
+from cbnet.network.announce.slots import Slots
+from cbnet.network.announce.source_filters import SourceFilters
+from cbnet.network.announce.timed_table import TimedTable
+from cbnet.network.protocol.filter_codec import filter_from_bytes
 
 
 class Difference(NamedTuple):
+    """Filters to add and to remove."""
+
     added: list[bytes]
     removed: list[bytes]
 
 
-def normalised(filter: Filter) -> bytes | None:
-    canonical = canonical_filter(filter)
-    ordered = Filter(sorted(canonical.constraints), canonical.tags, sorted(canonical.conditions))
-    r = next(iter(reduce(ordered)), None)
-    return None if r is None or not satisfiable(r) else filter_to_bytes(r)
-
-
-@lru_cache(None)
-def covers(g: bytes, f: bytes) -> bool:
-    return FilterAnalysis(filter_from_bytes(f)).implies(filter_from_bytes(g))
-
-
-@lru_cache(None)
-def order(f: bytes):
-    x = filter_from_bytes(f)
-    return (len(x.constraints) + len(x.tags) + len(x.conditions), f)
-
-
-@lru_cache(None)
-def dominates(g, f):
-    return g != f and covers(g, f) and (not covers(f, g) or order(g) < order(f))
-
-
-@lru_cache(100000)
-def reduced(u: frozenset) -> frozenset:
-    return frozenset(f for f in u if not any(dominates(g, f) for g in u))
-
-
 class Aggregation:
-    def __init__(self, table, slots):
-        self._table, self._slots = table, slots
-        self._s, self._bits, self._slot, self._t = {}, {}, {}, {}
-        self.changes = 0
+    """The filters of sources, and the reduced union of some sources for each target."""
 
-    def __len__(self):
-        return len(set().union(*self._s.values()))
+    def __init__(self, table: TimedTable, slots: Slots[Any]) -> None:
+        self._slots = MatchSlots(table, slots)
+        self._store = SourceFilters(self._slots)
+        self._unions = ReducedUnions(self._store)
 
-    def add_source(self, source, base=None, *, is_matched=True):
-        self._s[source] = set()
-        bit = 1
-        while bit in self._bits.values():
-            bit *= 2
-        self._bits[source] = bit
-        if is_matched:
-            self._slot[source] = self._slots.take(source)
-        if base is not None:
-            self.change(source, self._s[base], ())
+    # --- sources
 
-    def remove_source(self, source):
-        self.change(source, (), list(self._s[source]))
-        del self._s[source], self._bits[source]
-        if self._slot.pop(source, None) is not None:
-            self._slots.release(source)
+    def add_source(
+        self, source: Hashable, base: Hashable | None = None, *, is_matched: bool = True, is_reduced: bool = True
+    ) -> None:
+        """Add a source: empty, or of the kind and with the content of another one, at no cost per filter.
 
-    def change(self, source, added, removed):
-        self.changes += 1
-        own = self._s[source]
-        for f in list(added):
-            x = filter_from_bytes(f)
-            if f not in own:
-                own.add(f)
-                if source in self._slot:
-                    self._table.add(self._slot[source], x)
-        for f in list(removed):
-            if f in own:
-                own.remove(f)
-                if source in self._slot:
-                    self._table.remove(self._slot[source], filter_from_bytes(f))
-        for t in self._t.values():
-            if source in t[0]:
-                t[1] = self._content(t[0])
+        is_matched: its filters are in the table; not for own clients, whose subscriptions are there one by one.
+        is_reduced: its filters do not cover each other, as those of a stream; never assumed of own clients.
+        """
+        self._store.add_source(source, base, is_matched=is_matched, is_reduced=is_reduced and is_matched)
 
-    def _content(self, sources):
-        return reduced(frozenset().union(*(self._s[s] for s in sources)))
+    def remove_source(self, source: Hashable) -> None:
+        """Remove a source that no open target uses."""
+        bit = self._store.bit(source)
+        if self._unions.carriers(bit):
+            raise ValueError(f"the source {source!r} is in use: close its targets first")
+        for row in self._store.remove_source(source):
+            self._unions.index.discard(row)
 
-    def filters(self, source):
-        return set(self._s[source])
+    def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
+        """Add and remove filters of a source; one that is in both lists stays.
 
-    def count(self, source):
-        return len(self._s[source])
+        Adding a present filter or removing an absent one is ignored. A `WireError` for an invalid one leaves all as
+        it was.
+        """
+        store, unions, bit = self._store, self._unions, self._store.bit(source)
+        added_rows = {filter: self._row_or_filter(filter) for filter in added}
+        removed_rows = {filter: self._row_or_filter(filter) for filter in removed if filter not in added_rows}
+        if added_rows and not store.non_empty & bit:
+            unions.prepare(store.non_empty | bit)
+        freed, gained = {}, {}
+        lost = [row for row in removed_rows.values() if isinstance(row, int) and store.has(row, bit)]
+        for row in lost:
+            if targets := unions.lose(row, bit):
+                freed[row] = targets
+        for filter, found in added_rows.items():
+            row, decoded = (found, None) if isinstance(found, int) else (store.insert(filter), found)
+            if not store.has(row, bit) and (targets := unions.gain(row, bit, decoded)):
+                gained[row] = targets
+        unions.settle(gained, freed)
+        for row in lost:
+            if not store.group_of[row].sources:
+                unions.delete(row)
+        if lost and not store.non_empty & bit:
+            unions.prepare(store.non_empty)
 
-    def bit(self, source):
-        return self._bits[source]
+    def _row_or_filter(self, filter: bytes) -> int | Filter:
+        """Return the row of a filter or, if it has none, the checked filter."""
+        row = self._store.find(filter)
+        return row if row is not None else filter_from_bytes(filter)
 
-    def matched(self, slots):
-        bits = 0
-        for slot in slots:
-            h = self._slots.holder(slot)
-            if type(h) is not tuple:
-                bits |= self._bits[h]
-        return bits
+    def filters(self, source: Hashable) -> set[bytes]:
+        """Return the filters of a source."""
+        return {self._store.filters[row] for row in self._store.rows_of(source)}
 
-    def open(self, target, sources):
-        self._t[target] = [tuple(sources), self._content(sources), frozenset()]
+    def count(self, source: Hashable) -> int:
+        """Return the number of filters of a source."""
+        return self._store.count(source)
 
-    def close(self, target):
-        del self._t[target]
+    def __len__(self) -> int:
+        return len(self._store)
 
-    def content(self, target):
-        return set(self._t[target][1])
+    def bit(self, source: Hashable) -> int:
+        """Return the bit of a source in the result of `matched`."""
+        return self._store.bit(source)
 
-    def size(self, target):
-        return len(self._t[target][1])
+    def matched(self, slots: Iterable[int]) -> int:
+        """Return the bits of the sources that have a filter in some slots of the table."""
+        return self._slots.matched(slots)
 
-    def covered(self, target):
-        union = frozenset().union(*(self._s[s] for s in self._t[target][0]))
-        return len(union) - self.size(target)
+    # --- targets
 
-    def nearest(self, target, others):
-        own = self._t[target][1]
-        best = min(others, key=lambda o: len(own ^ self._t[o][1]), default=None)
-        return best if best is not None and len(own ^ self._t[best][1]) < len(own) else None
+    def open(self, target: Hashable, sources: Collection[Hashable]) -> None:
+        """Open a target: its content is the reduced union of some sources, from now on."""
+        if target in self._unions.targets:
+            raise ValueError(f"the target {target!r} is open already")
+        self._unions.open(target, sum(map(self._store.bit, set(sources))))
 
-    def difference(self, target, base):
-        was = self._t[base][2] if base is not None else frozenset()
-        new = self._t[target][1]
-        return Difference(sorted(new - was), sorted(was - new))
+    def close(self, target: Hashable) -> None:
+        """Close a target."""
+        self._unions.close(target)
 
-    def take(self, target):
-        t = self._t[target]
-        d = Difference(sorted(t[1] - t[2]), sorted(t[2] - t[1]))
-        t[2] = t[1]
-        return d
+    def content(self, target: Hashable) -> set[bytes]:
+        """Return the filters that are announced to a target."""
+        return {self._store.filters[row] for row in self._unions.rows(self._bit_of(target))}
 
-    def has_pending(self, target):
-        t = self._t[target]
-        return t[1] != t[2]
+    def size(self, target: Hashable) -> int:
+        """Return the number of filters that are announced to a target."""
+        return self._unions.targets[target].size
 
-    def announced(self, target, f):
-        own = self._t[target][1]
-        return f if f in own else next((g for g in own if covers(g, f)), None)
+    def nearest(self, target: Hashable, others: Iterable[Hashable]) -> Hashable | None:
+        """Return the other target with the most similar content; None if none is more similar than the empty set."""
+        size, bit = self.size(target), self._bit_of(target)
+        masks = Counter(self._store.announced[row] for row in self._unions.rows(bit))
+        best, least = None, size
+        for other in others:
+            other_bit = self._bit_of(other)
+            common = sum(count for mask, count in masks.items() if mask & other_bit)
+            differing = size + self.size(other) - 2 * common
+            if differing < least and other_bit != bit:
+                best, least = other, differing
+        return best
+
+    def difference(self, target: Hashable, base: Hashable | None) -> Difference:
+        """Return what makes the content of a target out of that of another one, or out of nothing."""
+        new, old = self._bit_of(target), self._bit_of(base) if base is not None else 0
+        filters, announced = self._store.filters, self._store.announced
+        added = [filters[row] for row in self._unions.rows(new) if not announced[row] & old]
+        return Difference(added, [filters[row] for row in self._unions.rows(old) if not announced[row] & new])
+
+    def take(self, target: Hashable) -> Difference:
+        """Return the net change of a target's content since it was opened, or since the last call."""
+        taken = self._unions.targets[target]
+        pending, taken.pending = taken.pending, {}
+        added = [filter for filter, is_announced in pending.items() if is_announced]
+        return Difference(added, [filter for filter, is_announced in pending.items() if not is_announced])
+
+    def has_pending(self, target: Hashable) -> bool:
+        """Return whether `take` would return a change."""
+        return bool(self._unions.targets[target].pending)
+
+    def announced(self, target: Hashable, filter: bytes) -> bytes | None:
+        """Return the filter of a target's content that is, or covers, another one; None if there is none."""
+        return self._unions.announced(self._bit_of(target), filter)
+
+    def _bit_of(self, target: Hashable) -> int:
+        return self._unions.targets[target].bit

@@ -1,0 +1,711 @@
+"""Index of filters by the attributes, tests and tags that they require, for the covering relation.
+
+A filter g covers f if f has all symbols of g, and each range of g contains that of f. Filters with the same symbols
+share a signature:
+
+    x > 5 and #a ┐                     required   offered
+    x > 7 and #a ┴─► signature         x #a       x #a
+    x = 9 and #a ──► signature         x=9 #a     x x=9 #a
+
+    signatures  hash of the required symbols ──► signature ──► row ──► row ──► …
+    postings    symbol ──► signatures that offer it
+
+Wide filters are searched by all subsets of the offered symbols, or among all signatures if there are fewer of these;
+narrow ones among the signatures that offer the rarest of the required symbols. Symbols are 64-bit hashes of the
+caller; different symbols must have different hashes, except for those of values, whose ranges are always compared.
+
+A range contains another one surely, not, or possibly: the caller decides about the last.
+
+Invariant: a signature without rows stays until the index is compacted, so that postings need no deletion.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+cdef extern from "string.h" nogil:
+    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
+
+cdef extern from *:
+    """
+    #define MIX 0x9E3779B97F4A7C15ULL
+    """
+    const uint64_t MIX
+
+cdef enum:
+    NO = 0
+    YES = 1
+    POSSIBLY = 2
+    MOST_SUBSETS = 4096
+    MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB
+    MIN_DEAD = 1024  # signatures without rows
+
+cdef enum Kind:  # the first four as ValueType
+    BOOL = 0
+    NUMBER = 1
+    STRING = 2
+    NULL_KIND = 3
+    MIXED = 4      # a finite set of several types
+    OUTCOMES = 5   # of a test; `low` has the bits
+    NOT_NULL = 6
+    ANY = 7
+
+cdef enum Flag:
+    POINT = 1      # one value
+    FINITE = 2     # several listed values
+    EXCLUDED = 4   # some values between the ends are not members
+    LOOSE = 8      # a string range whose ends are perhaps not members
+    NOT_NULL_FLAG = 16
+    INEXACT_LOW = 32   # the key of an end is rounded
+    INEXACT_HIGH = 64
+
+
+cdef struct Range:
+    uint64_t low       # ordered keys of the ends; of strings: the first 8 bytes
+    uint64_t high      # of strings: exclusive
+    uint64_t members   # Bloom filter of a point or a finite set
+    PyObject *text     # bytes of a point; else the tuple (low, high or None, member, suffix, pieces)
+    uint8_t kind
+    uint8_t flags
+
+
+cdef struct Signature:
+    uint64_t *symbols  # of attributes and tests, then of tags, each ascending; then the values of the former, 0: none
+    uint64_t key
+    uint32_t first     # row + 1; 0: none
+    uint32_t attributes
+    uint32_t tags
+
+
+cdef struct Row:
+    Range *ranges      # one for each attribute of the signature
+    uint32_t signature # number + 1; 0: the row is not in the index
+    uint32_t next      # row + 1
+    uint32_t previous
+
+
+cdef struct Posting:
+    uint64_t symbol
+    uint32_t *signatures
+    uint32_t count
+    uint32_t room
+
+
+cdef inline uint64_t _mixed(uint64_t number) noexcept:
+    number = (number + 1) * MIX
+    number ^= number >> 29
+    return number * MIX
+
+
+cdef inline uint64_t _bit(uint64_t symbol) noexcept:
+    return <uint64_t> 1 << (_mixed(symbol) >> 58)
+
+
+cdef void *_resized(void *block, size_t size) except NULL:
+    block = PyMem_RawRealloc(block, size)
+    if block == NULL:
+        raise MemoryError
+    return block
+
+
+# --- ranges
+
+cdef uint64_t _number_key(double number) noexcept:
+    cdef uint64_t bits
+    number += 0.0  # no negative zero
+    memcpy(&bits, &number, 8)
+    return ~bits if bits >> 63 else bits | (<uint64_t> 1 << 63)
+
+
+cdef uint64_t _text_key(bytes text) noexcept:
+    cdef uint64_t key = 0
+    cdef Py_ssize_t i, size = PyBytes_GET_SIZE(text)
+    for i in range(8):
+        key = key << 8 | (<uint8_t> PyBytes_AS_STRING(text)[i] if i < size else 0)
+    return key
+
+
+cdef inline int _compared(bytes left, bytes right) noexcept:
+    cdef Py_ssize_t sizes = PyBytes_GET_SIZE(left) - PyBytes_GET_SIZE(right)
+    cdef int order = memcmp(
+        PyBytes_AS_STRING(left), PyBytes_AS_STRING(right), min(PyBytes_GET_SIZE(left), PyBytes_GET_SIZE(right)))
+    return order if order else (1 if sizes > 0 else -1 if sizes else 0)
+
+
+cdef inline bint _is_part(bytes text, bytes part) noexcept:
+    return memmem(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text),
+                  PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) != NULL
+
+
+cdef inline bint _ends_with(bytes text, bytes part) noexcept:
+    cdef Py_ssize_t start = PyBytes_GET_SIZE(text) - PyBytes_GET_SIZE(part)
+    return start >= 0 and memcmp(PyBytes_AS_STRING(text) + start, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) == 0
+
+
+cdef class CoverRange:
+    """A range of values of one attribute, or of outcomes of a test."""
+
+    cdef Range range
+    cdef readonly uint64_t value  # the symbol of a point, without its name; 0: not a point
+    cdef object _text
+
+    def __init__(self, int kind, int flags, low, high, uint64_t members, text, uint64_t value):
+        self.range.kind = <uint8_t> kind
+        self.range.flags = <uint8_t> flags
+        self.range.members = members
+        self.range.text = NULL
+        self.value = value
+        self._text = text
+        if kind == NUMBER:
+            self.range.low = _number_key(low)
+            self.range.high = _number_key(high)
+        elif kind == STRING:
+            self.range.text = <PyObject *> text
+            self.range.low = _text_key(low)
+            self.range.high = ~<uint64_t> 0 if high is None else _text_key(high)
+        else:
+            self.range.low = low
+            self.range.high = high
+
+
+cdef int _string_interval(const Range *wide, const Range *narrow) except -1:
+    """Return whether the interval of one string range is in that of another; surely or not."""
+    cdef tuple w = <tuple> wide.text
+    cdef bytes low, text
+    if wide.low > narrow.low:
+        return NO
+    low = <bytes> w[0]
+    text = <bytes> narrow.text if narrow.flags & POINT else <bytes> (<tuple> narrow.text)[0]
+    if wide.low == narrow.low and _compared(low, text) > 0:
+        return NO
+    if w[1] is None:
+        return YES
+    if narrow.flags & POINT:
+        return YES if _compared(text, <bytes> w[1]) < 0 else NO
+    if (<tuple> narrow.text)[1] is None or wide.high < narrow.high:
+        return NO
+    return YES if wide.high > narrow.high or _compared(<bytes> (<tuple> narrow.text)[1], <bytes> w[1]) <= 0 else NO
+
+
+cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
+    """Return whether all members of a string range end with a text, or contain it."""
+    cdef tuple n
+    cdef bytes member
+    if narrow.flags & POINT:
+        member = <bytes> narrow.text
+        return _ends_with(member, part) if is_suffix else _is_part(member, part)
+    n = <tuple> narrow.text
+    member = <bytes> n[2]
+    if not (_ends_with(member, part) if is_suffix else _is_part(member, part)):
+        return NO
+    if _ends_with(<bytes> n[3], part):
+        return YES
+    if not is_suffix:
+        if _is_part(<bytes> n[3], part):
+            return YES
+        for piece in <tuple> n[4]:
+            if _is_part(<bytes> piece, part):
+                return YES
+    return POSSIBLY
+
+
+cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
+    cdef tuple w
+    cdef bytes member
+    cdef int answer, found
+    if wide.flags & POINT:
+        return narrow.flags & POINT and wide.low == narrow.low and _compared(
+            <bytes> wide.text, <bytes> narrow.text) == 0
+    w = <tuple> wide.text
+    answer = _string_interval(wide, narrow)
+    if answer == NO:
+        if not narrow.flags & LOOSE:
+            return NO
+        member = <bytes> (<tuple> narrow.text)[2]
+        if _compared(<bytes> w[0], member) > 0 or (w[1] is not None and _compared(member, <bytes> w[1]) >= 0):
+            return NO
+        answer = POSSIBLY
+    if PyBytes_GET_SIZE(<bytes> w[3]):
+        found = _pattern(<bytes> w[3], True, narrow)
+        if found != YES:
+            answer = found
+    for piece in <tuple> w[4]:
+        if answer == NO:
+            return NO
+        found = _pattern(<bytes> piece, False, narrow)
+        if found != YES:
+            answer = found
+    return POSSIBLY if answer == YES and wide.flags & EXCLUDED else answer
+
+
+cdef int _contains_finite(const Range *wide, const Range *narrow) noexcept:
+    """Return whether a finite set contains a range."""
+    if narrow.flags & (POINT | FINITE) or narrow.kind == BOOL:
+        return NO if narrow.members & ~wide.members else POSSIBLY
+    return POSSIBLY if narrow.kind == NUMBER and narrow.high - narrow.low < MAX_MEMBERS else NO
+
+
+cdef int _contains(const Range *wide, const Range *narrow) except -1:
+    """Return whether one range contains another: NO, YES or POSSIBLY."""
+    cdef int answer = YES
+    if wide.kind == ANY:
+        return YES
+    if wide.kind == NOT_NULL:
+        return narrow.flags & NOT_NULL_FLAG != 0
+    if wide.flags & FINITE:
+        return _contains_finite(wide, narrow)
+    if wide.kind != narrow.kind:
+        return NO
+    if wide.kind == OUTCOMES:
+        return narrow.low & ~wide.low == 0
+    if wide.kind == STRING:
+        return _contains_strings(wide, narrow)
+    if wide.low > narrow.low or wide.high < narrow.high:
+        return NO
+    if wide.low == narrow.low and (wide.flags | narrow.flags) & INEXACT_LOW:
+        return POSSIBLY
+    if wide.high == narrow.high and (wide.flags | narrow.flags) & INEXACT_HIGH:
+        return POSSIBLY
+    return POSSIBLY if wide.flags & EXCLUDED else YES
+
+
+# --- the index
+
+cdef class CoverRows:
+    """Rows of filters, numbered by the caller."""
+
+    cdef Row *_rows
+    cdef Signature *_signatures
+    cdef uint64_t *_required   # Bloom filters of the symbols, by signature
+    cdef uint64_t *_offered
+    cdef uint32_t *_heads      # by hash: signature + 1
+    cdef Posting *_postings    # by hash of the symbol
+    cdef uint32_t *_aligned    # the place of each attribute of a wide signature in a narrow one
+    cdef uint32_t _aligned_room, _row_room, _count, _room, _dead, _symbols
+    cdef uint64_t _head_mask, _posting_mask
+    cdef readonly uint32_t rows
+    # the search that is under way
+    cdef uint32_t _sought, _limit
+    cdef list _sure, _possible
+
+    def __cinit__(self):
+        self._start(64)
+
+    def __dealloc__(self):
+        cdef uint32_t row
+        for row in range(self._row_room):
+            self._free_ranges(row)
+        PyMem_RawFree(self._rows)
+        PyMem_RawFree(self._aligned)
+        self._free_signatures()
+
+    def __len__(self):
+        return self.rows
+
+    def __contains__(self, uint32_t row):
+        return row < self._row_room and self._rows[row].signature != 0
+
+    def add(self, uint32_t row, list attributes, list tags):
+        """Add a row that is absent.
+
+        attributes: (symbol, range) of each attribute and test, ascending.
+        tags: symbols, ascending.
+        """
+        cdef uint32_t count = <uint32_t> len(attributes)
+        cdef uint32_t tag_count = <uint32_t> len(tags)
+        cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * (2 * count + tag_count) + 8)
+        cdef Range *ranges = NULL
+        cdef CoverRange each
+        cdef uint32_t i, number
+        cdef bint has_values = False
+        if row >= self._row_room:
+            self._grow_rows(row)
+        if count:
+            ranges = <Range *> _resized(NULL, count * sizeof(Range))
+        for i in range(count):
+            symbol, found = attributes[i]
+            each = <CoverRange> found
+            symbols[i] = symbol
+            symbols[count + tag_count + i] = _mixed(<uint64_t> symbol ^ each.value) if each.value else 0
+            ranges[i] = each.range
+            Py_XINCREF(ranges[i].text)
+        for i in range(tag_count):
+            symbols[count + i] = tags[i]
+        number = self._signature(symbols, count, tag_count)
+        self._rows[row].ranges = ranges
+        self._link(row, number)
+        self.rows += 1
+
+    def remove(self, uint32_t row):
+        """Remove a row."""
+        cdef Row *at = &self._rows[row]
+        cdef Signature *signature = &self._signatures[at.signature - 1]
+        if at.previous:
+            self._rows[at.previous - 1].next = at.next
+        else:
+            signature.first = at.next
+        if at.next:
+            self._rows[at.next - 1].previous = at.previous
+        self._free_ranges(row)
+        at.signature = at.next = at.previous = 0
+        self.rows -= 1
+        if not signature.first:
+            self._dead += 1
+            if self._dead > MIN_DEAD and self._dead > self._count // 2:
+                self._compact()
+
+    def wide(self, uint32_t row, uint32_t limit):
+        """Return the other rows that cover a row surely, and those that do possibly; about `limit` of the former."""
+        cdef const Signature *signature = &self._signatures[self._rows[row].signature - 1]
+        cdef const uint64_t *values = signature.symbols + signature.attributes + signature.tags
+        cdef uint64_t subsets = 1
+        cdef uint32_t i
+        self._begin(row, limit)
+        for i in range(signature.attributes + signature.tags):
+            subsets *= 3 if i < signature.attributes and values[i] else 2
+            if subsets > MOST_SUBSETS:
+                break
+        if subsets <= MOST_SUBSETS and subsets <= <uint64_t> self._count * 2 + 8:
+            self._visit_subsets(signature, 0, 0)
+        else:
+            self._visit_all_wide()
+        return self._sure, self._possible
+
+    def narrow(self, uint32_t row):
+        """Return the other rows that a row covers surely, and those that it covers possibly."""
+        cdef uint32_t number = self._rows[row].signature - 1
+        cdef const Signature *signature = &self._signatures[number]
+        cdef const uint64_t *values = signature.symbols + signature.attributes + signature.tags
+        cdef const Posting *rarest = NULL
+        cdef const Posting *posting
+        cdef uint32_t i
+        cdef uint64_t needed = self._required[number]
+        self._begin(row, 0)
+        for i in range(signature.attributes + signature.tags):
+            posting = self._posting(values[i] if i < signature.attributes and values[i] else signature.symbols[i])
+            if rarest == NULL or posting.count < rarest.count:
+                rarest = posting
+        if rarest == NULL:
+            for i in range(self._count):
+                self._visit_narrow(signature, i)
+            return self._sure, self._possible
+        for i in range(rarest.count):
+            if needed & ~self._offered[rarest.signatures[i]] == 0:
+                self._visit_narrow(signature, rarest.signatures[i])
+        return self._sure, self._possible
+
+    def covers(self, uint32_t wide, uint32_t narrow):
+        """Return 1 if a row surely covers another, 0 if it does not, and 2 if it does possibly."""
+        if not self._align(&self._signatures[self._rows[wide].signature - 1],
+                           &self._signatures[self._rows[narrow].signature - 1]):
+            return NO
+        return self._compare(wide, narrow)
+
+    # --- searches
+
+    cdef void _begin(self, uint32_t row, uint32_t limit):
+        self._sought, self._limit = row, limit
+        self._sure, self._possible = [], []
+
+    cdef int _visit_subsets(self, const Signature *offered, uint32_t place, uint64_t key) except -1:
+        """Visit the signatures of all subsets of the offered symbols from a place on."""
+        cdef uint64_t value
+        if self._limit and <uint32_t> len(self._sure) >= self._limit:
+            return 0
+        if place == offered.attributes + offered.tags:
+            self._visit_wide(offered, self._find(key, offered, False))
+            return 0
+        self._visit_subsets(offered, place + 1, key)
+        self._visit_subsets(offered, place + 1, key + _mixed(offered.symbols[place]))
+        value = offered.symbols[offered.attributes + offered.tags + place] if place < offered.attributes else 0
+        if value:
+            self._visit_subsets(offered, place + 1, key + _mixed(value))
+        return 0
+
+    cdef int _visit_all_wide(self) except -1:
+        cdef uint32_t own = self._rows[self._sought].signature - 1
+        cdef uint64_t offered = self._offered[own]
+        cdef uint32_t i
+        for i in range(self._count):
+            if self._required[i] & ~offered == 0:
+                self._visit_wide(&self._signatures[own], i + 1)
+            if self._limit and <uint32_t> len(self._sure) >= self._limit:
+                break
+        return 0
+
+    cdef int _visit_wide(self, const Signature *offered, uint32_t number) except -1:
+        """Add the rows of a signature that cover the sought one."""
+        cdef uint32_t row
+        if not number or not self._signatures[number - 1].first:
+            return 0
+        if not self._align(&self._signatures[number - 1], offered):
+            return 0
+        row = self._signatures[number - 1].first
+        while row:
+            if row - 1 != self._sought:
+                self._file(row - 1, self._compare(row - 1, self._sought))
+            row = self._rows[row - 1].next
+        return 0
+
+    cdef int _visit_narrow(self, const Signature *wide, uint32_t number) except -1:
+        """Add the rows of a signature that the sought one covers."""
+        cdef uint32_t row = self._signatures[number].first
+        if not row or not self._align(wide, &self._signatures[number]):
+            return 0
+        while row:
+            if row - 1 != self._sought:
+                self._file(row - 1, self._compare(self._sought, row - 1))
+            row = self._rows[row - 1].next
+        return 0
+
+    cdef inline int _file(self, uint32_t row, int answer) except -1:
+        if answer == YES:
+            self._sure.append(row)
+        elif answer == POSSIBLY:
+            self._possible.append(row)
+        return 0
+
+    cdef bint _align(self, const Signature *wide, const Signature *narrow) noexcept:
+        """Return whether a signature offers what another requires, and note the places of its attributes."""
+        cdef uint32_t i, j = 0
+        cdef uint64_t value
+        if wide.attributes > narrow.attributes or wide.tags > narrow.tags:
+            return False
+        for i in range(wide.attributes):
+            while j < narrow.attributes and narrow.symbols[j] < wide.symbols[i]:
+                j += 1
+            if j == narrow.attributes or narrow.symbols[j] != wide.symbols[i]:
+                return False
+            value = wide.symbols[wide.attributes + wide.tags + i]
+            if value and value != narrow.symbols[narrow.attributes + narrow.tags + j]:
+                return False
+            self._aligned[i] = j
+        j = narrow.attributes
+        for i in range(wide.attributes, wide.attributes + wide.tags):
+            while j < narrow.attributes + narrow.tags and narrow.symbols[j] < wide.symbols[i]:
+                j += 1
+            if j == narrow.attributes + narrow.tags or narrow.symbols[j] != wide.symbols[i]:
+                return False
+        return True
+
+    cdef int _compare(self, uint32_t wide, uint32_t narrow) except -1:
+        """Return whether a row covers another; their signatures have been aligned."""
+        cdef const Range *w = self._rows[wide].ranges
+        cdef const Range *n = self._rows[narrow].ranges
+        cdef uint32_t i
+        cdef int found, answer = YES
+        for i in range(self._signatures[self._rows[wide].signature - 1].attributes):
+            found = _contains(&w[i], &n[self._aligned[i]])
+            if found == NO:
+                return NO
+            if found == POSSIBLY:
+                answer = POSSIBLY
+        return answer
+
+    # --- signatures and postings
+
+    cdef uint32_t _signature(self, uint64_t *symbols, uint32_t attributes, uint32_t tags) except 0:
+        """Return the number + 1 of the signature with some symbols, which it owns."""
+        cdef Signature sought
+        cdef uint32_t i, number
+        cdef uint64_t value
+        sought.symbols, sought.attributes, sought.tags, sought.first = symbols, attributes, tags, 0
+        sought.key = 0
+        if attributes > self._aligned_room:
+            self._aligned = <uint32_t *> _resized(self._aligned, 4 * attributes)
+            self._aligned_room = attributes
+        for i in range(attributes + tags):
+            value = symbols[attributes + tags + i] if i < attributes else 0
+            sought.key += _mixed(value if value else symbols[i])
+        number = self._find(sought.key, &sought, True)
+        if number:
+            PyMem_RawFree(symbols)
+            if not self._signatures[number - 1].first:
+                self._dead -= 1
+            return number
+        self._insert(&sought)
+        return self._count
+
+    cdef uint32_t _find(self, uint64_t key, const Signature *like, bint is_same) noexcept:
+        """Return the number + 1 of the signature with a key: the same as another one, or offered by it; 0: none."""
+        cdef uint64_t at = _mixed(key) & self._head_mask
+        cdef const Signature *found
+        while self._heads[at]:
+            found = &self._signatures[self._heads[at] - 1]
+            if found.key == key:
+                if not is_same and self._align(found, like):
+                    return self._heads[at]
+                if is_same and found.attributes == like.attributes and found.tags == like.tags and memcmp(
+                        found.symbols, like.symbols, 8 * (2 * like.attributes + like.tags)) == 0:
+                    return self._heads[at]
+            at = (at + 1) & self._head_mask
+        return 0
+
+    cdef int _insert(self, const Signature *signature) except -1:
+        cdef uint32_t i, number, size = signature.attributes + signature.tags
+        cdef uint64_t value
+        if self._count == self._room:
+            self._grow_signatures()
+        number = self._count
+        self._count += 1
+        self._signatures[number] = signature[0]
+        self._required[number] = self._offered[number] = 0
+        self._put_head(number)
+        for i in range(size):
+            value = signature.symbols[size + i] if i < signature.attributes else 0
+            self._required[number] |= _bit(value if value else signature.symbols[i])
+            self._offered[number] |= _bit(signature.symbols[i])
+            self._post(signature.symbols[i], number)
+            if value:
+                self._offered[number] |= _bit(value)
+                self._post(value, number)
+        return 0
+
+    cdef void _put_head(self, uint32_t number) noexcept:
+        cdef uint64_t at = _mixed(self._signatures[number].key) & self._head_mask
+        while self._heads[at]:
+            at = (at + 1) & self._head_mask
+        self._heads[at] = number + 1
+
+    cdef Posting *_posting(self, uint64_t symbol) noexcept:
+        """Return the posting of a symbol; one with no room if there is none."""
+        cdef uint64_t at = _mixed(symbol) & self._posting_mask
+        while self._postings[at].room and self._postings[at].symbol != symbol:
+            at = (at + 1) & self._posting_mask
+        return &self._postings[at]
+
+    cdef int _post(self, uint64_t symbol, uint32_t number) except -1:
+        cdef Posting *posting = self._posting(symbol)
+        cdef uint32_t room
+        if not posting.room:
+            if <uint64_t> self._symbols * 3 > self._posting_mask * 2:
+                self._grow_postings()
+                posting = self._posting(symbol)
+            self._symbols += 1
+            posting.symbol = symbol
+        if posting.count == posting.room:
+            room = posting.room + posting.room // 2 + 1
+            posting.signatures = <uint32_t *> _resized(posting.signatures, 4 * <size_t> room)
+            posting.room = room
+        posting.signatures[posting.count] = number
+        posting.count += 1
+        return 0
+
+    cdef void _link(self, uint32_t row, uint32_t number) noexcept:
+        cdef Signature *signature = &self._signatures[number - 1]
+        self._rows[row].signature, self._rows[row].next, self._rows[row].previous = number, signature.first, 0
+        if signature.first:
+            self._rows[signature.first - 1].previous = row + 1
+        signature.first = row + 1
+
+    # --- memory
+
+    cdef int _start(self, uint32_t room) except -1:
+        """Begin without signatures."""
+        cdef uint64_t slots = 64
+        while slots < <uint64_t> room * 2:
+            slots *= 2
+        self._count = self._dead = self._symbols = 0
+        self._room = room
+        self._head_mask = slots - 1
+        self._posting_mask = 63
+        self._signatures = <Signature *> _resized(NULL, room * sizeof(Signature))
+        self._required = <uint64_t *> _resized(NULL, 8 * <size_t> room)
+        self._offered = <uint64_t *> _resized(NULL, 8 * <size_t> room)
+        self._heads = <uint32_t *> PyMem_RawCalloc(slots, sizeof(uint32_t))
+        self._postings = <Posting *> PyMem_RawCalloc(64, sizeof(Posting))
+        if self._heads == NULL or self._postings == NULL:
+            raise MemoryError
+        return 0
+
+    cdef int _grow_rows(self, uint32_t row) except -1:
+        cdef uint32_t room = row + row // 4 + 64
+        cdef uint32_t i
+        self._rows = <Row *> _resized(self._rows, room * sizeof(Row))
+        for i in range(self._row_room, room):
+            self._rows[i].ranges = NULL
+            self._rows[i].signature = self._rows[i].next = self._rows[i].previous = 0
+        self._row_room = room
+        return 0
+
+    cdef int _grow_signatures(self) except -1:
+        cdef uint32_t room = self._room + self._room // 2
+        cdef uint32_t i
+        cdef uint32_t *heads
+        self._signatures = <Signature *> _resized(self._signatures, room * sizeof(Signature))
+        self._required = <uint64_t *> _resized(self._required, 8 * <size_t> room)
+        self._offered = <uint64_t *> _resized(self._offered, 8 * <size_t> room)
+        self._room = room
+        if <uint64_t> room * 3 > self._head_mask * 2:
+            heads = <uint32_t *> PyMem_RawCalloc((self._head_mask + 1) * 2, sizeof(uint32_t))
+            if heads == NULL:
+                raise MemoryError
+            PyMem_RawFree(self._heads)
+            self._heads = heads
+            self._head_mask = self._head_mask * 2 + 1
+            for i in range(self._count):
+                self._put_head(i)
+        return 0
+
+    cdef int _grow_postings(self) except -1:
+        cdef Posting *old = self._postings
+        cdef uint64_t i, slots = self._posting_mask + 1
+        cdef Posting *grown = <Posting *> PyMem_RawCalloc(slots * 2, sizeof(Posting))
+        if grown == NULL:
+            raise MemoryError
+        self._postings = grown
+        self._posting_mask = slots * 2 - 1
+        for i in range(slots):
+            if old[i].room:
+                self._posting(old[i].symbol)[0] = old[i]
+        PyMem_RawFree(old)
+        return 0
+
+    cdef int _compact(self) except -1:
+        """Drop the signatures without rows."""
+        cdef Signature *old = self._signatures
+        cdef uint32_t i, row, count = self._count
+        PyMem_RawFree(self._required)
+        PyMem_RawFree(self._offered)
+        PyMem_RawFree(self._heads)
+        self._free_postings()
+        self._start(count - self._dead + 64)
+        for i in range(count):
+            if not old[i].first:
+                PyMem_RawFree(old[i].symbols)
+                continue
+            self._insert(&old[i])
+            row = old[i].first
+            while row:
+                self._rows[row - 1].signature = self._count
+                row = self._rows[row - 1].next
+        PyMem_RawFree(old)
+        return 0
+
+    cdef void _free_ranges(self, uint32_t row) noexcept:
+        cdef uint32_t i
+        if self._rows[row].ranges == NULL:
+            return
+        for i in range(self._signatures[self._rows[row].signature - 1].attributes):
+            Py_XDECREF(self._rows[row].ranges[i].text)
+        PyMem_RawFree(self._rows[row].ranges)
+        self._rows[row].ranges = NULL
+
+    cdef void _free_postings(self) noexcept:
+        cdef uint64_t i
+        for i in range(self._posting_mask + 1):
+            PyMem_RawFree(self._postings[i].signatures)
+        PyMem_RawFree(self._postings)
+
+    cdef void _free_signatures(self) noexcept:
+        cdef uint32_t i
+        for i in range(self._count):
+            PyMem_RawFree(self._signatures[i].symbols)
+        PyMem_RawFree(self._signatures)
+        PyMem_RawFree(self._required)
+        PyMem_RawFree(self._offered)
+        PyMem_RawFree(self._heads)
+        self._free_postings()

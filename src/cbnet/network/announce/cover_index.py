@@ -1,0 +1,234 @@
+"""Index of filters for the covering relation: the rows that dominate a filter, and those that it dominates.
+
+A filter dominates another one if it covers it and, if both cover each other, comes first in the canonical order: fewer
+parts, then smaller bytes. That is the order of the encoded filters, which begin with the number of their parts.
+
+    x > 5        dominates   x > 7 and #a,  x in (6, 8)
+    x = 6        dominates   x >= 6 and x <= 6, which covers it too
+
+The kernel finds the rows that cover another, nearly all of them surely; about the others `FilterAnalysis` decides. The
+answers are exact, unless more than MAX_FAILED such decisions for one filter are negative: then the rest is left out,
+or included where that is the safe side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from cbnet._kernels.cover_index import CoverRange, CoverRows
+from cbnet.language.condition import Outcome
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.filter import Filter
+from cbnet.language.relations.covering import FilterAnalysis, outcome_constraint
+from cbnet.language.relations.number_range import NumberRange
+from cbnet.language.relations.ranges import AttributeRange, by_name
+from cbnet.language.relations.string_range import StringRange, after
+from cbnet.language.values import Value, ValueType, value_type
+from cbnet.network.protocol.filter_codec import filter_from_bytes
+
+MAX_FAILED = 2000  # comparisons of one filter: some 10 ms
+_FEW = 32  # rows that usually suffice
+_NO, _YES = 0, 1  # of the kernel; anything else: possibly
+_MIXED, _OUTCOMES, _NOT_NULL, _ANY = range(4, 8)  # its kinds, after those of ValueType
+_POINT, _FINITE, _EXCLUDED, _LOOSE, _WITHOUT_NULL, _INEXACT_LOW, _INEXACT_HIGH = (1 << bit for bit in range(7))
+_WORD = (1 << 64) - 1
+_BITS: dict[Value, int] = {True: Outcome.TRUE, False: Outcome.FALSE, None: Outcome.UNKNOWN}
+
+
+class CoverIndex:
+    """Rows of filters, of which those that no message can match are left out."""
+
+    def __init__(self, filters: Sequence[bytes]) -> None:
+        self._filters = filters  # by row
+        self._rows = CoverRows()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._rows
+
+    def add(self, row: int, filter: Filter) -> None:
+        """Add a row, unless no message can match its filter."""
+        attributes = _attributes(filter)
+        if attributes is not None:
+            self._rows.add(row, attributes, sorted([_symbol("tag", tag) for tag in filter.tags]))
+
+    def discard(self, row: int) -> None:
+        """Remove a row if it is present."""
+        if row in self._rows:
+            self._rows.remove(row)
+
+    def dominators(self, row: int) -> Iterator[int]:
+        """Yield the rows that dominate another; some of them perhaps twice."""
+        filter = self._filters[row]
+        sure, possible = self._rows.wide(row, _FEW)
+        if len(sure) >= _FEW:
+            yield from (wide for wide in sure if self._filters[wide] < filter or not self._covers(row, wide))
+            sure, possible = self._rows.wide(row, 0)
+        covering = [*sure, *self._decided([(wide, row) for wide in possible], 0)] if possible else sure
+        for wide in covering:
+            if self._filters[wide] < filter or not self._covers(row, wide):
+                yield wide
+
+    def covering(self, row: int) -> Iterator[int]:
+        """Yield the rows that cover another."""
+        sure, possible = self._rows.wide(row, 0)
+        yield from sure
+        yield from self._decided([(wide, row) for wide in possible], 0)
+
+    def dominated(self, row: int, *, is_generous: bool = False) -> Iterator[int]:
+        """Yield the rows that another one dominates; if `is_generous`, also those that were not compared."""
+        filter = self._filters[row]
+        sure, possible = self._rows.narrow(row)
+        covered = sure
+        if possible:
+            covered = [*sure, *self._decided([(row, narrow) for narrow in possible], 1, is_generous=is_generous)]
+        for narrow in covered:
+            if filter < self._filters[narrow] or not self._covers(narrow, row):
+                yield narrow
+
+    def _decided(self, pairs: list[tuple[int, int]], place: int, *, is_generous: bool = False) -> Iterator[int]:
+        """Yield one row of each pair of a wide and a narrow one."""
+        failed = 0
+        for pair in pairs:
+            if failed == MAX_FAILED:
+                if is_generous:
+                    yield pair[place]
+            elif self._implies(*pair):
+                yield pair[place]
+            else:
+                failed += 1
+
+    def _covers(self, wide: int, narrow: int) -> bool:
+        answer = self._rows.covers(wide, narrow)
+        return answer == _YES or (answer != _NO and self._implies(wide, narrow))
+
+    def _implies(self, wide: int, narrow: int) -> bool:
+        return _analysis(self._filters[narrow]).implies(_analysis(self._filters[wide]).filter)
+
+
+@lru_cache(maxsize=1024)  # a few MB: filters that need it are few, and compared many times
+def _analysis(filter: bytes) -> FilterAnalysis:
+    return FilterAnalysis(filter_from_bytes(filter))
+
+
+def _symbol(kind: str, name: str) -> int:
+    """Return the symbol of a name, a test or a tag: 64 bits, keyed by the interpreter, so nobody can choose it."""
+    return hash((kind, name)) & _WORD
+
+
+def _attributes(filter: Filter) -> list[tuple[int, CoverRange]] | None:
+    """Return the symbol and the range of each attribute and test, in order; None if one of them is empty."""
+    found: list[tuple[int, CoverRange]] = []
+    for name, constraints in by_name(filter.constraints).items():
+        attribute = _range(constraints)
+        if attribute is None:
+            return None
+        found.append((_symbol("name", name), attribute))
+    outcomes: dict[str, int] = {}
+    for condition in filter.conditions:
+        outcome = outcome_constraint(condition)
+        bits = sum(_BITS[value] for value in outcome.members)
+        outcomes[outcome.name] = outcomes.get(outcome.name, bits) & bits
+    for name, bits in outcomes.items():
+        if not bits:
+            return None
+        found.append((_symbol("test", name), CoverRange(_OUTCOMES, 0, bits, bits, 0, None, 0)))
+    found.sort(key=itemgetter(0))
+    return found
+
+
+def _range(constraints: Sequence[Constraint]) -> CoverRange | None:
+    """Return the range of one attribute; None if it is empty."""
+    first = constraints[0]
+    if len(constraints) == 1 and first.kind is not None:
+        return _range_of(first.op, first.kind, first.value)
+    return _cover_range(AttributeRange(constraints), constraints)
+
+
+@lru_cache(maxsize=4096)  # the type is part of the key, since 1 equals True
+def _range_of(op: Op, kind: ValueType, value: Any) -> CoverRange | None:
+    if op is Op.EQ:
+        return _listed([value])
+    if op is Op.PREFIX:  # AttributeRange would take 20 µs
+        low, high = value.encode(), after(value)
+        return CoverRange(
+            kind, _WITHOUT_NULL, low, high and high.encode(), 0, (low, high and high.encode(), low, b"", ()), 0
+        )
+    constraint = Constraint("", op, value)
+    return _cover_range(AttributeRange([constraint]), [constraint])
+
+
+def _cover_range(attribute: AttributeRange, constraints: Sequence[Constraint]) -> CoverRange | None:
+    if attribute.is_empty:
+        return None
+    typed = attribute.typed
+    if attribute.members is not None:
+        return _listed(attribute.members)
+    if isinstance(typed, NumberRange):
+        return _number_range(typed)
+    if isinstance(typed, StringRange):
+        return _string_range(typed, constraints)
+    if typed is not None:
+        return _listed([value for value in (False, True) if all(test.accepts(value) for test in constraints)])
+    kind, flags = (_NOT_NULL, _WITHOUT_NULL) if attribute.not_null else (_ANY, 0)
+    return CoverRange(kind, flags, 0, 0, 0, None, 0)
+
+
+def _number_range(numbers: NumberRange) -> CoverRange:
+    low, high = numbers.low, numbers.high
+    assert low is not None
+    assert high is not None
+    if low == high:
+        return _listed([low])
+    flags = _WITHOUT_NULL | (_EXCLUDED if any(low < each < high for each in numbers.excluded) else 0)
+    return CoverRange(ValueType.NUMBER, flags | _inexact(low, high), low, high, 0, None, 0)
+
+
+def _inexact(low: float, high: float) -> int:
+    """Return the flags of ends that are not floats: large ints."""
+    return (_INEXACT_LOW if float(low) != low else 0) | (_INEXACT_HIGH if float(high) != high else 0)
+
+
+def _string_range(strings: StringRange, constraints: Sequence[Constraint]) -> CoverRange:
+    if strings.high is not None and strings.high.rstrip("\0") == strings.low.rstrip("\0"):  # finite: "a", "a\0", …
+        between = (strings.low + "\0" * extra for extra in range(len(strings.high) - len(strings.low)))
+        return _listed([text for text in between if all(test.accepts(text) for test in constraints)])
+    assert strings.member is not None
+    flags = _WITHOUT_NULL | (_EXCLUDED if strings.excluded else 0)
+    if strings.excluded or strings.texts:
+        flags |= _LOOSE
+    low, high = strings.low.encode(), None if strings.high is None else strings.high.encode()
+    member = strings.member.encode() if flags & _LOOSE else low
+    pieces = tuple(piece.encode() for piece in strings.pieces)
+    text = (low, high, member, strings.suffix.encode(), pieces)
+    return CoverRange(ValueType.STRING, flags, low, high, 0, text, 0)
+
+
+def _listed(values: Sequence[Value]) -> CoverRange:
+    """Return the range of one value, or of several."""
+    kinds = {value_type(value) for value in values}
+    members, flags = _bloom(values), 0 if None in values else _WITHOUT_NULL
+    if len(kinds) > 1:
+        return CoverRange(_MIXED, flags | _FINITE, 0, 0, members, None, 0)
+    kind, is_point = kinds.pop(), len(values) == 1
+    flags |= _POINT if is_point else 0 if kind is ValueType.BOOL else _FINITE
+    value = (hash((kind, values[0])) & _WORD or 1) if is_point else 0
+    ends: tuple[Any, Any] = (min(values), max(values)) if not is_point else (values[0], values[0])  # type: ignore[type-var]
+    if kind is ValueType.STRING:
+        low, high = ends[0].encode(), ends[1].encode() + b"\0"
+        return CoverRange(kind, flags, low, high, members, low if is_point else (low, high, low, b"", ()), value)
+    if kind is ValueType.NUMBER:
+        return CoverRange(kind, flags | _inexact(*ends), *ends, members, None, value)
+    return CoverRange(kind, flags, int(ends[0] or 0), int(ends[1] or 0), members, None, value)
+
+
+def _bloom(values: Iterable[Value]) -> int:
+    members = 0
+    for value in values:
+        members |= 1 << (hash((value_type(value), value)) & 63)
+    return members

@@ -1,0 +1,256 @@
+"""Reduced unions of sources, kept up to date: which filters are announced to which target.
+
+A filter is announced to a target if a source of the target has it and no other filter of these sources dominates it
+(`cover_index`). Domination is transitive, so
+
+    a new filter      is compared once for all targets; where it is announced, filters that it dominates are withdrawn
+    a removed filter  frees filters that it dominated only where it was announced itself
+
+A target with at most one source that has filters, and that is reduced already, needs no comparisons: all filters of
+it are announced. Only the filters of other targets are in the index.
+
+Invariant: a filter that is not announced to a target of its sources is dominated by one that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from cbnet.language.filter import Filter
+from cbnet.network.announce.cover_index import CoverIndex
+from cbnet.network.announce.source_filters import Group, SourceFilters
+from cbnet.network.protocol.filter_codec import filter_from_bytes
+
+
+class UnionTarget:
+    """A set of sources, and the filters announced or withdrawn since the last time."""
+
+    __slots__ = ("bit", "pending", "size", "sources")
+
+    def __init__(self, bit: int, sources: int) -> None:
+        self.bit = bit
+        self.sources = sources  # bits
+        self.size = 0
+        self.pending: dict[bytes, bool] = {}  # whether it was announced
+
+
+class ReducedUnions:
+    """The targets of the filters of some sources; targets are bits of an int."""
+
+    def __init__(self, store: SourceFilters) -> None:
+        self.index = CoverIndex(store.filters)
+        self.targets: dict[Hashable, UnionTarget] = {}
+        self._store = store
+        self._by_bit: dict[int, UnionTarget] = {}
+        self._compared = 0  # bits of the targets whose filters are compared
+        self._masks: dict[int, int] = {}  # so that rows share the ints
+
+    # --- targets
+
+    def open(self, name: Hashable, sources: int) -> None:
+        """Open a target; its content is complete, and nothing is pending."""
+        used = sum(self._by_bit)
+        target = UnionTarget((used + 1) & ~used, sources)  # the lowest bit that is free
+        similar = self._most_similar(target)
+        self.targets[name] = self._by_bit[target.bit] = target
+        for group in self._store.groups.values():
+            if group.sources & sources:
+                group.carriers |= target.bit
+        if self._needs_comparison(target, self._store.non_empty):
+            self._compared |= target.bit
+            self._index_rows(target.bit)
+            self._fill(target, similar)
+        else:
+            self._announce_all(target)
+        target.pending.clear()
+
+    def close(self, name: Hashable) -> None:
+        """Close a target."""
+        target = self.targets.pop(name)
+        del self._by_bit[target.bit]
+        announced = self._store.announced
+        for group in self._carried(target.bit):
+            group.carriers ^= target.bit
+            for row in group.rows:
+                announced[row] = self._shared(announced[row] & ~target.bit)
+        self._masks.clear()
+        self._compared &= ~target.bit
+        self._drop_unused_index()
+
+    def carriers(self, sources: int) -> int:
+        """Return the targets that use one of some sources."""
+        return sum(bit for bit, target in self._by_bit.items() if target.sources & sources)
+
+    def rows(self, bit: int) -> Iterator[int]:
+        """Yield the rows that are announced to a target."""
+        announced = self._store.announced
+        for group in self._carried(bit):
+            for row in group.rows:
+                if announced[row] & bit:
+                    yield row
+
+    def announced(self, bit: int, filter: bytes) -> bytes | None:
+        """Return the filter that is announced to a target and is, or covers, another one."""
+        store = self._store
+        row = store.find(filter)
+        if row is not None and store.announced[row] & bit:
+            return filter
+        self._index_rows(bit)
+        decoded = filter_from_bytes(filter)
+        temporary = store.insert(filter) if row is None else None
+        sought = temporary if row is None else row
+        assert sought is not None
+        self._index_row(sought, decoded)
+        covering = self.index.covering(sought) if sought in self.index else iter(())
+        found = next((store.filters[wide] for wide in covering if store.announced[wide] & bit), None)
+        if temporary is not None:
+            self.delete(temporary)
+        return found
+
+    # --- changes of rows: first all `gain` and `lose`, then `settle`
+
+    def prepare(self, non_empty: int) -> None:
+        """Begin to compare the filters of targets where it is needed, and stop where it is not."""
+        for target in self._by_bit.values():
+            is_compared = bool(self._compared & target.bit)
+            if is_compared != self._needs_comparison(target, non_empty):
+                self._compared ^= target.bit
+                if is_compared:
+                    self._announce_all(target)
+                else:
+                    self._index_rows(target.bit)
+        self._drop_unused_index()
+
+    def gain(self, row: int, bit: int, filter: Filter | None) -> int:
+        """Give a filter to a source; return the targets for which it must be compared."""
+        store = self._store
+        before = store.group_of[row].carriers
+        store.switch(row, bit, self.carriers, filter)
+        after = store.group_of[row].carriers
+        self._toggle(row, after & ~before & ~self._compared)
+        if after & self._compared:
+            self._index_row(row, filter)
+        return after & ~before & self._compared
+
+    def lose(self, row: int, bit: int) -> int:
+        """Take a filter away from a source; return the targets for which it may free others."""
+        store = self._store
+        before = store.group_of[row].carriers
+        store.switch(row, bit, self.carriers, None)
+        gone = store.announced[row] & before & ~store.group_of[row].carriers
+        self._toggle(row, gone)
+        return gone & self._compared
+
+    def settle(self, gained: Mapping[int, int], freed: Mapping[int, int], *, is_first: bool = False) -> None:
+        """Announce the gained filters that nothing dominates, and those that only lost filters dominated.
+
+        is_first: nothing else is announced yet.
+        """
+        announced, group_of = self._store.announced, self._store.group_of
+        for row, bits in gained.items():
+            free = self._undominated(row, bits)
+            self._toggle(row, free)
+            if free and not is_first:
+                for narrow in self.index.dominated(row):
+                    self._toggle(narrow, announced[narrow] & free)
+        uncovered: dict[int, int] = {}
+        for row, bits in freed.items():
+            for narrow in self.index.dominated(row, is_generous=True) if row in self.index else ():
+                hidden = group_of[narrow].carriers & bits & ~announced[narrow] & ~gained.get(narrow, 0)
+                if hidden:
+                    uncovered[narrow] = uncovered.get(narrow, 0) | hidden
+        for row, bits in uncovered.items():
+            self._toggle(row, self._undominated(row, bits))
+
+    def delete(self, row: int) -> None:
+        """Delete a row without sources."""
+        self.index.discard(row)
+        self._store.delete(row)
+
+    # --- internal
+
+    def _undominated(self, row: int, bits: int) -> int:
+        """Return those of some targets in which no filter dominates a row."""
+        if row not in self.index:  # no message can match it
+            return 0
+        group_of = self._store.group_of
+        for wide in self.index.dominators(row):
+            bits &= ~group_of[wide].carriers
+            if not bits:
+                break
+        return bits
+
+    def _toggle(self, row: int, bits: int) -> None:
+        """Announce a row to targets, or withdraw it."""
+        if not bits:
+            return
+        announced, filter = self._store.announced, self._store.filters[row]
+        mask = announced[row] = self._shared(announced[row] ^ bits)
+        while bits:
+            bit = bits & -bits
+            bits ^= bit
+            target = self._by_bit[bit]
+            is_announced = bool(mask & bit)
+            target.size += 1 if is_announced else -1
+            if target.pending.pop(filter, None) is None:
+                target.pending[filter] = is_announced
+
+    def _shared(self, mask: int) -> int:
+        return self._masks.setdefault(mask, mask)
+
+    def _carried(self, bit: int) -> list[Group]:
+        return [group for group in self._store.groups.values() if group.carriers & bit]
+
+    def _needs_comparison(self, target: UnionTarget, non_empty: int) -> bool:
+        present = target.sources & non_empty
+        return present & (present - 1) != 0 or present & ~self._store.reduced != 0
+
+    def _announce_all(self, target: UnionTarget) -> None:
+        announced = self._store.announced
+        for group in self._carried(target.bit):
+            for row in group.rows:
+                self._toggle(row, ~announced[row] & target.bit)
+
+    def _index_rows(self, bit: int) -> None:
+        for group in self._carried(bit):
+            for row in group.rows:
+                self._index_row(row, None)
+
+    def _index_row(self, row: int, filter: Filter | None) -> None:
+        if row not in self.index:
+            self.index.add(row, filter if filter is not None else filter_from_bytes(self._store.filters[row]))
+
+    def _drop_unused_index(self) -> None:
+        if not self._compared and len(self.index):
+            self.index = CoverIndex(self._store.filters)
+
+    def _most_similar(self, target: UnionTarget) -> int:
+        """Return the other target that has the most similar filters; 0 if the empty set is as similar."""
+        groups = [(group.sources, group.carriers, len(group.rows)) for group in self._store.groups.values()]
+        best, least = 0, sum(size for sources, _, size in groups if sources & target.sources)
+        for bit in self._by_bit:
+            other = sum(
+                size for sources, carriers, size in groups if (not sources & target.sources) != (not carriers & bit)
+            )
+            if other < least:
+                best, least = bit, other
+        return best
+
+    def _fill(self, target: UnionTarget, similar: int) -> None:
+        """Announce the filters of a new target, beginning with those of a similar one."""
+        announced = self._store.announced
+        gained: dict[int, int] = {}
+        freed: dict[int, int] = {}
+        for group in self._carried(target.bit):
+            for row in group.rows:
+                if not group.carriers & similar:
+                    gained[row] = target.bit
+                elif announced[row] & similar:
+                    self._toggle(row, target.bit)
+        for group in self._carried(similar):
+            if not group.carriers & target.bit:
+                for row in group.rows:
+                    if announced[row] & similar:
+                        self._index_row(row, None)
+                        freed[row] = target.bit
+        self.settle(gained, freed, is_first=not similar)

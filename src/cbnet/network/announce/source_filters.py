@@ -1,0 +1,200 @@
+"""Filters of several sources, each held once.
+
+    row    filter      group           slot in the match table
+    0      x > 5       {own, north}    slot of {north}
+    1      x > 7       {north}         slot of {north}
+    2      #a          {own}           none: own subscriptions are matched one by one
+
+A group has all filters that exactly its sources have. So a source that begins with the content of another, or is
+removed, changes groups and not filters. Columns, not an object per row: a router may hold a million filters.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable, Iterator
+
+from cbnet.language.filter import Filter
+from cbnet.network.announce.match_slots import NO_SLOT, MatchSlots
+from cbnet.network.protocol.filter_codec import filter_from_bytes
+
+NO_FILTER = b""
+
+
+class Group:
+    """Rows that have the same sources."""
+
+    __slots__ = ("carriers", "rows", "sources")
+
+    def __init__(self, sources: int, carriers: int) -> None:
+        self.sources = sources  # bits
+        self.carriers = carriers  # bits of the targets that use one of the sources
+        self.rows = array("I")
+
+
+class SourceFilters:
+    """The filters of all sources, in rows; sources are bits of an int."""
+
+    def __init__(self, slots: MatchSlots) -> None:
+        self.filters: list[bytes] = []  # by row
+        self.announced: list[int] = []  # bits of targets
+        self.group_of: list[Group] = []
+        self.groups: dict[int, Group] = {}
+        self.reduced = 0  # sources whose filters do not cover each other
+        self.non_empty = 0
+        self._bits: dict[Hashable, int] = {}
+        self._counts: dict[int, int] = {}
+        self._matched = 0
+        self._slots = slots
+        self._slot_of = array("i")
+        self._positions = array("I")  # in the rows of the group
+        self._rows: dict[bytes, int] = {}
+        self._free: list[int] = []
+        self._nowhere = Group(0, 0)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    # --- sources
+
+    def add_source(self, source: Hashable, base: Hashable | None, *, is_matched: bool, is_reduced: bool) -> None:
+        """Add a source: empty, or of the kind and with the content of another one."""
+        if source in self._bits:
+            raise ValueError(f"{source!r} is a source already")
+        used = sum(self._bits.values())
+        bit = (used + 1) & ~used  # the lowest one that is free
+        like = self._bits[base] if base is not None else 0
+        if (self._matched & like) if like else is_matched:
+            self._matched |= bit
+        if (self.reduced & like) if like else is_reduced:
+            self.reduced |= bit
+        self._bits[source], self._counts[bit] = bit, self._counts.get(like, 0)
+        if self._counts[bit]:
+            self.non_empty |= bit
+            self._relabel([(group, group.sources | bit) for group in self._groups_of(like)])
+            if self._matched & bit:
+                self._slots.relabel(lambda sources: sources | bit if sources & like else sources)
+
+    def remove_source(self, source: Hashable) -> Iterator[int]:
+        """Remove a source; yield the rows that have no source any more, before each is deleted."""
+        bit = self._bits.pop(source)
+        groups = self._groups_of(bit)
+        if self._matched & bit:
+            self._slots.relabel(lambda sources: sources & ~bit)
+        self._matched &= ~bit
+        self.reduced &= ~bit
+        self.non_empty &= ~bit
+        del self._counts[bit]
+        for group in groups:
+            if not group.sources & self._matched:
+                for row in group.rows:
+                    self._slot_of[row] = NO_SLOT
+        alone = self.groups.pop(bit, None)
+        for row in alone.rows if alone is not None else ():
+            yield row
+            self.delete(row)
+        self._relabel([(group, group.sources & ~bit) for group in groups if group is not alone])
+
+    def bit(self, source: Hashable) -> int:
+        """Return the bit of a source."""
+        return self._bits[source]
+
+    def count(self, source: Hashable) -> int:
+        """Return the number of filters of a source."""
+        return self._counts[self._bits[source]]
+
+    def rows_of(self, source: Hashable) -> Iterator[int]:
+        """Yield the rows of a source."""
+        for group in self._groups_of(self._bits[source]):
+            yield from group.rows
+
+    # --- rows
+
+    def find(self, filter: bytes) -> int | None:
+        """Return the row of a filter."""
+        return self._rows.get(filter)
+
+    def has(self, row: int, bit: int) -> bool:
+        """Return whether a source has a filter."""
+        return bool(self.group_of[row].sources & bit)
+
+    def insert(self, filter: bytes) -> int:
+        """Return a new row for a filter, without sources."""
+        if self._free:
+            row = self._free.pop()
+            self.filters[row] = filter
+        else:
+            row = len(self.filters)
+            self.filters.append(filter)
+            self.announced.append(0)
+            self.group_of.append(self._nowhere)
+            self._slot_of.append(NO_SLOT)
+            self._positions.append(0)
+        self._rows[filter] = row
+        return row
+
+    def delete(self, row: int) -> None:
+        """Delete a row that has no sources."""
+        del self._rows[self.filters[row]]
+        self.filters[row], self.group_of[row], self.announced[row] = NO_FILTER, self._nowhere, 0
+        self._slot_of[row] = NO_SLOT
+        self._free.append(row)
+
+    def switch(self, row: int, bit: int, carriers: Callable[[int], int], filter: Filter | None) -> None:
+        """Give a filter to a source, or take it away.
+
+        carriers: returns the targets of a new group. filter: the decoded one, if it is known.
+        """
+        old = self.group_of[row]
+        sources = old.sources ^ bit
+        group = self.groups.get(sources, self._nowhere)
+        if sources and not group.sources:
+            group = self.groups[sources] = Group(sources, carriers(sources))
+        self._leave(row, old)
+        self._join(row, group)
+        self._count(bit, 1 if sources & bit else -1)
+        if bit & self._matched:
+            decoded = filter if filter is not None else filter_from_bytes(self.filters[row])
+            self._slots.remove(decoded, self._slot_of[row])
+            self._slot_of[row] = self._slots.add(decoded, sources & self._matched)
+
+    def _count(self, bit: int, change: int) -> None:
+        self._counts[bit] += change
+        if self._counts[bit]:
+            self.non_empty |= bit
+        else:
+            self.non_empty &= ~bit
+
+    # --- groups
+
+    def _groups_of(self, bit: int) -> list[Group]:
+        return [group for sources, group in self.groups.items() if sources & bit]
+
+    def _leave(self, row: int, group: Group) -> None:
+        if not group.sources:
+            return
+        last = group.rows.pop()
+        if last != row:
+            place = self._positions[row]
+            group.rows[place], self._positions[last] = last, place
+        elif not group.rows:
+            del self.groups[group.sources]
+
+    def _join(self, row: int, group: Group) -> None:
+        self.group_of[row] = group
+        if group.sources:
+            self._positions[row] = len(group.rows)
+            group.rows.append(row)
+
+    def _relabel(self, changes: list[tuple[Group, int]]) -> None:
+        """Change the sources of groups; of two that become equal, the smaller one joins the other."""
+        for group, _ in changes:
+            del self.groups[group.sources]
+        for group, sources in changes:
+            group.sources = sources
+            other = self.groups.setdefault(sources, group)
+            if other is not group:
+                small, large = sorted((group, other), key=lambda each: len(each.rows))
+                self.groups[sources] = large
+                for row in small.rows:
+                    self._join(row, large)
