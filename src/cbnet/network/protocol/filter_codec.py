@@ -12,6 +12,8 @@ encoded as `x = false`, and 5.0 as 5. Routers compare, store and forward the byt
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -28,6 +30,9 @@ _Part: TypeAlias = list[Scalar | list[Scalar]]  # a constraint or a condition
 _OPS = tuple(Op)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[str | _Part])
+_MAX_SHARED_BYTES = 256  # of a filter whose constraints may be shared, so that they take a few MB
+# Filters have many constraints in common; one that is known, with its key and hash, saves 7 µs.
+_shared_constraint = lru_cache(maxsize=8192, typed=True)(Constraint)
 
 
 def canonical_filter(filter: Filter) -> Filter:
@@ -56,11 +61,12 @@ def filter_to_bytes(filter: Filter) -> bytes:
 
 def filter_from_bytes(encoded: bytes) -> Filter:
     """Decode a filter; raise a `WireError` if it is invalid."""
+    constraint = _shared_constraint if len(encoded) <= _MAX_SHARED_BYTES else Constraint
     try:
         parts = _decoder.decode(encoded)
         arrays = [part for part in parts if isinstance(part, list)]
         filter = Filter(
-            [_decode_constraint(part) for part in arrays if len(part) != 1],
+            [_decode_constraint(part, constraint) for part in arrays if len(part) != 1],
             [part for part in parts if isinstance(part, str)],
             [_decode_condition(part[0]) for part in arrays if len(part) == 1],
         )
@@ -81,13 +87,15 @@ def _encode_constraint(constraint: Constraint) -> list[object]:
     return parts if constraint.op is Op.EXISTS else [*parts, constraint.value]
 
 
-def _decode_constraint(part: _Part) -> Constraint:
+def _decode_constraint(part: _Part, constraint: Callable[..., Constraint]) -> Constraint:
     if not 2 <= len(part) <= 3:
         raise WireError("invalid filter: a constraint has a name, an operator and a constant")
     name, op, *constant = part
     if not isinstance(name, str) or type(op) is not int or not 0 <= op < len(_OPS):
         raise WireError("invalid filter: a constraint begins with a name and the index of an operator")
-    return Constraint(name, _OPS[op], *constant)
+    if constant and isinstance(constant[0], list):
+        return Constraint(name, _OPS[op], constant[0])
+    return constraint(name, _OPS[op], *constant)
 
 
 def _decode_condition(text: object) -> Condition:
