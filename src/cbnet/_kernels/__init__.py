@@ -9,7 +9,7 @@ package that owns the concept.
     pivot_     the pivot engine            set_     minimal sets and the trie of sets
     counting_  the counting engine         tree_    shortest-path trees
     tag_       the tag and Bloom engines   reduce_  covered filters
-    condition_ conditions
+    condition_ conditions                  cover_   the index of filters that cover others
 
 Shared: arrays, message_encoding, message_names, column_encoding, constant_pool, word_test, binding_search, target_set,
 word_rows, test_codes.

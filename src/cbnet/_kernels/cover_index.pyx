@@ -316,7 +316,7 @@ cdef class CoverRows:
         """
         cdef uint32_t count = <uint32_t> len(attributes)
         cdef uint32_t tag_count = <uint32_t> len(tags)
-        cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * (2 * count + tag_count) + 8)
+        cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * max(2 * count + tag_count, 1))
         cdef Range *ranges = NULL
         cdef CoverRange each
         cdef uint32_t i, number

@@ -1,0 +1,152 @@
+"""Laws of aggregation: after any sequence of changes, each target has the reduced union of its sources."""
+
+from functools import cache
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cbnet.language import Filter, parse
+from cbnet.language.relations.covering import FilterAnalysis
+from cbnet.network.announce.aggregation import Aggregation
+from cbnet.network.announce.cover_index import CoverIndex
+from cbnet.network.announce.normal_form import normalised
+from cbnet.network.announce.slots import Slots
+from cbnet.network.announce.timed_table import TimedTable, empty_table
+from cbnet.network.protocol.filter_codec import filter_from_bytes
+from support.aggregation_reference import PlainAggregation, reduced
+from support.rich_language import nested_messages, rich_filters
+from support.strategies import filters
+
+TEXTS = (
+    "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",
+    "#a", "#a and #b", 's ^= "x"', 's ^= "xy" and k > 0', "b != true", "b = false and k < 3", "true",
+    "k in (0, 2, null)", "k in (0, 1, 2, null)", "k = null", "k != null", 'k in (1, "1") and #a', "absent k", "j < k",
+    'd.s = "on" and not (name ^= "x")', 'd.s = "on"', "e.p * e.n > 10", "e.p = 5 and e.n = 1", "(k = 1) is not true",
+    's like "x%z%" or lower(name) = "yes"', "not #a and k >= 0", "e.n not in (1, 2)", "j < k and k > 2", "k >= 1 and k <= 1",
+    "not (k <= j)", 's >= "x" and s <= "x"', 's $= "yz"', 's *= "z"', 's ^= "x" and s $= "z"', "k in (0, 1)", "k in (false, true)",
+)  # fmt: skip
+NAMES = ("own", "north", "south", "east")
+
+
+@cache
+def known_filters():
+    return sorted({encoded for text in TEXTS for each in parse(text) if (encoded := normalised(each)) is not None})
+
+
+def is_announceable(encoded):
+    """Return whether a message can match, and the text of conditions is parsed again: not that of -(2**63)."""
+    return encoded is not None and b"-9223372036854775808" not in encoded
+
+
+encoded_filters = st.one_of(
+    st.sampled_from(known_filters()), filters().map(normalised), rich_filters.map(normalised)
+).filter(is_announceable)
+pools = st.lists(encoded_filters, min_size=1, max_size=40, unique=True)
+
+
+class Both:
+    """An aggregation and its reference, changed together."""
+
+    def __init__(self):
+        self.table = TimedTable(empty_table())
+        slots = Slots()
+        self.table.add(slots.take("other holder"), Filter())
+        self.actual, self.expected = Aggregation(self.table, slots), PlainAggregation()
+
+    def add_source(self, source, base):
+        if source not in self.expected.sources:
+            self.actual.add_source(source, base, is_matched=source != "own")
+            self.expected.sources[source] = set(self.expected.sources.get(base, ()))
+
+    def remove_source(self, source):
+        for target in [name for name, sources in self.expected.targets.items() if source in sources]:
+            self.close(target)
+        self.actual.remove_source(source)
+        del self.expected.sources[source]
+
+    def change(self, source, content):
+        content = set(content) if source == "own" else reduced(content)
+        before = self.expected.sources[source]
+        self.actual.change(source, content - before, before - content)
+        self.expected.sources[source] = content
+
+    def open(self, target, sources):
+        if target not in self.expected.targets:
+            self.actual.open(target, sources)
+            self.expected.open(target, sources)
+
+    def close(self, target):
+        if self.expected.targets.pop(target, None) is not None:
+            self.actual.close(target)
+
+    def take(self, target):
+        if target in self.expected.targets:
+            difference = self.actual.take(target)
+            assert (set(difference.added), set(difference.removed)) == self.expected.take(target)
+
+    def check(self):
+        for target in self.expected.targets:
+            assert self.actual.content(target) == self.expected.content(target)
+            assert self.actual.size(target) == len(self.expected.content(target))
+        for source, content in self.expected.sources.items():
+            assert self.actual.filters(source) == content
+            assert self.actual.count(source) == len(content)
+        assert len(self.actual) == len(set().union(*self.expected.sources.values()))
+
+
+def step(draw, both, pool):
+    present = sorted(both.expected.sources)
+    streams = [name for name in present if name != "own"]
+    some = st.sampled_from(pool)
+    match draw(st.integers(0, 9)):
+        case 0:
+            both.add_source(draw(st.sampled_from(NAMES[1:])), draw(st.sampled_from([None, *streams])))
+        case 1 if streams:
+            both.remove_source(draw(st.sampled_from(streams)))
+        case 2 | 3:
+            both.open(draw(st.integers(0, 3)), draw(st.sets(st.sampled_from(present))))
+        case 4:
+            both.close(draw(st.integers(0, 3)))
+        case 5:
+            both.take(draw(st.integers(0, 3)))
+        case 6:
+            both.change(draw(st.sampled_from(present)), draw(st.sets(some)))
+        case _:
+            source = draw(st.sampled_from(present))
+            content = both.expected.sources[source]
+            both.change(source, (content | draw(st.sets(some, max_size=3))) - draw(st.sets(some, max_size=2)))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_each_target_has_the_reduced_union_of_its_sources(data):
+    both, pool = Both(), data.draw(pools)
+    both.add_source("own", None)
+    both.add_source("north", None)
+    for _ in range(data.draw(st.integers(1, 25))):
+        step(data.draw, both, pool)
+        both.check()
+    for message in data.draw(st.lists(nested_messages, max_size=3)):
+        expected = {source for source in both.expected.matching(message) if source != "own"}
+        assert both.actual.matched(both.table.match(message)) == sum(map(both.actual.bit, expected))
+
+
+@settings(deadline=None)
+@given(pools)
+def test_the_index_finds_exactly_the_filters_that_cover_and_dominate(pool):
+    analyses = [FilterAnalysis(filter_from_bytes(each)) for each in pool]
+
+    def covers(wide, narrow):
+        return wide != narrow and analyses[narrow].implies(analyses[wide].filter)
+
+    def dominates(wide, narrow):
+        return covers(wide, narrow) and (pool[wide] < pool[narrow] or not covers(narrow, wide))
+
+    index = CoverIndex(pool)
+    for row, analysis in enumerate(analyses):
+        index.add(row, analysis.filter)
+    rows = range(len(pool))
+    for row in rows:
+        assert set(index.covering(row)) == {wide for wide in rows if covers(wide, row)}
+        assert set(index.dominators(row)) == {wide for wide in rows if dominates(wide, row)}
+        assert set(index.dominated(row)) == {narrow for narrow in rows if dominates(row, narrow)}

@@ -1,0 +1,184 @@
+"""What is announced to each target: the filters of its sources that no other covers."""
+
+import pytest
+
+from cbnet import parse_filter
+from cbnet.language import Message
+from cbnet.network.announce.aggregation import Aggregation
+from cbnet.network.announce.normal_form import normalised
+from cbnet.network.announce.slots import Slots
+from cbnet.network.announce.timed_table import TimedTable, empty_table
+from cbnet.network.protocol.filter_codec import filter_from_bytes
+from cbnet.network.protocol.wire import WireError
+
+
+def encoded(*texts):
+    return [normalised(parse_filter(text)) for text in texts]
+
+
+def texts(filters):
+    return {str(filter_from_bytes(filter)) for filter in filters}
+
+
+@pytest.fixture
+def table():
+    return TimedTable(empty_table())
+
+
+@pytest.fixture
+def known(table):
+    """Own clients and two streams, with the filters of the drawing in the module."""
+    made = Aggregation(table, Slots())
+    made.add_source("own", is_matched=False)
+    for stream in ("north", "south"):
+        made.add_source(stream)
+    made.change("own", encoded("x > 7", "#a"), [])
+    made.change("north", encoded("x > 5", "y = 1"), [])
+    made.change("south", encoded("x > 9"), [])
+    return made
+
+
+def test_content_is_the_reduced_union_of_the_sources(known):
+    known.open("to south", ["own", "north"])
+    known.open("to north", ["own", "south"])
+    assert texts(known.content("to south")) == {"x > 5", "y = 1", "#a"}
+    assert texts(known.content("to north")) == {"x > 7", "#a"}
+    assert (known.size("to south"), known.size("to north"), len(known)) == (3, 2, 5)
+
+
+def test_a_covered_filter_is_announced_when_nothing_covers_it_any_more(known):
+    known.open("to south", ["own", "north"])
+    known.change("north", [], encoded("x > 5"))
+    added, removed = known.take("to south")
+    assert (texts(added), texts(removed)) == ({"x > 7"}, {"x > 5"})
+    assert not known.has_pending("to south")
+
+
+def test_filters_removed_together_are_not_announced_in_between(known):
+    known.change("own", encoded("x > 6"), [])
+    known.open("target", ["own"])
+    known.change("own", [], encoded("x > 6", "x > 7"))
+    added, removed = known.take("target")
+    assert (added, texts(removed)) == ([], {"x > 6"})
+
+
+def test_changes_that_cancel_leave_nothing_pending(known):
+    known.open("target", ["own", "north"])
+    known.change("own", encoded("z = 1"), [])
+    assert known.has_pending("target")
+    known.change("own", [], encoded("z = 1"))
+    assert not known.has_pending("target")
+
+
+def test_of_filters_that_cover_each_other_the_one_with_fewer_parts_is_announced(known):
+    for order in (("x >= 6 and x <= 6", "x = 6"), ("x = 6", "x >= 6 and x <= 6")):
+        known.add_source("new")
+        known.add_source("other")
+        known.open("target", ["new", "other"])
+        for source, text in zip(("new", "other"), order, strict=True):
+            known.change(source, encoded(text), [])
+        assert texts(known.content("target")) == {"x = 6"}
+        known.close("target")
+        known.remove_source("new")
+        known.remove_source("other")
+
+
+def test_a_filter_is_in_the_table_once(known, table):
+    known.change("south", encoded("x > 5"), [])
+    assert len(table.match(Message({"x": 6}))) == 1
+    assert known.matched(table.match(Message({"x": 6}))) == known.bit("north") | known.bit("south")
+    assert known.matched(table.match(Message({"x": 5}, ["a"]))) == 0  # own filters are not in it
+    known.change("north", [], encoded("x > 5"))
+    assert known.matched(table.match(Message({"x": 6}))) == known.bit("south")
+
+
+def test_a_source_begins_with_the_content_of_another(known, table):
+    known.add_source("new", "north")
+    assert known.filters("new") == known.filters("north")
+    assert known.count("new") == 2
+    assert known.matched(table.match(Message({"y": 1}))) == known.bit("north") | known.bit("new")
+    known.change("new", [], encoded("y = 1"))
+    assert known.matched(table.match(Message({"y": 1}))) == known.bit("north")
+    assert texts(known.filters("new")) == {"x > 5"}
+
+
+def test_removing_a_source_removes_its_filters_from_the_table(known, table):
+    known.add_source("new", "north")
+    known.remove_source("north")
+    assert known.matched(table.match(Message({"x": 6}))) == known.bit("new")
+    known.remove_source("new")
+    assert table.match(Message({"x": 6, "y": 1})) == []
+    assert len(known) == 3
+
+
+def test_a_source_in_use_is_not_removed(known):
+    known.open("target", ["north"])
+    with pytest.raises(ValueError, match="close its targets first"):
+        known.remove_source("north")
+
+
+def test_an_invalid_filter_changes_nothing(known):
+    known.open("target", ["north", "own"])
+    for invalid in (b"", b"\xc0", b"\x92\xa1b\xa1a"):  # the last has its tags in the wrong order
+        with pytest.raises(WireError):
+            known.change("north", [*encoded("z = 1"), invalid], encoded("y = 1"))
+        with pytest.raises(WireError):
+            known.change("north", encoded("z = 1"), [invalid])
+    assert texts(known.filters("north")) == {"x > 5", "y = 1"}
+    assert not known.has_pending("target")
+
+
+def test_adding_a_present_and_removing_an_absent_filter_is_ignored(known):
+    known.open("target", ["north", "own"])
+    known.change("north", encoded("x > 5"), encoded("z = 1", "x > 9"))
+    assert texts(known.filters("north")) == {"x > 5", "y = 1"}
+    assert not known.has_pending("target")
+
+
+def test_a_filter_that_no_message_matches_is_not_announced(known):
+    assert normalised(parse_filter("x > 2 and x < 2")) is None
+    known.open("target", ["own"])
+    known.change("own", [b"\x92\x93\xa1x\x02\x02\x93\xa1x\x04\x02"], [])  # x < 2 and x > 2
+    assert texts(known.content("target")) == {"x > 7", "#a"}
+
+
+def test_a_target_of_one_stream_is_not_compared(known):
+    known.open("target", ["north"])
+    assert len(known._unions.index) == 0
+    assert known.content("target") == known.filters("north")
+    known.open("other", ["north", "south"])
+    assert len(known._unions.index) == 3
+    known.close("other")
+    assert len(known._unions.index) == 0
+
+
+def test_a_stream_that_is_not_reduced_loses_nothing(known):
+    """A neighbour may announce a covered filter: comparisons begin and end without losing it."""
+    known.open("target", ["north", "south"])
+    known.change("south", [], encoded("x > 9"))
+    known.change("north", encoded("x > 8"), [])
+    known.change("south", encoded("#b"), [])
+    known.change("south", [], encoded("#b"))
+    known.change("north", [], encoded("x > 5"))
+    assert {"x > 8", "y = 1"} <= texts(known.content("target"))
+
+
+def test_the_announced_filter_that_covers_another(known):
+    known.open("target", ["own", "north"])
+    assert texts([known.announced("target", *encoded("x > 7"))]) == {"x > 5"}
+    assert texts([known.announced("target", *encoded("x > 5"))]) == {"x > 5"}
+    assert texts([known.announced("target", *encoded("x = 8 and #c"))]) == {"x > 5"}
+    assert known.announced("target", *encoded("x > 4")) is None
+    assert len(known) == 5
+
+
+def test_the_nearest_target_has_the_fewest_differences(known):
+    known.open("all", ["own", "north", "south"])  # x > 5, y = 1, #a
+    known.open("north", ["north"])  # x > 5, y = 1
+    known.open("own", ["own"])  # x > 7, #a
+    known.open("south", ["south"])  # x > 9
+    assert known.nearest("all", ["south", "own", "north", "all"]) == "north"
+    assert known.nearest("south", ["all", "own"]) is None
+    added, removed = known.difference("all", "own")
+    assert (texts(added), texts(removed)) == ({"x > 5", "y = 1"}, {"x > 7"})
+    assert set(known.difference("all", None).added) == known.content("all")
