@@ -12,15 +12,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from cbnet.language.filter import Filter
+from cbnet.language.relations.covering import satisfiable
+from cbnet.language.relations.reduction import reduce
 from cbnet.network.announce.match_slots import MatchSlots
 from cbnet.network.announce.reduced_unions import ReducedUnions
 from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.source_filters import SourceFilters
 from cbnet.network.announce.timed_table import TimedTable
-from cbnet.network.protocol.filter_codec import filter_from_bytes
+from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
+
+Target = TypeVar("Target", bound=Hashable)
 
 
 class Difference(NamedTuple):
@@ -129,11 +133,16 @@ class Aggregation:
         """Return the number of filters that are announced to a target."""
         return self._unions.targets[target].size
 
-    def nearest(self, target: Hashable, others: Iterable[Hashable]) -> Hashable | None:
+    def covered(self, target: Hashable) -> int:
+        """Return the number of filters of a target's sources that are not announced to it."""
+        return self._unions.carried(self._bit_of(target)) - self.size(target)
+
+    def nearest(self, target: Target, others: Iterable[Target]) -> Target | None:
         """Return the other target with the most similar content; None if none is more similar than the empty set."""
         size, bit = self.size(target), self._bit_of(target)
         masks = Counter(self._store.announced[row] for row in self._unions.rows(bit))
-        best, least = None, size
+        best: Target | None = None
+        least = size
         for other in others:
             other_bit = self._bit_of(other)
             common = sum(count for mask, count in masks.items() if mask & other_bit)
@@ -143,11 +152,19 @@ class Aggregation:
         return best
 
     def difference(self, target: Hashable, base: Hashable | None) -> Difference:
-        """Return what makes the content of a target out of that of another one, or out of nothing."""
+        """Return what makes the content of a target out of nothing, or out of what was last taken of another one."""
         new, old = self._bit_of(target), self._bit_of(base) if base is not None else 0
         filters, announced = self._store.filters, self._store.announced
-        added = [filters[row] for row in self._unions.rows(new) if not announced[row] & old]
-        return Difference(added, [filters[row] for row in self._unions.rows(old) if not announced[row] & new])
+        added = {filters[row] for row in self._unions.rows(new) if not announced[row] & old}
+        removed = {filters[row] for row in self._unions.rows(old) if not announced[row] & new}
+        for filter, is_pending in self._unions.targets[base].pending.items() if base is not None else ():
+            if self._unions.has(new, filter):
+                added ^= {filter}  # the base has it now and had it not, or the other way round
+            elif is_pending:
+                removed.remove(filter)
+            else:
+                removed.add(filter)
+        return Difference(sorted(added), sorted(removed))
 
     def take(self, target: Hashable) -> Difference:
         """Return the net change of a target's content since it was opened, or since the last call."""
@@ -166,3 +183,12 @@ class Aggregation:
 
     def _bit_of(self, target: Hashable) -> int:
         return self._unions.targets[target].bit
+
+
+def normalised(filter: Filter) -> bytes | None:
+    """Return the bytes of a filter without redundant constraints; None if no message matches it."""
+    canonical = canonical_filter(filter)
+    if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
+        return filter_to_bytes(canonical) if satisfiable(canonical) else None
+    ordered = Filter(sorted(canonical.constraints), canonical.tags, sorted(canonical.conditions))
+    return next(map(filter_to_bytes, reduce(ordered)), None)

@@ -89,22 +89,32 @@ class ReducedUnions:
                 if announced[row] & bit:
                     yield row
 
+    def carried(self, bit: int) -> int:
+        """Return the number of filters of a target's sources."""
+        return sum(len(group.rows) for group in self._carried(bit))
+
+    def has(self, bit: int, filter: bytes) -> bool:
+        """Return whether a filter is announced to a target."""
+        row = self._store.find(filter)
+        return row is not None and bool(self._store.announced[row] & bit)
+
     def announced(self, bit: int, filter: bytes) -> bytes | None:
-        """Return the filter that is announced to a target and is, or covers, another one."""
-        store = self._store
-        row = store.find(filter)
-        if row is not None and store.announced[row] & bit:
+        """Return the filter that is announced to a target and is, or covers, another one.
+
+        Of a target that needs no comparisons, only the filter itself is found.
+        """
+        if self.has(bit, filter):
             return filter
-        self._index_rows(bit)
+        if not bit & self._compared:
+            return None
         decoded = filter_from_bytes(filter)
-        temporary = store.insert(filter) if row is None else None
-        sought = temporary if row is None else row
-        assert sought is not None
+        row = self._store.find(filter)
+        sought = row if row is not None else self._store.insert(filter)
         self._index_row(sought, decoded)
         covering = self.index.covering(sought) if sought in self.index else iter(())
-        found = next((store.filters[wide] for wide in covering if store.announced[wide] & bit), None)
-        if temporary is not None:
-            self.delete(temporary)
+        found = next((self._store.filters[wide] for wide in covering if self._store.announced[wide] & bit), None)
+        if row is None:
+            self.delete(sought)
         return found
 
     # --- changes of rows: first all `gain` and `lose`, then `settle`

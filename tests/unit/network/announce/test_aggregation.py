@@ -4,8 +4,7 @@ import pytest
 
 from cbnet import parse_filter
 from cbnet.language import Message
-from cbnet.network.announce.aggregation import Aggregation
-from cbnet.network.announce.normal_form import normalised
+from cbnet.network.announce.aggregation import Aggregation, normalised
 from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.filter_codec import filter_from_bytes
