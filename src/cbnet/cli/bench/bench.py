@@ -10,6 +10,7 @@ from cbnet.cli.bench.forwarding import forwarding
 from cbnet.cli.bench.minimal import minimal
 from cbnet.cli.bench.month import month
 from cbnet.cli.bench.network import network
+from cbnet.cli.bench.schedules import schedules
 from cbnet.cli.bench.spark import spark
 from cbnet.cli.bench.tags import tags
 from cbnet.cli.bench.updates import updates
@@ -18,5 +19,5 @@ from cbnet.cli.command_help import CommandHelp, GroupHelp
 bench = typer.Typer(
     help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
 )
-for command in (forwarding, files, events, updates, tags, minimal, network, month, spark):
+for command in (forwarding, files, events, updates, tags, minimal, network, month, schedules, spark):
     bench.command(cls=CommandHelp)(command)

@@ -161,9 +161,11 @@ class RandomSchedule:
             (1, self._start), (1, self._jump), (2, self._race),
         ]  # fmt: skip
         weights, calls = zip(*changes, strict=True)
-        call = self.random.choices(calls, weights)[0]
-        self.verdict.events[call.__name__.strip("_")] += 1
-        call()
+        self._call(self.random.choices(calls, weights)[0])
+
+    def _call(self, change: Callable[[], None]) -> None:
+        self.verdict.events[change.__name__.strip("_")] += 1
+        change()
 
     def _subscribe(self, client: str | None = None, wait: float | None = None) -> None:
         name = client or self.random.choice(list(self._clients))
@@ -185,7 +187,7 @@ class RandomSchedule:
 
     def _race(self) -> None:
         """Change the topology, subscribe while it is settling, and change nothing else until all is confirmed."""
-        self.random.choice((self._cut, self._repair, self._repair, self._kill, self._start))()
+        self._call(self.random.choice((self._cut, self._repair, self._repair, self._kill, self._start)))
         for _ in range(3):
             self.memory.after(self.random.uniform(0.0, 0.8), lambda: self._subscribe(wait=4.0))
         self.memory.run(self.random.uniform(4.0, 8.0))
