@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
 def subscriber(folder, predicate, *arguments):
     """Run `cbnet sub`, and wait until all routers have the subscription."""
     with running("sub", predicate, "--network", folder, "--router", "d", "--wait", *arguments) as process:
-        assert process.stderr.readline() == "subscribed at d; known by 4 routers\n"
+        assert process.stderr.readline() == "subscribed at d; confirmed for 4 routers\n"
         yield process
 
 
@@ -149,11 +149,12 @@ def test_trace_shows_the_path_and_the_closest_filter(cbnet, folder):
     with subscriber(folder, "k = 1 and #t"):
         near = cbnet("trace", "k=1", "--dry", "--network", folder, "--router", "a").out
         assert "published at    router a (dry run: nothing is delivered)" in near
-        assert "not to b: no subscription there or beyond matches; closest: d: k = 1 and #t: #t fails" in near
+        assert "not to b (3 routers on its side): no filter matches; closest: k = 1 and #t: #t fails" in near
+        assert "tree            0, rooted at b" in near
         assert "no reachable subscription matches it" in near
         far = cbnet("trace", "k=1", "#t", "--network", folder, "--router", "a").out
         assert [line.strip(" │└├─►").partition(":")[0] for line in far.splitlines() if ": matches" in line] == [
-            "router b", "router c", "router d",
+            "router b (3 routers on its side)", "router c (2 routers on its side)", "router d (1 router on its side)",
         ]  # fmt: skip
         assert "delivered to subscription 1 of" in far
         assert "it was delivered to subscriptions at router d" in far
@@ -181,6 +182,12 @@ def test_mistake_is_one_line_and_exit_code_2(cbnet, folder, tmp_path):
         (("pub", "x", "--network", folder), "'x' is neither an attribute nor a tag"),
         (("pub", "x=1", "x=2", "--network", folder), "the attribute 'x' is given twice"),
         (("pub", "x=1", "--network", folder, "--router", "z"), "no router 'z' in this network; use one of a, b, c, d"),
+        (
+            ("up", "--topology", "ring:3", "--scheme", "psf"),
+            "unknown scheme 'psf' of a live network; use multitree or pif; `cbnet lab simulate`",
+        ),
+        (("up", "--topology", "ring:3", "--commit", "client"), "unknown value 'client' of `commit`"),
+        (("router", "--name", "a", "--scheme", "drp"), "unknown scheme 'drp' of a live network"),
         (("trace", "x=1", "--at", "a", "--network", folder), "--at needs --of"),
         (("up",), "give exactly one of"),
         (("up", "--topology", "ring:2"), "ring"),
@@ -217,10 +224,10 @@ def test_router_runs_until_sigterm(cbnet):
 
 def test_router_configuration_is_printed_and_checked(cbnet, tmp_path, monkeypatch):
     path = tmp_path / "router.toml"
-    path.write_text('name = "a"\nscheme = "drp"\n[neighbours]\nb = "127.0.0.1:4002"\n')
+    path.write_text('name = "a"\nscheme = "pif"\n[neighbours]\nb = "127.0.0.1:4002"\n')
     monkeypatch.setenv("CBNET_LISTEN", "127.0.0.1:4009")
     printed = cbnet("router", "-c", path, "--print", "--set", "dead=9").out.splitlines()
-    assert f'scheme = "drp"  # {path}' in printed
+    assert f'scheme = "pif"  # {path}' in printed
     assert 'listen = "127.0.0.1:4009"  # environment CBNET_LISTEN' in printed
     assert "dead = 9.0  # option" in printed
     assert "trees = 1  # default" in printed

@@ -153,7 +153,7 @@ def quotes(network, tmp_path):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     process = started("offer", "exists sym", "--items", file, "--router", network.addresses["r3"], "--wait")
     try:
-        assert process.stderr.readline() == "offered at r3; known by 6 routers\n"
+        assert process.stderr.readline() == "offered at r3; confirmed for 6 routers\n"
         yield process
     finally:
         process.send_signal(signal.SIGINT)
@@ -203,7 +203,7 @@ def test_command_answers_with_its_output(cbnet, network):
         "offer", "exists word", "--exec", "grep -q hello && printf found", "--count", 1, "--wait", "--json",
         "--router", network.addresses["r2"],
     )  # fmt: skip
-    assert process.stderr.readline() == "offered at r2; known by 6 routers\n"
+    assert process.stderr.readline() == "offered at r2; confirmed for 6 routers\n"
     router = ["--router", network.addresses["r4"]]
     assert cbnet("request", 'word = "bye"', *router).err.startswith("no reply")
     assert cbnet("request", 'word = "hello"', *router).out == 'word = "hello"  found\n'

@@ -282,7 +282,7 @@ def test_commands_authenticate_with_tokens_and_certificates(cbnet, ours, tmp_pat
         assert denied.code == 1
         assert denied.err.endswith('; write `region = "EU" and price > 10`\n')
         with running("sub", 'region = "EU" and price > 10', *options, *token_option, "--wait", "--count", "1") as sub:
-            assert sub.stderr.readline() == "subscribed at a; known by 1 router\n"
+            assert sub.stderr.readline() == "subscribed at a; confirmed for 1 router\n"
             monkeypatch.setenv("CBNET_TOKEN", token["token"])
             forbidden = cbnet("pub", "price=11", "region=US", *options)
             assert forbidden.code == 1

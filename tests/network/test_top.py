@@ -38,6 +38,13 @@ def test_top_reports_the_state_of_each_router(chain, folder, cbnet):
     assert list(report) == ["a", "b", "c"]
     assert [report[name]["neighbours"] for name in "abc"] == [["b"], ["a", "c"], ["b"]]
     assert all(row["answers"] and row["reachable"] == 3 and row["filters"] == 2 for row in report.values())
+    assert all(row["is_complete"] for row in report.values())
+    filters = {
+        (name, interface["neighbour"]): (interface["held"], interface["announced"])
+        for name in "abc"
+        for interface in report[name]["interfaces"]
+    }
+    assert filters == {("a", "b"): (2, 0), ("b", "a"): (0, 2), ("b", "c"): (2, 0), ("c", "b"): (0, 2)}
     assert [report[name]["clients"] for name in "abc"] == [1, 0, 1]
     assert [report[name]["subscriptions"] for name in "abc"] == [0, 0, 1]
     assert [report[name]["published"] for name in "abc"] == [10, 0, 0]
@@ -52,6 +59,15 @@ def test_top_prints_a_table(folder, cbnet, monkeypatch):
     assert "network cbnet: 3 of 3 routers answer" in outcome.out
     for head in ("router", "links", "filters", "in/s", "out/s", "deliv.", "drops"):
         assert head in outcome.out
+
+
+def test_top_prints_the_interfaces(folder, cbnet, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = cbnet("top", "--network", folder, "--once", "--interfaces")
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert ["b", "a", "0", "1", "0", "0", "0", "complete"] in lines
+    assert ["a", "b", "0", "2", "0", "0", "0", "complete"] in lines
 
 
 def test_top_accepts_addresses(chain, cbnet):

@@ -34,7 +34,10 @@ class TooSlow(NetworkError):  # noqa: N818
 
 
 class NotConfirmed(NetworkError):  # noqa: N818
-    """The timeout expired before every reachable router had the subscription, which stays active."""
+    """The timeout expired before every router that must know the subscription did; it stays active.
+
+    missing: links over which it was not acknowledged, such as r1→r2, and known routers that are unreachable.
+    """
 
     def __init__(
         self, subscription: AsyncSubscription | AsyncOffer, routers: int, missing: Sequence[str], seconds: float
@@ -43,7 +46,9 @@ class NotConfirmed(NetworkError):  # noqa: N818
         self.routers = routers
         self.missing = list(missing)
         names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
-        super().__init__(f"only {routers} routers confirmed within {seconds:g} s; missing: {names or 'unknown'}")
+        super().__init__(
+            f"not confirmed for all {routers} reachable routers within {seconds:g} s: no answer from {names}"
+        )
 
 
 class NoReply(NetworkError):  # noqa: N818

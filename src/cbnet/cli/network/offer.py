@@ -64,7 +64,7 @@ def offer(
         typer.Option("--count", "-n", metavar="N", min=1, help="Stop after N replies.", show_default=False),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", "-w", help="Report when every reachable router knows the offer.")
+        bool, typer.Option("--wait", "-w", help="Report when requests of every reachable router find the offer.")
     ] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for --wait, in seconds.")
@@ -93,7 +93,7 @@ def offer(
         if wait:
             _, routers, missing = offered.confirmation
             unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
-            print_note(f"offered at {client.router}; known by {plural(routers, 'router')}{unreachable}")
+            print_note(f"offered at {client.router}; confirmed for {plural(routers, 'router')}{unreachable}")
         _print_all(offered, answers, count, as_json=json)
         while count is not None and offered.answered < count:
             time.sleep(0.01)

@@ -30,7 +30,7 @@ def sub(
     ] = None,
     wait: Annotated[
         bool,
-        typer.Option("--wait", "-w", help="Report when every reachable router knows the subscription."),
+        typer.Option("--wait", "-w", help="Report when messages of every reachable router arrive."),
     ] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for --wait, in seconds.")
@@ -86,7 +86,7 @@ def _subscribe(
     if wait:
         _, routers, missing = subscription.confirmation
         unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
-        print_note(f"subscribed at {client.router}; known by {plural(routers, 'router')}{unreachable}")
+        print_note(f"subscribed at {client.router}; confirmed for {plural(routers, 'router')}{unreachable}")
     return subscription
 
 

@@ -158,8 +158,8 @@ class AsyncClient:
     ) -> AsyncSubscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
-        wait: return when every reachable router has the subscription; raises `NotConfirmed` after `timeout` seconds,
-        and the subscription stays active. Its `confirmation` names the routers that have not confirmed.
+        wait: return when messages of every reachable router arrive; raises `NotConfirmed` after `timeout` seconds,
+        and the subscription stays active. Its `confirmation` names the links that have not answered.
         queue: number of messages. when_full: the policy when the queue is full.
         """
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))

@@ -35,11 +35,11 @@ class Delivery(NamedTuple):
 
 
 class Confirmation(NamedTuple):
-    """The routers that have a subscription or an offer."""
+    """Whether every router that must know a subscription or an offer does."""
 
-    is_confirmed: bool  # whether all reachable routers have it; False also without `wait`
-    routers: int  # number of routers that have it
-    missing: list[str]  # known routers that have not confirmed it
+    is_confirmed: bool  # for all reachable routers; False also without `wait`
+    routers: int  # that are reachable
+    missing: list[str]  # links that have not acknowledged it, such as r1→r2, and known routers that are unreachable
 
 
 class AsyncSubscription:

@@ -123,7 +123,7 @@ class Client:
     ) -> Subscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
-        wait: return when every reachable router has the subscription; raises `NotConfirmed` after `timeout` seconds,
+        wait: return when messages of every reachable router arrive; raises `NotConfirmed` after `timeout` seconds,
         and the subscription stays active. queue: number of messages. when_full: the policy when the queue is full.
         """
         subscribing = self._client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
