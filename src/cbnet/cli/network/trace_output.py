@@ -2,6 +2,7 @@
 
 a tree of routers, in the order in which the message passed them
 ├─► a neighbour it was forwarded to, with the filter of its side that matches
+├─► another network that a gateway passed it to
 └─╳ a neighbour it was not forwarded to, with the closest filters of its side
 """
 
@@ -24,8 +25,11 @@ Supposed = tuple[str, str]  # the predicate of a hypothetical subscriber, and it
 def trace_row(hop: Hop) -> dict[str, Any]:
     """Return the members of a hop's JSON object."""
     row = {name: getattr(hop, name) for name in hop.__struct_fields__}
-    branches = [{name: getattr(branch, name) for name in branch.__struct_fields__} for branch in hop.branches]
-    return row | {"branches": branches}
+    return row | {name: [_branch_row(branch) for branch in getattr(hop, name)] for name in ("branches", "passed_to")}
+
+
+def _branch_row(branch: Branch) -> dict[str, Any]:
+    return {name: getattr(branch, name) for name in branch.__struct_fields__}
 
 
 def print_trace(traced: Traced, message: Message, *, is_dry: bool, supposed: Supposed | None) -> None:
@@ -49,6 +53,7 @@ def _below(hop: Hop, traced: Traced, indent: str, *, is_dry: bool) -> Iterator[s
     """Yield the lines of a router and of those beyond it."""
     blocks = [[text] for text in _local(hop, is_dry=is_dry)]
     blocks += [[*_sent(hop, branch, traced, is_dry=is_dry)] for branch in hop.branches if branch.is_sent]
+    blocks += [[*_passed(passed, traced, is_dry=is_dry)] for passed in hop.passed_to]
     blocks += [[text] for text in _not_sent(hop)]
     for number, (head, *rest) in enumerate(blocks, 1):
         corner, deeper = ("└", "    ") if number == len(blocks) else ("├", "│   ")
@@ -72,8 +77,20 @@ def _sent(hop: Hop, branch: Branch, traced: Traced, *, is_dry: bool) -> Iterator
     """Yield a neighbour that got the message, the reason, and the lines of that neighbour."""
     reason = NOT_KNOWN if branch.why == [NOT_KNOWN] else f"matches {'; '.join(branch.why)}"
     yield f"► router {_side(branch)}: {reason}"
-    link = (hop.router, branch.neighbour)
-    beyond = next((each for each in traced.hops if (each.came_from, each.router) == link), None)
+    yield from _beyond((hop.network, hop.router, branch.neighbour), traced, is_dry=is_dry)
+
+
+def _passed(passed: Branch, traced: Traced, *, is_dry: bool) -> Iterator[str]:
+    """Yield a network that a gateway passed the message to, the reason, and the lines of the gateway there."""
+    first = next((hop for hop in traced.hops if (hop.network, hop.came_from) == (passed.neighbour, "")), None)
+    by = "" if first is None else f", router {first.router}"
+    yield f"► network {passed.neighbour}{by}: matches {'; '.join(passed.why)}"
+    yield from _beyond((passed.neighbour, "", "" if first is None else first.router), traced, is_dry=is_dry)
+
+
+def _beyond(link: tuple[str, str, str], traced: Traced, *, is_dry: bool) -> Iterator[str]:
+    """Yield the lines of the router that a message reached: its network, the router before, and its own name."""
+    beyond = next((each for each in traced.hops if (each.network, each.came_from, each.router) == link), None)
     if beyond is None:
         yield "└── no report"
     else:
@@ -106,11 +123,15 @@ def _outcome(traced: Traced, *, is_dry: bool, is_supposed: bool) -> Iterator[str
     start = "apart from this subscriber, " if is_supposed else ""
     if routers:
         verb = "it would be delivered" if is_dry else "it was delivered"
-        yield f"{start}{verb} to subscriptions at {', '.join('router ' + hop.router for hop in routers)}"
+        yield f"{start}{verb} to subscriptions at {', '.join(map(_router, routers))}"
     else:
         yield f"{start}no reachable subscription matches it"
     if traced.missing:
         yield f"no report from {', '.join(traced.missing)}: the path from there is unknown"
+
+
+def _router(hop: Hop) -> str:
+    return f"router {hop.router}" + (f" in {hop.network}" if hop.network else "")
 
 
 def _answer(traced: Traced, message: Message, predicate: str, router: str) -> str:
@@ -118,7 +139,7 @@ def _answer(traced: Traced, message: Message, predicate: str, router: str) -> st
     from cbnet.language import parse
 
     subscriber = f"a subscriber at router {router} with {predicate}"
-    arrived = any(hop.router == router and not hop.dropped for hop in traced.hops)
+    arrived = any(hop.router == router and not (hop.dropped or hop.network) for hop in traced.hops)
     if parse(predicate).matches(message):
         return f"yes: {subscriber} gets it" if arrived else f"no: it does not reach router {router}"
     failure = next((text for hop in traced.hops for text in hop.supposed), "")

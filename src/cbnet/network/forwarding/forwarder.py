@@ -67,7 +67,7 @@ class Forwarder:
         self._retried: dict[tuple[str, int, int], None] = {}
         self._numbers = 0
         self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
-        self.on_leave: Callable[[Packet, Sequence[int]], list[str]] = lambda *_: []  # takes a packet to other domains
+        self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # takes it to other domains
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
@@ -134,7 +134,7 @@ class Forwarder:
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
         has_entered = bool(packet.origin) and not came_from
-        domains = self._leave(packet, matches) if is_new and not has_entered else []
+        domains = self._leave(packet, matches) if is_new and not has_entered else {}
         if has_entered and not is_new:
             result = SendResult((), None)  # another gateway has brought it into this domain
         elif tree is not None:
@@ -160,10 +160,10 @@ class Forwarder:
             for first in range(0, len(ids), MAX_ENTRIES):
                 outbox.send(link, _delivery(packet, ids[first : first + MAX_ENTRIES]))
 
-    def _leave(self, packet: Packet, matches: Matches) -> list[str]:
-        """Pass a packet to other domains that want it; return their names."""
+    def _leave(self, packet: Packet, matches: Matches) -> dict[int, str]:
+        """Pass a packet to other domains that want it; return their networks, by the side of the gateway."""
         if not matches.domains:
-            return []
+            return {}
         self._context.counters[Event.DOMAIN_LEFT] += len(matches.domains)
         return self.on_leave(packet, matches.domains)
 

@@ -6,7 +6,7 @@ subscriptions; and the reason of a drop. A trace may assume a hypothetical subsc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ class TraceStep(NamedTuple):
     sent: Sequence[TreeBranch]  # of this tree, or of the one that the packet was committed to again
     dropped: DropReason | None
     matches: Matches
-    domains: list[str]  # that it was passed to
+    domains: Mapping[int, str]  # that it was passed to: their networks, by the side of the gateway
 
 
 class TraceReporter:
@@ -81,7 +81,7 @@ class TraceReporter:
             delivered=delivered,
             missed=missed,
             supposed=self._hypothetical_results(step),
-            passed_to=step.domains,
+            passed_to=self._passed(step),
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
@@ -125,6 +125,8 @@ class TraceReporter:
         others: list[tuple[str, Predicate]] = []
         for subscriber, id, predicate in self._subscriptions.all():
             name = self._subscription_name(subscriber, id)
+            if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains:
+                continue
             if _is_matched(step.matches, subscriber, id):
                 delivered.append(_short(f"{name}: {_matching(step.content, name, predicate)}"))
             else:
@@ -132,6 +134,18 @@ class TraceReporter:
         more = len(delivered) - MAX_EXAMPLES
         shown = delivered[:MAX_EXAMPLES] + ([f"… and {more:,} more"] if more > 0 else [])
         return shown, nearest_misses(step.content, others)
+
+    def _passed(self, step: TraceStep) -> list[Branch]:
+        """Return the other networks that it was passed to."""
+        wanted = (
+            (id, predicate)
+            for subscriber, id, predicate in self._subscriptions.all()
+            if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains
+        )
+        return [
+            Branch(step.domains[id], True, 0, [_short(str(_matching(step.content, "", predicate)))])
+            for id, predicate in wanted
+        ]
 
     def _subscription_name(self, subscriber: Subscriber, id: int) -> str:
         if isinstance(subscriber, InternalSubscriber):

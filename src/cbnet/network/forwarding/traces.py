@@ -80,8 +80,8 @@ class Traces:
         trace.expected[hop.network, hop.came_from, hop.router if hop.came_from else ""] -= 1
         for branch in hop.branches:
             trace.expected[hop.network, hop.router, branch.neighbour] += branch.is_sent
-        for network in hop.passed_to:
-            trace.expected[network, "", ""] += 1
+        for passed in hop.passed_to:
+            trace.expected[passed.neighbour, "", ""] += 1
         if not trace.missing():
             self._end(frame.number)
 

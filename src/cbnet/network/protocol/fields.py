@@ -171,7 +171,9 @@ class Hop(Part):
     delivered: Texts  # local subscriptions, each with the filter that matched
     missed: Texts  # nearest misses among the other local subscriptions
     supposed: Texts  # whether the hypothetical subscriber receives it, and why
-    passed_to: Routers = []  # the networks that the gateway at this router has passed it to
+    passed_to: Annotated[
+        list[Branch], Meta(max_length=MAX_BRANCHES)
+    ] = []  # other networks, by a gateway at this router
     network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
 
 

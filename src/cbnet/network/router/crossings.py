@@ -69,12 +69,12 @@ class Crossings:
 
     # --- messages
 
-    def _message(self, of: int, packet: Packet, to: Sequence[int]) -> list[str]:
+    def _message(self, of: int, packet: Packet, to: Sequence[int]) -> dict[int, str]:
         """Take a packet to other sides; return their networks."""
         entered = [on for on in to if self._is_open(of, on)]
         for on in entered:
             self._post(on, partial(self._port(on).forwarder.enter, packet, partial(self._report, of, on, packet)))
-        return [self._network(on) for on in entered]
+        return {on: self._network(on) for on in entered}
 
     def _report(self, of: int, on: int, packet: Packet, hop: Hop) -> None:
         """Take the report of a traced packet on one side to where it came from on another."""

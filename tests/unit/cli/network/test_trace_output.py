@@ -47,3 +47,48 @@ def test_json_has_all_members_of_a_hop():
     row = trace_row(HOPS[1])
     assert (row["tree"], row["root"], row["hops"]) == (1, "b", 1)
     assert row["branches"][2] == {"neighbour": "e", "is_sent": False, "routers": 1, "why": MISS.why}
+
+
+NETWORKS = [
+    hop("a", "", 0, [Branch("g", True, 1, ["x > 5"])]),
+    hop("g", "a", 1, [Branch("a", False, 1, [CAME_FROM_THERE])], passed_to=[Branch("south", True, 0, ["x > 5"])]),
+    hop("g", "", 0, [Branch("a", True, 1, ["x > 6"])], network="south"),
+    hop(
+        "a",
+        "g",
+        1,
+        [Branch("g", False, 1, [CAME_FROM_THERE])],
+        network="south",
+        delivered=["subscription 1 of d: x > 6"],
+    ),
+]
+NETWORKS_TEXT = """\
+message         x = 7
+published at    router a
+tree            1, rooted at b
+
+router a
+└─► router g (1 router on its side): matches x > 5
+    └─► network south, router g: matches x > 5
+        └─► router a (1 router on its side): matches x > 6
+            └── delivered to subscription 1 of d: x > 6
+
+it was delivered to subscriptions at router a in south
+"""
+
+
+def test_a_message_is_followed_into_another_network_where_routers_may_have_the_same_names(capsys):
+    print_trace(Traced(NETWORKS, []), Message({"x": 7}), is_dry=False, supposed=None)
+    assert capsys.readouterr().out == NETWORKS_TEXT
+
+
+def test_a_network_without_a_report_is_named(capsys):
+    print_trace(Traced(NETWORKS[:2], ["the gateway to south"]), Message({"x": 7}), is_dry=False, supposed=None)
+    text = capsys.readouterr().out
+    assert "    └─► network south: matches x > 5\n        └── no report\n" in text
+    assert "no report from the gateway to south: the path from there is unknown" in text
+
+
+def test_json_has_the_networks_it_was_passed_to():
+    row = trace_row(NETWORKS[1])
+    assert row["passed_to"] == [{"neighbour": "south", "is_sent": True, "routers": 0, "why": ["x > 5"]}]
