@@ -5,7 +5,8 @@
 
 An acknowledgement without a version covers the streams that exist: routers that still use an earlier version know the
 change, too. One with a version says in addition that in this version every router beyond has the streams, with the
-change. A subscription is confirmed when both are complete (`confirmations`).
+change. A subscription is confirmed when both are complete (`confirmations`). A router that waits for others for some
+time reports their links, so that a client learns which ones have not answered.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from cbnet.network.announce.streams import Incoming, Outgoing
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.fields import MAX_FRAME_STREAMS
-from cbnet.network.protocol.frames import AnnounceAck, StreamAck
+from cbnet.network.protocol.fields import MAX_FRAME_STREAMS, MAX_WAITING_LINKS
+from cbnet.network.protocol.frames import AnnounceAck, StreamAck, StreamWaiting
 
 
 class Acknowledgements:
@@ -44,6 +45,31 @@ class Acknowledgements:
             if stream is not None:  # else it has ended
                 stream.acknowledge(min(ack.sequence, stream.sequence), ack.version, self._versions.newest.id)
                 self.consider(stream.feeds)
+        for report in frame.waiting:
+            stream = self._streams.to_number.get((known.session, report.number))
+            if stream is not None:
+                stream.waiting = report.links
+
+    def report_waiting(self) -> None:
+        """Report to neighbours which links have not acknowledged their changes for some time."""
+        for stream in list(self._streams.incoming.values()):
+            link = self._links.by_session(stream.key.session)
+            if link is None or self._context.now - stream.changed < self._context.settings.retry:
+                continue
+            is_done = stream.acked == stream.sequence and stream.stamped == (self._versions.newest.id, stream.sequence)
+            links = [] if is_done else self._waiting_links(stream)
+            if links != stream.reported:
+                stream.reported = links
+                self._context.outbox.send(link, AnnounceAck([], [StreamWaiting(stream.number, links)]))
+
+    def _waiting_links(self, stream: Incoming) -> list[str]:
+        """Return the links beyond this router that a stream waits for."""
+        version = self._versions.newest.id
+        links: set[str] = set()
+        for fed in (*self._streams.fed_by(stream), *self._exports.fed_by(stream)):
+            if not fed.has(fed.sequence) or not fed.is_stamped(version, fed.sequence):
+                links.update(fed.waiting or [f"{self._context.name}→{fed.key.neighbour}"])
+        return sorted(links)[:MAX_WAITING_LINKS]
 
     def consider(self, streams: Iterable[Incoming]) -> None:
         """Acknowledge these streams at the end of the turn, if possible."""

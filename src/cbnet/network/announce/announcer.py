@@ -112,7 +112,7 @@ class Announcer:
         changed, self._changed = list(self._changed), {}
         for stream in changed:
             fed = (*self._streams.fed_by(stream), *self._exports.fed_by(stream))
-            stream.record({each: each.sequence for each in fed})
+            stream.record({each: each.sequence for each in fed}, self._context.now)
         released, self._released = self._released, {}
         return [*changed, *released]
 

@@ -89,18 +89,22 @@ class Confirmations:
         to_domains: also the gateway at this router, if it passes them on and other domains have not confirmed them.
         """
         version, me = self._versions.newest, self._context.name
-        open_links = {stream.key.neighbour for stream, needed in needs.items() if not stream.has(needed)}
+        missing: set[str] = set()
+        for stream in (stream for stream, needed in needs.items() if not stream.has(needed)):
+            missing.update(stream.waiting or [f"{me}→{stream.key.neighbour}"])
         for link in (each for each in version.links() if each.tells):
-            stream = self._streams.to_side(link)
-            if stream is None or not stream.is_stamped(version.id, needs.get(stream, 0)):
-                open_links.add(link.neighbour)
+            announcing = self._streams.to_side(link)
+            if announcing is None:
+                missing.add(f"{me}→{link.neighbour}")
+            elif not announcing.is_stamped(version.id, needs.get(announcing, 0)):
+                missing.update(announcing.waiting or [f"{me}→{link.neighbour}"])
         if to_domains and self._exports.is_telling:
             export = self._exports.current
             if export is None or not export.is_stamped(0, needs.get(export, 0)):
-                open_links.add(OTHER_DOMAINS)
-        if not open_links and self._versions.is_outdated:
+                missing.add(f"{me}→{OTHER_DOMAINS}")
+        if not missing and self._versions.is_outdated:
             return [me]  # it has not adopted the newest records
-        return [f"{me}→{neighbour}" for neighbour in sorted(open_links)]
+        return sorted(missing)
 
     def _check_watches(self) -> None:
         """Call those who watch for confirmations. What comes from other domains is not told them again."""

@@ -38,6 +38,7 @@ class Outgoing:
     sequence: int = 1  # of the last change that was sent
     acked: int = 0  # the streams beyond have all changes up to this one
     stamped: dict[int, int] = field(default_factory=dict)  # by version: all routers beyond have the changes up to this
+    waiting: list[str] = field(default_factory=list)  # links beyond that have not acknowledged the last change
     settled: int = 0  # acknowledged and stamped; older announcements need no sequence number of their own
     since: dict[tuple[int, bytes], int] = field(default_factory=dict)  # filters announced after that, by kind
 
@@ -58,6 +59,8 @@ class Outgoing:
         else:
             self.acked = max(sequence, self.acked)
         self._settle(min(self.acked, self.stamped.get(newest, 0)))
+        if self.settled == self.sequence:
+            self.waiting = []
 
     def note(self, *differences: Difference) -> None:
         """Note the filters that the last change announces."""
@@ -83,14 +86,17 @@ class Incoming:
     acked: int = 0
     stamped: tuple[int, int] = (0, 0)  # version and sequence of the last acknowledgement for a version
     log: list[tuple[int, Needs]] = field(default_factory=list)
+    changed: float = 0.0  # time of the last change
+    reported: list[str] = field(default_factory=list)  # links that the neighbour knows this stream is waiting for
 
     @property
     def is_open(self) -> bool:
         """Whether its first change has arrived."""
         return self.sequence > 0
 
-    def record(self, needs: Needs) -> None:
+    def record(self, needs: Needs, now: float) -> None:
         """Log what the last change needs."""
+        self.changed = now
         self.log.append((self.sequence, needs))
         if len(self.log) > _MAX_LOG:
             del self.log[: _MAX_LOG // 2]

@@ -14,6 +14,7 @@ from cbnet.network.protocol.fields import (
     Number,
     StreamAck,
     StreamChange,
+    StreamWaiting,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
@@ -37,6 +38,7 @@ class Held(FrameBase, tag=FrameNumber.HELD.value):
 
 
 class AnnounceAck(FrameBase, tag=FrameNumber.ANNOUNCE_ACK.value):
-    """Acknowledgements of changes."""
+    """Acknowledgements of changes, and what others are waiting for."""
 
     acks: Annotated[list[StreamAck], Meta(max_length=MAX_FRAME_STREAMS)]
+    waiting: Annotated[list[StreamWaiting], Meta(max_length=MAX_FRAME_STREAMS)] = []  # noqa: RUF012  # msgspec copies it

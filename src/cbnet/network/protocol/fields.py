@@ -21,6 +21,7 @@ MAX_FRAME_FILTERS = 4_096  # larger announcements are sent in parts
 MAX_FRAME_STREAMS = 4_096
 MAX_SESSIONS = 16  # of two routers at once
 MAX_TREES = 64
+MAX_WAITING_LINKS = 16  # that a router reports of a stream
 MAX_HELD = 64  # contents of streams that outlive a session
 MAX_TRIES = 3  # a packet is committed to a tree again, after the first time
 MAX_FILTER_BYTES = 1 << 16
@@ -65,9 +66,8 @@ StreamFilters: TypeAlias = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_
 TreeNumber: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_TREES)]
 Tries: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_TRIES)]
 # Routers known that cannot be reached, and links, as in r1→r2, over which a change was not acknowledged.
-Unanswered: TypeAlias = Annotated[
-    list[Annotated[str, Meta(max_length=2 * MAX_NAME_LENGTH + 1)]], Meta(max_length=MAX_ROUTERS)
-]
+LinkName: TypeAlias = Annotated[str, Meta(max_length=2 * MAX_NAME_LENGTH + 1)]
+Unanswered: TypeAlias = Annotated[list[LinkName], Meta(max_length=MAX_ROUTERS)]
 Weight: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]
 GatewayPath: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_GATEWAYS)]
 Weights: TypeAlias = Annotated[dict[NodeName, Weight], Meta(max_length=MAX_NEIGHBOURS)]
@@ -130,6 +130,13 @@ class StreamChange(Part):
     added: StreamFilters
     removed: StreamFilters
     is_last: bool  # else more parts follow
+
+
+class StreamWaiting(Part):
+    """Links that have not acknowledged changes of a stream for some time."""
+
+    number: Number
+    links: Annotated[list[LinkName], Meta(max_length=MAX_WAITING_LINKS)]
 
 
 class StreamAck(Part):

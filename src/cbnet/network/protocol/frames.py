@@ -28,6 +28,7 @@ from cbnet.network.protocol.fields import (
     StepField,
     StreamAck,
     StreamChange,
+    StreamWaiting,
     TraceMark,
 )
 from cbnet.network.protocol.link_frames import (
@@ -78,8 +79,8 @@ __all__ = [
     "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
     "PullFailure", "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame",
     "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "StreamAck", "StreamChange",
-    "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
-    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "StreamWaiting", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
+    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (

@@ -259,6 +259,7 @@ class Router:
         self._traces.check()
         self._holders.check()
         self._requesters.check()
+        self._acknowledgements.report_waiting()
         return self._done()
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
