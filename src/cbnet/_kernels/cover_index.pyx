@@ -23,7 +23,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 cdef extern from "string.h" nogil:
@@ -61,15 +61,17 @@ cdef enum Flag:
     NOT_NULL_FLAG = 16
     INEXACT_LOW = 32   # the key of an end is rounded
     INEXACT_HIGH = 64
+    ONE_EXCLUDED = 128  # a single value; `members` is its hash
+    UNBOUNDED = 256     # all values but excluded ones
 
 
 cdef struct Range:
     uint64_t low       # ordered keys of the ends; of strings: the first 8 bytes
     uint64_t high      # of strings: exclusive
-    uint64_t members   # Bloom filter of a point or a finite set
+    uint64_t members   # Bloom filter of a point or a finite set; or the hash of the excluded value
     PyObject *text     # bytes of a point; else the tuple (low, high or None, member, suffix, pieces)
     uint8_t kind
-    uint8_t flags
+    uint16_t flags
 
 
 cdef struct Signature:
@@ -154,7 +156,7 @@ cdef class CoverRange:
 
     def __init__(self, int kind, int flags, low, high, uint64_t members, text, uint64_t value):
         self.range.kind = <uint8_t> kind
-        self.range.flags = <uint8_t> flags
+        self.range.flags = <uint16_t> flags
         self.range.members = members
         self.range.text = NULL
         self.value = value
@@ -212,6 +214,19 @@ cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
     return POSSIBLY
 
 
+cdef inline int _without_excluded(const Range *wide, const Range *narrow) noexcept:
+    """Return whether a range contains another one that is between its ends."""
+    if not wide.flags & EXCLUDED:
+        return YES
+    if not wide.flags & ONE_EXCLUDED:
+        return POSSIBLY
+    if narrow.flags & POINT:
+        return POSSIBLY if narrow.members == <uint64_t> 1 << (wide.members & 63) else YES
+    if narrow.flags & ONE_EXCLUDED and narrow.flags & UNBOUNDED and wide.flags & UNBOUNDED:
+        return POSSIBLY if wide.members == narrow.members else NO
+    return POSSIBLY
+
+
 cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
     cdef tuple w
     cdef bytes member
@@ -238,7 +253,7 @@ cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
         found = _pattern(<bytes> piece, False, narrow)
         if found != YES:
             answer = found
-    return POSSIBLY if answer == YES and wide.flags & EXCLUDED else answer
+    return _without_excluded(wide, narrow) if answer == YES else answer
 
 
 cdef int _contains_finite(const Range *wide, const Range *narrow) noexcept:
@@ -269,7 +284,7 @@ cdef int _contains(const Range *wide, const Range *narrow) except -1:
         return POSSIBLY
     if wide.high == narrow.high and (wide.flags | narrow.flags) & INEXACT_HIGH:
         return POSSIBLY
-    return POSSIBLY if wide.flags & EXCLUDED else YES
+    return _without_excluded(wide, narrow)
 
 
 # --- the index

@@ -11,7 +11,7 @@ filter may be announced. Every filter is held once, and is in the match table on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from cbnet.language.filter import Filter
@@ -30,8 +30,8 @@ Target = TypeVar("Target", bound=Hashable)
 class Difference(NamedTuple):
     """Filters to add and to remove."""
 
-    added: list[bytes]
-    removed: list[bytes]
+    added: Sequence[bytes]
+    removed: Sequence[bytes]
 
 
 class Aggregation:

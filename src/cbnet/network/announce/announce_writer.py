@@ -8,17 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from cbnet.network.announce.aggregation import Difference
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
 
 MAX_PART_BYTES = 1 << 18  # of filters in one frame
-
-
-class Difference(NamedTuple):
-    """Filters of one kind added to a stream and removed from it."""
-
-    added: Sequence[bytes]
-    removed: Sequence[bytes]
 
 
 class Change(NamedTuple):

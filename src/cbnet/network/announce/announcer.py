@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cbnet.network.announce.announce_writer import Change, Difference, announce_frames, read_change
+from cbnet.network.announce.aggregation import Difference
+from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents
 from cbnet.network.announce.stream_table import StreamTable

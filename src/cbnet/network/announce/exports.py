@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cbnet.network.announce.announce_writer import Difference
+from cbnet.network.announce.aggregation import Difference
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
 from cbnet.network.announce.subscriptions import OwnSource

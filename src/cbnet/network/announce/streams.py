@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cbnet.network.announce.announce_writer import Difference
+from cbnet.network.announce.aggregation import Difference
 
 _MAX_LOG = 64  # changes whose acknowledgement is pending; more are acknowledged together
 
