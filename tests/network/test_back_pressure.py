@@ -80,7 +80,7 @@ class Raw:
 
 
 def client_hello(name="slow"):
-    return Hello(low=2, high=2, role="client", name=name, network="cbnet", life=0, scheme="")
+    return Hello(low=3, high=3, role="client", name=name, network="cbnet", life=0, link=0, scheme="")
 
 
 def of(kind, frames):
@@ -147,7 +147,9 @@ def test_client_with_the_policy_disconnect_is_disconnected_when_it_does_not_read
 async def neighbour(running):
     """Return a linked neighbour that receives everything."""
     interest = filter_to_bytes(__import__("cbnet").parse_filter("x = 1"))
-    raw = await Raw.dial(running, Hello(low=2, high=2, role="router", name="b", network="cbnet", life=7, scheme="psf"))
+    raw = await Raw.dial(
+        running, Hello(low=3, high=3, role="router", name="b", network="cbnet", life=7, link=1, scheme="multitree:1")
+    )
     raw.send(
         LinkRecord("b", 7, 1, 0, {"a": 1}),
         FilterChange(owner="b", life=7, sequence=1, age=0, added=[interest], removed=[], wants_ack=False),
@@ -284,7 +286,8 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_
             slow = await neighbour(running)
             keeping_alive = asyncio.create_task(pings(slow))
             sender = await Raw.dial(
-                running, Hello(low=2, high=2, role="router", name="c", network="cbnet", life=9, scheme="psf")
+                running,
+                Hello(low=3, high=3, role="router", name="c", network="cbnet", life=9, link=1, scheme="multitree:1"),
             )
             sender.send(LinkRecord("c", 9, 1, 0, {"a": 1}))
             await sender.read(

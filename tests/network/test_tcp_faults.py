@@ -24,8 +24,8 @@ def pair():
         yield started
 
 
-CLIENT = encode(Hello(low=2, high=2, role="client", name="evil", network="cbnet", life=0, scheme=""))
-ROUTER = encode(Hello(low=2, high=2, role="router", name="evil", network="cbnet", life=0, scheme="psf"))
+CLIENT = encode(Hello(low=3, high=3, role="client", name="evil", network="cbnet", life=0, link=0, scheme=""))
+ROUTER = encode(Hello(low=3, high=3, role="router", name="evil", network="cbnet", life=0, link=1, scheme="multitree:1"))
 
 
 @pytest.mark.parametrize(
@@ -50,19 +50,21 @@ ROUTER = encode(Hello(low=2, high=2, role="router", name="evil", network="cbnet"
             "the header of a packet",
         ),
         (
-            encode(Hello(low=2, high=2, role="router", name="a", network="cbnet", life=0, scheme="psf")),
+            encode(
+                Hello(low=3, high=3, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
+            ),
             "the name 'a' belongs to this router itself",
         ),
         (
-            encode(Hello(low=2, high=2, role="router", name="evil", network="cbnet", life=0, scheme="drp")),
+            encode(Hello(low=3, high=3, role="router", name="evil", network="cbnet", life=0, link=1, scheme="drp")),
             "this network uses the routing scheme psf",
         ),
         (
-            encode(Hello(low=7, high=9, role="client", name="evil", network="cbnet", life=0, scheme="")),
+            encode(Hello(low=7, high=9, role="client", name="evil", network="cbnet", life=0, link=0, scheme="")),
             "no common protocol version",
         ),
         (
-            encode(Hello(low=2, high=2, role="client", name="evil", network="other", life=0, scheme="")),
+            encode(Hello(low=3, high=3, role="client", name="evil", network="other", life=0, link=0, scheme="")),
             "this is network 'cbnet'",
         ),
     ],

@@ -1,10 +1,12 @@
 """Small networks in memory, and single routers with scripted peers."""
 
+from cbnet import parse_filter
 from cbnet.network.link.actions import Send, Shut
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.database import Database
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.frames import Hello, LinkField, LinkRecord, Publish
+from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.network.protocol.frames import Announce, Hello, LinkField, LinkRecord, Publish, StreamChange
+from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -34,7 +36,29 @@ class Alone:
         return self.open(link, hello("router", name, life=life, **changes))
 
     def client_link(self, link, name="c"):
-        return self.open(link, hello("client", name, life=0, scheme=""))
+        return self.open(link, hello("client", name, life=0, link=0, scheme=""))
+
+    def leaf(self, link, name, wants=(), offers=(), life=1, **changes):
+        """Open a link to a router that has no other neighbour; return what it hears when its record has been adopted."""
+        self.router_link(link, name, life, **changes)
+        self.say(link, self.record(link, name, life))
+        return self.wait(0.1) + self.announce(link, wants, offers) if wants or offers else self.wait(0.1)
+
+    def record(self, link, name, life=1, sequence=1, **others):
+        """Return the record of a neighbour; others: its other links."""
+        own = {self.router.settings.name: LinkField(1, [self.router.links.get(link).session])}
+        return LinkRecord(name, life, sequence, sequence, 0, {**own, **others})
+
+    def announce(self, link, wants=(), offers=(), number=1, sequence=1, **changes):
+        """Let a neighbour announce filters of its side, as the tree 0 of the newest version has it."""
+        side = self.tree_link(link).heard if sequence == 1 else b""
+        said = {"number": number, "sequence": sequence, "side": side, "base": 0, "removed": [], "is_last": True}
+        change = StreamChange(**{"added": list(range(len(wants) + len(offers))), **said, **changes})
+        return self.say(link, Announce(encoded(*wants), encoded(*offers), [change], []))
+
+    def tree_link(self, link, tree=0):
+        """Return the link of a tree to a neighbour."""
+        return self.router.version.trees[tree].links[self.router.links.name(link)]
 
     def say(self, link, *frames):
         return [action for frame in frames for action in self.router.received(link, frame, self.now)]
@@ -43,7 +67,14 @@ class Alone:
         return self.router.closed(link, self.now)
 
 
-def hello(role, name, *, low=3, high=3, network="cbnet", life=1, link=1, scheme="multitree:1"):
+def encoded(*filters):
+    """Return filters as they are announced."""
+    return [filter_to_bytes(parse_filter(text)) for text in filters]
+
+
+def hello(
+    role, name, *, low=MIN_VERSION, high=MAX_VERSION, network="cbnet", life=1, link=1, scheme="multitree:1"
+):  # fmt: skip
     return Hello(low=low, high=high, role=role, name=name, network=network, life=life, link=link, scheme=scheme)
 
 
@@ -94,20 +125,6 @@ class Lab:
 
     def answers(self, name, kind):
         return [answer for answer in self.clients[name].answers if isinstance(answer, kind)]
-
-
-def database(links):
-    """Return the database of links such as `a-b:2`, with records of both ends."""
-    neighbours = {}
-    for link in links.split():
-        ends, _, length = link.partition(":")
-        a, b = ends.split("-")
-        neighbours.setdefault(a, {})[b] = LinkField(int(length or 1), [1])
-        neighbours.setdefault(b, {})[a] = LinkField(int(length or 1), [1])
-    db = Database(100)
-    for owner, own in neighbours.items():
-        db.install(LinkRecord(owner, 1, 1, 1, 0, own), 0)
-    return db
 
 
 def content(tags=(), **attributes):

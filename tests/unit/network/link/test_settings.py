@@ -13,7 +13,9 @@ from cbnet.network.link.settings import Settings
         ({"name": "x" * 65}, "is not a valid router name"),
         ({"name": "a\nb"}, "is not a valid router name"),
         ({"network": ""}, "'' is not a valid network name"),
-        ({"scheme": "flood"}, "unknown scheme 'flood'"),
+        ({"scheme": "flood"}, "unknown scheme 'flood' of a live network"),
+        ({"commit": "tree"}, "unknown value 'tree' of `commit`"),
+        ({"settle": -1.0}, "`overlap` or `settle` is negative"),
         ({"weights": {"b": 0}}, "invalid weight 0 of b"),
         ({"weights": {"": 1}}, "is not a valid router name"),
         ({"trees": 0}, "invalid number of trees: 0"),
@@ -29,14 +31,12 @@ def test_what_makes_no_sense_is_refused(settings, problem):
         Settings(**{"name": "a", **settings})
 
 
-def test_routers_must_agree_on_the_scheme_and_on_the_number_of_trees():
-    assert Settings("a", scheme="psf", trees=3).routing == "psf"
+def test_routers_must_agree_on_the_number_of_trees():
     assert Settings("a", scheme="multitree", trees=3).routing == "multitree:3"
 
 
 def test_routers_must_agree_on_the_roots_of_the_trees_in_their_order():
     said = [(), ("a", "b"), ("b", "a"), ("a",), ("ab",)]
     assert len({Settings("a", scheme="multitree", roots=roots).routing for roots in said}) == len(said)
-    assert Settings("a", scheme="psf", roots=("a", "b")).routing == "psf"
     many = tuple(f"{'x' * 60}{number}" for number in range(60))
     assert len(Settings("a", scheme="multitree", roots=many).routing) <= 64  # a `Hello` has room for it

@@ -75,7 +75,7 @@ def test_example_of_the_document_decodes_as_described():
     data = example(DOCUMENT.partition("## An example")[2])
     filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))
     assert list(FrameReader().feed(data)) == [
-        Hello(low=2, high=2, role="router", name="a", network="cbnet", life=7, scheme="psf"),
+        Hello(low=3, high=3, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1"),
         FilterChange(owner="a", life=7, sequence=2, age=0, added=[filter], removed=[], wants_ack=False),
         Packet(
             source="a",

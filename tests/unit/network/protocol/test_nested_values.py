@@ -15,7 +15,9 @@ from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 
-HELLO = encode(frames.Hello(low=2, high=2, role="router", name="a", network="cbnet", life=0, scheme="psf"))
+HELLO = encode(
+    frames.Hello(low=3, high=3, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
+)
 NESTED = st.recursive(
     any_values | st.none(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(any_text, inner, max_size=4),
@@ -65,7 +67,7 @@ def test_a_reader_tells_whether_a_message_was_nested():
         frames.Publish(1, deep(64), ["t"], b"", False),
         frames.Trace(number=1, attributes=deep(64), tags=[], payload=b"", is_dry=True, predicate="", at=""),
         frames.Packet(
-            source="a", life=1, number=1, hops=1, header="a", attributes=deep(64), tags=[], payload=b""
+            source="a", life=1, number=1, hops=1, tree=0, side=0, tries=0, attributes=deep(64), tags=[], payload=b""
         ),
         frames.Deliver(subscriptions=[1], source="a", life=1, number=1, attributes=deep(64), tags=[], payload=b""),
         frames.ReplyFrame(

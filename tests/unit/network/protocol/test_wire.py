@@ -6,6 +6,7 @@ import pytest
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import (
     MAX_FRAME_FILTERS,
+    MAX_FRAME_STREAMS,
     MAX_PAYLOAD_BYTES,
     MAX_PREDICATE_LENGTH,
     MAX_REQUEST_BYTES,
@@ -24,14 +25,14 @@ from cbnet.network.protocol.wire import (
     encode_onto,
 )
 
-ROUTER = Hello(low=2, high=2, role="router", name="a", network="cbnet", life=7, scheme="psf")
-CLIENT = Hello(low=2, high=2, role="client", name="c", network="cbnet", life=0, scheme="")
+ROUTER = Hello(low=3, high=3, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1")
+CLIENT = Hello(low=3, high=3, role="client", name="c", network="cbnet", life=0, link=0, scheme="")
 HOP = frames.Hop(
     router="a",
     came_from="b",
     hops=1,
     dropped="",
-    branches=[frames.Branch("c", True, ["d"], 1, ["d: x = 1"])],
+    branches=[frames.Branch("c", True, 1, ["x = 1"])],
     delivered=["1 of c"],
     missed=["2 of c"],
     supposed=[],
@@ -41,17 +42,27 @@ ALL = [
     Ping(1),
     frames.Pong(1),
     Close("why"),
-    frames.LinkRecord("a", 1, 2, 3, {"b": 1, "c": 5}),
-    frames.FilterRecord(owner="a", life=1, sequence=2, age=3, filters=[b"\x90"], is_last=True),
-    frames.FilterChange(owner="a", life=1, sequence=2, age=3, added=[b"\x90"], removed=[], wants_ack=False),
-    frames.RecordSummary([frames.RecordEntry("a", 0, 1, 2)]),
-    frames.RecordRequest([frames.RecordEntry("a", 1, 0, 0)]),
+    frames.LinkRecord("a", 1, 2, 3, 4, {"b": frames.LinkField(1, [7]), "c": frames.LinkField(5, [8, 9])}, ["g", "a"]),
+    frames.RecordSummary([frames.RecordEntry("a", 1, 2)]),
+    frames.RecordRequest([frames.RecordEntry("a", 0, 0)]),
+    frames.Announce(
+        filters=[b"\x90", b"\x91"],
+        offers=[b"\x90"],
+        changes=[
+            frames.StreamChange(number=3, sequence=1, side=b"k" * 16, base=0, added=[0, 2], removed=[], is_last=False),
+            frames.StreamChange(number=4, sequence=9, side=b"", base=0, added=[], removed=[1], is_last=True),
+        ],
+        ended=[1, 2],
+    ),
+    frames.AnnounceAck([frames.StreamAck(3, 1, 0), frames.StreamAck(4, 9, 2**63 - 1)]),
     Packet(
         source="a",
         life=1,
         number=2,
         hops=3,
-        header="a",
+        tree=0,
+        side=5,
+        tries=0,
         attributes={"x": 1, "y": -2.5, "z": "é", "b": True, "n": None, "d": {"s": [1, "a", {"t": None}]}},
         tags=["t"],
         payload=b"\0\xff",
@@ -61,23 +72,24 @@ ALL = [
         life=1,
         number=2,
         hops=3,
-        header=["b", "c"],
+        tree=63,
+        side=2**63 - 1,
+        tries=3,
         attributes={},
         tags=[],
         payload=b"",
         mark=frames.TraceMark(4, True, "x = 1", "b"),
     ),
-    frames.FilterRecord(owner="a", life=1, sequence=2, age=3, filters=[b"\x90"], is_last=True, kind=2),
-    frames.RecordAck(to="a", hops=0, router="b", router_life=1, life=2, sequence=3),
-    frames.AckRequest("a", 0, "b", 2),
     frames.Request(
-        to="a",
         hops=1,
         source="b",
         life=1,
         number=2,
         request=b"\x90",
-        tried=["c"],
+        tree=3,
+        visited=["b", "c"],
+        path=["b"],
+        tried=1,
         asked=1,
         max_holders=8,
         timeout=5_000,
@@ -147,7 +159,7 @@ ALL = [
         number=1,
         router="a",
         network="cbnet",
-        scheme="psf",
+        scheme="multitree:1",
         life=7,
         uptime=1.5,
         neighbours={"b": 1},
@@ -239,18 +251,25 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
         raw(2, 2**63),
         raw(2, 1.0),
         raw(2, True),
-        raw(1, 1, 1, "king", "a", "cbnet", 0, ""),
-        raw(1, 1, 1, "router", "", "cbnet", 0, ""),
-        raw(1, 1, 1, "router", "a" * 65, "cbnet", 0, ""),
-        raw(5, "a", 1, 1, 0, {"b": 0}),
-        raw(5, "a", 1, 1, 0, {"": 1}),
-        raw(5, "a", 1, 1, 0, {f"b{n}": 1 for n in range(1_001)}),
-        raw(6, "a", 1, 1, 0, [b""] * (MAX_FRAME_FILTERS + 1), True),
-        raw(7, "a", 1, 0, 0, [], [], False),
+        raw(1, 1, 1, "king", "a", "cbnet", 0, 0, ""),
+        raw(1, 1, 1, "router", "", "cbnet", 0, 0, ""),
+        raw(1, 1, 1, "router", "a" * 65, "cbnet", 0, 0, ""),
+        raw(5, "a", 1, 1, 1, 0, {"b": 1}),
+        raw(5, "a", 1, 1, 1, 0, {"b": [0, [1]]}),
+        raw(5, "a", 1, 1, 1, 0, {"b": [1, []]}),
+        raw(5, "a", 1, 1, 1, 0, {"b": [1, list(range(17))]}),
+        raw(5, "a", 1, 1, 1, 0, {"": [1, [1]]}),
+        raw(5, "a", 1, 1, 1, 0, {f"b{n}": [1, [1]] for n in range(1_001)}),
+        raw(6, [b""] * (MAX_FRAME_FILTERS + 1), [], [], []),
+        raw(6, [], [], [[1, 0, b"", 0, [], [], True]], []),
+        raw(6, [], [], [[1, 1, b"k" * 17, 0, [], [], True]], []),
+        raw(6, [], [], [[1, 1, b"", 0, [-1], [], True]], []),
+        raw(6, [], [], [], [1] * (MAX_FRAME_STREAMS + 1)),
+        raw(7, [[1, 1]]),
         raw(8, [["a", 3, 1, 1]]),
-        raw(6, "a", 1, 1, 0, [], True, 0),
-        raw(14, "a", 1, "b", 1, 2, b"", ["c"] * 65, 0, 8, 1, True, None),
-        raw(14, "a", 1, "b", 1, 2, b"", [], 0, 0, 1, True, None),
+        raw(14, 1, "b", 1, 2, b"", 0, ["c"] * 257, [], 0, 0, 8, 1, True, None),
+        raw(14, 1, "b", 1, 2, b"", 64, [], [], 0, 0, 8, 1, True, None),
+        raw(14, 1, "b", 1, 2, b"", 0, [], [], 0, 0, 0, 1, True, None),
         raw(28, 1, b"", 5.0, 65, False, False),
         raw(28, 1, b"x" * (MAX_REQUEST_BYTES + 1), 5.0, 8, False, False),
         raw(29, 1, [{"x": b""}, [], b"", None]),
@@ -267,7 +286,9 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_here(hello, most):
         raw(22, 1, {}, [1], b"", False),
         raw(22, 1, {}, [], b"x" * (MAX_PAYLOAD_BYTES + 1), False),
         raw(22, 1, {}, [], "text", False),
-        raw(10, "a", 1, 2, 256, "a", {}, [], b"", None),
+        raw(10, "a", 1, 2, 256, 0, 0, 0, {}, [], b"", None),
+        raw(10, "a", 1, 2, 0, 64, 0, 0, {}, [], b"", None),
+        raw(10, "a", 1, 2, 0, 0, 0, 4, {}, [], b"", None),
         body(b"\x92\x04\xa3\xed\xa0\x80"),  # half of a surrogate pair
     ],
 )
@@ -289,7 +310,9 @@ def test_a_reason_is_never_too_long_for_a_close():
 
 def test_packet_that_could_grow_too_long_is_skipped_and_the_link_stays_open():
     attributes = {f"x{n}": "y" * 40_000 for n in range(70)}
-    long = Packet(source="a", life=1, number=2, hops=3, header="a", attributes=attributes, tags=[], payload=b"")
+    long = Packet(
+        source="a", life=1, number=2, hops=3, tree=0, side=0, tries=0, attributes=attributes, tags=[], payload=b""
+    )
     assert MAX_PACKET_BYTES < len(encode(long)) < MAX_ROUTER_FRAME_BYTES
     started = reader()
     assert list(started.feed(encode(Ping(1)) + encode(long) + encode(Ping(2)))) == [Ping(1), Ping(2)]

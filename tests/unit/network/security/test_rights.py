@@ -145,7 +145,9 @@ def test_the_constraints_of_a_client_are_those_of_all_its_links():
         {"ticker": Account(read_rights({"subscribe": "true", "constraints": 3, "links": 2}, "t"), made.hash)}
     )
     router = Router(Settings("a"), 7, access)
-    hello = Hello(low=2, high=2, role="client", name="any", network="cbnet", life=0, scheme="", token=made.token)
+    hello = Hello(
+        low=3, high=3, role="client", name="any", network="cbnet", life=0, link=0, scheme="", token=made.token
+    )
     for link in (1, 2):
         router.opened(link, 0.0)
         router.received(link, hello, 0.0)

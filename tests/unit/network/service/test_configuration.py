@@ -20,10 +20,10 @@ def file(tmp_path):
 
 
 def test_options_override_the_environment_and_that_the_file(file):
-    path = file('name = "file"\nnetwork = "file"\nscheme = "drp"\ntrees = 2\nheartbeat = 2\ndead = 9.5')
+    path = file('name = "file"\nnetwork = "file"\ncommit = "message"\ntrees = 2\nheartbeat = 2\ndead = 9.5')
     environment = {"CBNET_NAME": "environment", "CBNET_NETWORK": "environment", "HOME": "/"}
     found = configuration(path, environment, {"name": "option", "listen": None})
-    assert (found.settings.name, found.settings.network, found.settings.scheme) == ("option", "environment", "drp")
+    assert (found.settings.name, found.settings.network, found.settings.commit) == ("option", "environment", "message")
     assert (found.settings.trees, found.settings.heartbeat, found.settings.dead) == (2, 2.0, 9.5)
     assert found.listen == Address("127.0.0.1", 4001)
     sources = {key: value.source for key, value in found.values.items()}
@@ -32,7 +32,7 @@ def test_options_override_the_environment_and_that_the_file(file):
         "environment CBNET_NETWORK",
         "default",
     )
-    assert sources["scheme"] == str(path)
+    assert sources["commit"] == str(path)
 
 
 def test_tables_are_pairs_outside_the_file(file):
@@ -42,11 +42,15 @@ def test_tables_are_pairs_outside_the_file(file):
     environment = {
         "CBNET_NEIGHBOURS": "b=127.0.0.1:2,c=127.0.0.1:3",
         "CBNET_WEIGHTS": "c=5",
-        "CBNET_IS_LIMITED": "false",
+        "CBNET_CLIENT_CERTIFICATES": "false",
     }
     found = configuration(None, environment, {"name": "a", "heartbeat": "0.5"})
     assert found.neighbours == {"b": Address("127.0.0.1", 2), "c": Address("127.0.0.1", 3)}
-    assert (found.settings.weights, found.settings.is_limited, found.settings.heartbeat) == ({"c": 5}, False, 0.5)
+    assert (found.settings.weights, found.values["client_certificates"].value, found.settings.heartbeat) == (
+        {"c": 5},
+        False,
+        0.5,
+    )
 
 
 def test_roots_are_names_or_numbers(file):
@@ -60,7 +64,7 @@ def test_printed_configuration_can_be_read_again(file):
     path = file(
         'name = "a"\nroots = [1, 2]\nlisten = "127.0.0.1:7"\n[neighbours]\nb = "127.0.0.1:2"\n"c d" = "127.0.0.1:3"'
     )
-    found = configuration(path, {}, {"scheme": "pif"})
+    found = configuration(path, {}, {"scheme": "multitree"})
     printed = "\n".join(found.lines())
     assert tomllib.loads(printed)["neighbours"] == {"b": "127.0.0.1:2", "c d": "127.0.0.1:3"}
     again = configuration(file(printed), {}, {})
@@ -91,7 +95,7 @@ def test_printed_configuration_can_be_read_again(file):
         ('name = "a"', {"CBNET_TREES": "x"}, {}, "CBNET_TREES: 'x' is not a whole number"),
         ('name = "a"', {"CBNET_NEIGHBOURS": "b"}, {}, "'b' has no name"),
         ('name = "a"', {}, {"trees": "0"}, "invalid number of trees: 0"),
-        ('name = "a"', {}, {"is_limited": "yes"}, "'yes' is not true or false"),
+        ('name = "a"', {}, {"client_certificates": "yes"}, "'yes' is not true or false"),
         ('name = "a"', {}, {"speed": "9"}, "unknown key 'speed' in --set"),
     ],
 )

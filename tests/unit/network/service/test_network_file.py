@@ -22,11 +22,11 @@ def file(tmp_path):
 def test_all_keys_are_read(file):
     plan = read_network(
         file(
-            'version = 1\n[topology]\ngraph = "ring:4"\n[network]\nname = "n"\nscheme = "drp"\ntrees = 2\n[ports]\n3 = 4001'
+            'version = 1\n[topology]\ngraph = "ring:4"\n[network]\nname = "n"\nscheme = "multitree"\ntrees = 2\n[ports]\n3 = 4001'
         )
     )
     assert (len(plan.graph), plan.graph.edge_count) == (4, 4)
-    assert (plan.name, plan.scheme, plan.trees, plan.ports, plan.data) == ("n", "drp", 2, {"3": 4001}, None)
+    assert (plan.name, plan.scheme, plan.trees, plan.ports, plan.data) == ("n", "multitree", 2, {"3": 4001}, None)
 
 
 def test_seed_argument_overrides_the_file(file):
@@ -70,11 +70,6 @@ def test_largest_component_is_kept_on_request(file, tmp_path):
     assert len(read_network(file('[topology]\ngraph = "graph.txt"\nlargest = true')).graph) == 3
     with pytest.raises(InputError, match=r"largest in \[topology\] must be true or false, not 1"):
         read_network(file('[topology]\ngraph = "graph.txt"\nlargest = 1'))
-
-
-def test_explicit_scheme_overrides_multitree(file):
-    plan = read_network(file('[topology]\ngraph = "ring:4"\nroots = [1]\n[network]\nscheme = "psf"'))
-    assert (plan.scheme, plan.roots) == ("psf", ("1",))
 
 
 def test_folder_without_initial_predicates_is_an_error(file, tmp_path):
