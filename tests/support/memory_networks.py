@@ -32,8 +32,8 @@ class Alone:
         done = self.router.opened(link, self.now)
         return done + self.say(link, hello)
 
-    def router_link(self, link, name, life=1, **changes):
-        return self.open(link, hello("router", name, life=life, **changes))
+    def router_link(self, link, name, life=1, peer_link=1, **changes):
+        return self.open(link, hello("router", name, life=life, link=peer_link, **changes))
 
     def client_link(self, link, name="c"):
         return self.open(link, hello("client", name, life=0, link=0, scheme=""))

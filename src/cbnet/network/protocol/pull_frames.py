@@ -36,7 +36,6 @@ CacheName: TypeAlias = Annotated[str, Meta(max_length=64)]  # the router whose c
 class Request(FrameBase, tag=FrameNumber.REQUEST.value):
     """A request on its way along a tree to a holder."""
 
-    hops: Hops
     source: NodeName  # the requester's router; with life and number the locator for the reply
     life: Number
     number: Number

@@ -62,8 +62,6 @@ class Holders:
 
     def ask(self, request: Request) -> None:
         """Ask a local holder."""
-        if not self.has(request.request):
-            request = with_step(request, self._context.name, "no local holder offers it any more")
         self._ask_next(request, set())
 
     def answer(self, link: int, frame: Answer) -> None:

@@ -5,8 +5,9 @@
 
 A request goes to one holder at a time. It walks along the tree into the sides that offer it, the smallest first, until
 a holder has the item. Where a side is exhausted it returns to the router before, which tries the next one. It carries
-the routers it has visited and the way back, so a router keeps no state of a request. A router caches the replies that
-pass it for a while, and answers equal requests from the cache.
+the routers it has visited and the way back, so a router keeps no state of a request. It visits no router twice, except
+on the way back, so it ends, whatever trees the routers have. A router caches the replies that pass it for a while, and
+answers equal requests from the cache.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_HOPS, MAX_VISITED_ROUTERS
+from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
@@ -104,7 +105,7 @@ class PullRouter:
     def _leave(self, request: Request) -> None:
         """Take a request into other domains that offer it; if there are none, send it on here."""
         domains = self._offers.matched(request_from_bytes(request.request).content).domains
-        if not domains or self._is_exhausted(request) or not self.on_leave(request, domains):
+        if not domains or _exceeded_limit(request) or not self.on_leave(request, domains):
             self.go_on(request)
 
     # --- requests
@@ -136,51 +137,62 @@ class PullRouter:
         elif not self._answer_from_cache(request):
             request = replace(request, visited=[*request.visited, me])
             if self._holders.has(request.request):
-                self._holders.ask(replace(request, tried=request.tried + 1))
+                self._holders.ask(replace(request, tried=min(request.tried, MAX_VISITED_ROUTERS) + 1))
             else:
                 self._leave(request)
 
     def go_on(self, request: Request) -> None:
-        """Send a request into a side that offers it, or back where it came from; at the source, give up."""
-        me = self._context.name
-        branch = self._next_branch(request)
-        if branch is not None and branch.link is not None:
-            step = f"sent toward {branch.to.neighbour}, whose side offers it"
-            forward = replace(request, hops=min(request.hops + 1, MAX_HOPS), path=[*request.path, me])
-            self._send(branch.link, with_step(forward, me, step))
-            return
-        back = self._links.to(request.path[-1]) if request.path and not self._is_exhausted(request) else None
-        if back is not None:
-            step = f"returned to {request.path[-1]}: no other side offers it"
-            self._send(back, with_step(replace(request, path=request.path[:-1]), me, step))
+        """Send a request into a side that offers it, or back where it came from; at the source or a limit, give up."""
+        limit = _exceeded_limit(request)
+        if limit:
+            self._give_up(request, limit)
+        elif (branch := self._next_branch(request)) is not None:
+            self._forward(request, branch)
+        elif request.path:
+            self._return(request)
         else:
-            self._give_up(request)
+            self._give_up(request, "no other router offers it" if request.tried else "no router offers it")
 
-    def _send(self, link: int, request: Request) -> None:
+    def _forward(self, request: Request, branch: Branch) -> None:
+        me, neighbour = self._context.name, branch.to.neighbour
+        verb = "may offer" if branch.offers is None else "offers"
+        forward = with_step(request, me, f"sent toward {neighbour}, whose side {verb} it")
+        self._send(neighbour, replace(forward, path=[*request.path, me]))
+
+    def _return(self, request: Request) -> None:
+        """Send a request back to the router before; if its link is gone, to the last one that is a neighbour."""
+        path = request.path
+        last = next((index for index in reversed(range(len(path))) if self._links.to(path[index]) is not None), None)
+        if last is None:
+            self._give_up(request, "no other side offers it, and the way back is gone")
+        else:
+            back = with_step(request, self._context.name, f"returned to {path[last]}: no other side offers it")
+            self._send(path[last], replace(back, path=path[:last]))
+
+    def _send(self, neighbour: str, request: Request) -> None:
+        link = self._links.to(neighbour)
+        assert link is not None
         self._requesters.record_steps(request)
         self._context.outbox.send(link, request)
-
-    def _is_exhausted(self, request: Request) -> bool:
-        return request.asked >= request.max_holders or len(request.visited) >= MAX_VISITED_ROUTERS
 
     def _next_branch(self, request: Request) -> Branch | None:
         """Return the smallest side that offers the item and was not visited."""
         tree = self._versions.newest.tree(request.tree, request.source)
-        if self._is_exhausted(request) or tree is None:
+        if tree is None:
             return None
         sources = self._offers.matched(request_from_bytes(request.request).content).sources
         offering = [
             branch
             for branch in self._streams.branches(tree)
-            if branch.link is not None
+            if self._links.to(branch.to.neighbour) is not None  # any session will do
             and branch.to.neighbour not in request.visited
             and (branch.offers is None or branch.offers & sources)
         ]
         return min(offering, key=lambda branch: (len(branch.to.behind), branch.to.neighbour), default=None)
 
-    def _give_up(self, request: Request) -> None:
+    def _give_up(self, request: Request, reason: str) -> None:
         """Report to the requester that there is no reply."""
-        answer = with_step(_no_item(request), self._context.name, _failure(request))
+        answer = with_step(_no_item(request), self._context.name, reason)
         if request.source == self._context.name:
             self._requesters.no_item(answer)
         else:
@@ -212,11 +224,10 @@ def _no_item(request: Request) -> NoItem:
     )
 
 
-def _failure(request: Request) -> str:
-    if not request.tried:
-        return "no router offers it"
-    return (
-        "the maximum number of holders were asked"
-        if request.asked >= request.max_holders
-        else "no other router offers it"
-    )
+def _exceeded_limit(request: Request) -> str:
+    """Return the limit that a request has reached, in words; empty if there is none."""
+    if request.asked >= request.max_holders:
+        return "the maximum number of holders were asked"
+    if max(len(request.visited), len(request.path)) >= MAX_VISITED_ROUTERS:
+        return f"{MAX_VISITED_ROUTERS} routers were visited, which is the maximum"
+    return ""

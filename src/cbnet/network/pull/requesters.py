@@ -63,7 +63,6 @@ class Requesters:
         self._context.counters[Event.REQUESTS] += 1
         me, left = self._context.name, round(frame.timeout * 1000)
         return Request(
-            hops=0,
             source=me,
             life=self._context.life,
             number=self._numbers,
@@ -88,7 +87,7 @@ class Requesters:
         self._open[self._numbers] = _OpenPull(_OTHER_DOMAINS, 0, request.request, deadline, None, relay)
         self._counts[_OTHER_DOMAINS] = self._counts.get(_OTHER_DOMAINS, 0) + 1
         me, life = self._context.name, self._context.life
-        return replace(request, hops=0, source=me, life=life, number=self._numbers, visited=[], path=[])
+        return replace(request, source=me, life=life, number=self._numbers, visited=[], path=[])
 
     def record_steps(self, request: Request) -> None:
         """Record the steps of a traced request as it leaves this router: it may never come back."""

@@ -1,16 +1,14 @@
-"""Requests go to one holder, the nearest first; replies come back; caches answer on the way."""
+"""Requests walk into the sides that offer, the smallest first; replies come back; caches answer on the way."""
 
 import pytest
-from support.memory_networks import Alone, Lab, links_of, sent, shut
+from support.memory_networks import Alone, Lab, encoded, hello, links_of, sent, shut
 
 from cbnet import parse
-from cbnet.network.linkstate.records import Key, RecordKind
+from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import (
     Answer,
-    FilterChange,
     HolderRequest,
     ItemField,
-    LinkRecord,
     NoItem,
     Offered,
     OfferFrame,
@@ -25,6 +23,7 @@ from cbnet.network.protocol.frames import (
     Withdrawn,
 )
 from cbnet.network.protocol.request_codec import as_request, request_to_bytes
+from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.pull import holders
 from cbnet.network.security.rights import Rights
 
@@ -131,16 +130,60 @@ def test_a_network_without_caches_asks_each_time():
     assert lab.count("cache_misses") == 0
 
 
-def test_nearest_holder_is_asked_with_ties_by_name():
-    lab = Pulling("a-b:5 a-c:2 c-d:2 a-e:4", cache_bytes=0)
-    for name in "bde":
-        lab.offer(name, "exists s", has("A"))
-    assert lab.request("a").holder == "d"  # as far as e, and before it by name
+def test_smallest_side_that_offers_is_visited_first_with_ties_by_name_whatever_its_distance():
+    lab = Pulling("a-b b-x a-c:5 a-d:9", cache_bytes=0)  # behind b are two routers, behind c and d one each
+    lab.offer("b", "exists s", has("A"))
+    assert lab.request("a").holder == "b"
+    lab.offer("d", "exists s", has("A"))
+    assert lab.request("a").holder == "d"
+    lab.offer("c", "exists s", has("A"))
+    assert lab.request("a").holder == "c"
     lab.offer("a", "exists s", has("A"))
     assert lab.request("a").holder == "a"
 
 
-def test_a_holder_without_the_item_is_followed_by_the_nearest_of_the_others():
+def test_request_returns_from_an_exhausted_side_and_goes_into_the_next():
+    #  r ─ a ─ b ─ c      behind b: b, c, d; behind e: e and f; only the client of f has the item
+    #      │   └ d
+    #      e ─ f
+    lab = Pulling("r-a a-b b-c b-d a-e e-f a-x a-y", cache_bytes=0, roots=("a",))
+    for name in "xcdf":
+        lab.offer(name, "exists s", has("A") if name == "f" else has())
+    reply = lab.request("r")
+    assert (reply.holder, reply.asked, lab.asked) == ("f", 2, ["x", "f"])
+    walked = [(step.router, step.what) for step in reply.steps if not step.what.startswith("client")][:7]
+    assert walked == [
+        ("r", "sent toward a, whose side offers it"),
+        ("a", "sent toward x, whose side offers it"),
+        ("x", "returned to a: no other side offers it"),
+        ("a", "sent toward e, whose side offers it"),
+        ("e", "sent toward f, whose side offers it"),
+        ("e", "reply received"),
+        ("a", "reply received"),
+    ]
+
+
+def test_request_that_nobody_has_visits_each_offering_router_once_and_comes_back():
+    lab = Pulling("r-a a-b b-c b-d a-e e-f", cache_bytes=0, roots=("a",))
+    for name in "cdf":
+        lab.offer(name, "exists s", has())
+    answer = lab.request("r")
+    assert (answer.is_late, answer.tried, answer.asked, sorted(lab.asked)) == (False, 3, 3, ["c", "d", "f"])
+    assert (answer.steps[-1].router, answer.steps[-1].what) == ("r", "no other router offers it")
+    assert lab.memory.frames["Request"] == 12  # each of the links r-a, a-b, b-c, b-d, a-e, e-f both ways
+
+
+@pytest.mark.parametrize("settings", [{"trees": 3}, {"scheme": "pif"}])
+def test_all_holders_are_found_on_any_tree(settings):
+    lab = Pulling("a-b b-c c-d d-e e-a b-e c-f", cache_bytes=0, **settings)
+    for name in "bdf":
+        lab.offer(name, "exists s", has())
+    for name in "ace":
+        answer = lab.request(name)
+        assert (answer.is_late, answer.tried, answer.asked) == (False, 3, 3)
+
+
+def test_a_holder_without_the_item_is_followed_by_those_behind_it():
     lab = Pulling(CHAIN, cache_bytes=0)
     lab.offer("c", "exists s", has("B"))
     lab.offer("d", "exists s", has("B"))
@@ -269,7 +312,7 @@ def test_lost_traced_request_reports_its_first_steps():
     lab.offer("c", "exists s", has("A"))
     lab.memory.cut("b", "c", noticed_by=[])
     answer = lab.request("a", timeout=1.0)
-    assert answer == PullFailure(7, True, 0, 0, [StepField("a", "sent toward c, the nearest router that offers it")])
+    assert answer == PullFailure(7, True, 0, 0, [StepField("a", "sent toward b, whose side offers it")])
 
 
 def test_mismatched_reply_is_dropped_and_the_next_holder_asked():
@@ -302,24 +345,27 @@ def test_client_cannot_answer_the_request_of_another():
 def between(**settings):
     """Return a router with the neighbours b, which offers, and c, and with a client at 3."""
     alone = Alone("a", **settings)
-    alone.router_link(1, "b")
-    alone.router_link(2, "c")
-    alone.say(
-        1,
-        LinkRecord("b", 1, 1, 0, {"a": 1}),
-        FilterChange(
-            owner="b", life=1, sequence=1, age=0, added=[b"\x91\x92\xa1s\x09"], removed=[], wants_ack=False, kind=2
-        ),
-    )
-    alone.say(2, LinkRecord("c", 1, 1, 0, {"a": 1}))
+    alone.leaf(1, "b", offers=["exists s"])
+    alone.leaf(2, "c", offers=["false_name = 1"])
     alone.client_link(3)
     alone.wait(0.2)
     return alone
 
 
 def request(**changes):
-    said = {"to": "b", "hops": 1, "source": "c", "life": 1, "number": 4, "request": A, "tried": [], "asked": 0}
-    return Request(**{**said, "max_holders": 8, "timeout": 5_000, "is_fresh": False, "steps": None, **changes})
+    said = {"source": "c", "life": 1, "number": 4, "request": A, "tree": 0, "visited": ["c"], "path": ["c"]}
+    more = {"tried": 0, "asked": 0, "max_holders": 8, "timeout": 5_000, "is_fresh": False, "steps": None}
+    return Request(**{**said, **more, **changes})
+
+
+def greeted_reader():
+    reader = FrameReader()
+    list(reader.feed(encode(hello("router", "a"))))
+    return reader
+
+
+def no_item(**changes):
+    return NoItem(**{"to": "c", "hops": 1, "life": 1, "number": 4, "tried": 0, "asked": 0, "steps": None, **changes})
 
 
 def reply(**changes):
@@ -330,16 +376,59 @@ def reply(**changes):
 
 def test_router_on_the_path_keeps_no_state_of_a_request():
     alone = between()
-    assert sent(alone.say(2, request()), Request, link=1) == [request(hops=2)]
+    assert sent(alone.say(2, request()), Request, link=1) == [request(visited=["c", "a"], path=["c", "a"])]
     assert len(alone.router._holders) == len(alone.router._requesters) == 0
     assert sent(alone.say(1, reply()), ReplyFrame, link=2) == [reply(hops=2)]
 
 
-def test_request_for_an_unreachable_router_is_rerouted():
+def test_request_that_comes_back_goes_back_to_the_router_before():
     alone = between()
-    assert sent(alone.say(2, request(to="z", hops=200)), Request, link=1) == [request(hops=1, tried=["z"])]
-    done = alone.say(2, request(to="z", tried=["b"], asked=1))
-    assert sent(done, NoItem, link=2) == [NoItem(to="c", hops=1, life=1, number=4, tried=2, asked=1, steps=None)]
+    back = request(visited=["c", "a", "b"], path=["c"], tried=1, asked=1)
+    assert sent(alone.say(1, back), Request, link=2) == [request(visited=["c", "a", "b"], path=[], tried=1, asked=1)]
+
+
+def test_request_goes_back_to_the_last_router_that_is_still_a_neighbour_and_ends_if_there_is_none():
+    alone = between()
+    back = request(visited=["x", "c", "y", "a", "b"], path=["x", "c", "y"], steps=[])
+    (sent_back,) = sent(alone.say(1, back), Request, link=2)
+    assert (sent_back.path, sent_back.steps) == (["x"], [StepField("a", "returned to c: no other side offers it")])
+    lost = request(visited=["c", "y", "a", "b"], path=["y"], steps=[])
+    steps = [StepField("a", "no other side offers it, and the way back is gone")]
+    assert sent(alone.say(1, lost), NoItem, link=2) == [no_item(steps=steps)]
+
+
+def test_request_does_not_need_the_session_of_the_tree():
+    alone = between()
+    alone.router_link(4, "b", peer_link=2)
+    alone.close(1)
+    assert len(sent(alone.say(2, request()), Request, link=4)) == 1
+
+
+def test_side_of_which_nothing_is_known_is_visited():
+    alone = Alone("a")
+    alone.leaf(1, "b")
+    alone.leaf(2, "c", offers=["x = 1"])
+    (forward,) = sent(alone.say(2, request(steps=[])), Request, link=1)
+    assert forward.steps == [StepField("a", "sent toward b, whose side may offer it")]
+
+
+def test_request_ends_at_the_maximum_of_visited_routers():
+    alone = between()
+    many = [f"r{number}" for number in range(MAX_VISITED_ROUTERS)]
+    reason = f"{MAX_VISITED_ROUTERS} routers were visited, which is the maximum"
+    for limits in ({"visited": many[1:]}, {"visited": many}, {"path": many}):
+        done = alone.say(2, request(steps=[], **limits))
+        assert sent(done, Request) == []
+        assert sent(done, NoItem, link=2) == [no_item(steps=[StepField("a", reason)])]
+
+
+def test_counts_of_a_hostile_neighbour_do_not_close_the_link_of_another():
+    alone = between()
+    alone.say(3, OfferFrame(5, "exists s", 0))
+    done = alone.say(2, request(tried=2**63 - 1))
+    (asked,) = sent(done, HolderRequest, link=3)
+    (forward,) = sent(alone.say(3, Answer(asked.number, None)), Request, link=1)
+    assert list(greeted_reader().feed(encode(forward))) == [forward]
 
 
 def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_kept():
@@ -376,11 +465,10 @@ def test_invalid_request_or_reply_closes_its_link(frame):
     assert set(shut(alone.say(2, frame))) == {2}
 
 
-def test_circulating_request_ends_at_the_hop_limit():
+def test_circulating_reply_ends_at_the_hop_limit():
     alone = between()
-    assert sent(alone.say(2, request(hops=255))) == []
     assert sent(alone.say(1, reply(hops=255))) == []
-    assert alone.router.counters["dropped.too_many_hops"] == 2
+    assert alone.router.counters["dropped.too_many_hops"] == 1
 
 
 # --- limits, and what a client gets wrong
@@ -485,20 +573,18 @@ def test_rights_limit_offers_requests_and_traces():
     assert alone.router.counters["denied.offer"] == 1
 
 
-# --- records of offers
+# --- announcements of offers
 
 
-def test_who_has_never_offered_has_no_record_of_it_and_offers_and_predicates_stay_apart():
+def test_offers_and_predicates_stay_apart():
     lab = Pulling("a-b")
-    assert lab.router("b").database.version(Key("a", RecordKind.OFFERS)) is None
     lab.offer("a", "x > 1", has())
     lab.clients["a"].subscribe(1, "y > 1")
     lab.run(1)
-    database = lab.router("b").database
-    assert [str(database.filters[kind].predicate("a")) for kind in (RecordKind.PREDICATE, RecordKind.OFFERS)] == [
-        "y > 1",
-        "x > 1",
-    ]
+    router = lab.router("b")
+    stream = router.streams.from_side(router.version.trees[0].links["a"])
+    announced = [kind.filters(stream) for kind in router.streams.kinds]
+    assert [set(each) for each in announced] == [set(encoded("y > 1")), set(encoded("x > 1"))]
 
 
 def test_offers_of_an_earlier_life_are_forgotten():
