@@ -1,48 +1,50 @@
-"""Which clients a message goes to."""
+"""Which clients a message goes to, and what a router announces for them."""
 
-from support.memory_networks import content
+from support.memory_networks import content, encoded
 
 from cbnet import parse, parse_filter
-from cbnet.network.announce.announcement import Announcement
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.announce.subscriptions import InternalSubscriber, OwnSource, Subscriptions
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 
 
 def subscriptions(*said):
-    announced = Announcement()
-    new = Subscriptions(announced)
+    new = Subscriptions()
     for link, id, text in said:
         new.set(link, id, parse(text))
-    return new, announced
+    return new
+
+
+def own(new, source=OwnSource.CLIENTS):
+    return set(new.aggregation.filters(source))
 
 
 def test_message_matches_exactly_the_right_subscriptions():
-    new, _ = subscriptions((1, 1, "x = 1"), (1, 2, "x > 0 or y = 1"), (2, 1, "x = 2"), (3, 7, "true"))
+    new = subscriptions((1, 1, "x = 1"), (1, 2, "x > 0 or y = 1"), (2, 1, "x = 2"), (3, 7, "true"))
     assert new.matched(content(x=1)).clients == {1: [1, 2], 3: [7]}
     assert new.matched(content(y=1)).clients == {1: [2], 3: [7]}
     assert new.matched(content(x=2)).clients == {1: [2], 2: [1], 3: [7]}
 
 
 def test_an_id_that_is_used_again_has_the_new_predicate_only():
-    new, announced = subscriptions((1, 1, "x = 1 or y = 1"), (1, 1, "y = 1 or z = 1"))
+    new = subscriptions((1, 1, "x = 1 or y = 1"), (1, 1, "y = 1 or z = 1"))
     assert new.matched(content(x=1)).clients == {}
     assert new.matched(content(y=1)).clients == new.matched(content(z=1)).clients == {1: [1]}
-    assert {str(filter) for filter in announced} == {"y = 1", "z = 1"}
+    assert own(new) == set(encoded("y = 1", "z = 1"))
     assert new.count(1) == 1
 
 
 def test_the_subscriptions_of_a_client_go_with_it():
-    new, announced = subscriptions((1, 1, "x = 1"), (1, 2, "x = 1"), (2, 1, "x = 1"))
+    new = subscriptions((1, 1, "x = 1"), (1, 2, "x = 1"), (2, 1, "x = 1"))
     new.remove_client(1)
     assert new.matched(content(x=1)).clients == {2: [1]}
-    assert len(announced) == 1
+    assert own(new) == set(encoded("x = 1"))
     new.remove_client(2)
     assert new.matched(content(x=1)).clients == {}
-    assert len(announced) == len(new) == 0
+    assert len(own(new)) == new.own_filters == len(new) == 0
 
 
 def test_remove_returns_whether_there_was_a_subscription():
-    new, _ = subscriptions((1, 1, "x = 1"))
+    new = subscriptions((1, 1, "x = 1"))
     assert not new.remove(1, 2)
     assert not new.remove(2, 1)
     assert new.remove(1, 1)
@@ -50,15 +52,34 @@ def test_remove_returns_whether_there_was_a_subscription():
 
 
 def test_equivalent_filters_are_one_until_both_are_removed():
-    new, announced = subscriptions((1, 1, "b != true or b = false"), (1, 2, "b = false"))
+    new = subscriptions((1, 1, "b != true or b = false"), (1, 2, "b = false"))
     assert new.matched(content(b=False)).clients == {1: [1, 2]}
     new.remove(1, 2)
     assert new.matched(content(b=False)).clients == {1: [1]}
-    assert len(announced) == 1
+    assert own(new)
+    new.remove(1, 1)
+    assert not own(new)
+
+
+def test_a_filter_that_no_message_matches_is_not_announced():
+    assert own(subscriptions((1, 1, "x < 0 and x > 0 or x = 1"))) == set(encoded("x = 1"))
+
+
+def test_redundant_constraints_are_not_announced():
+    assert own(subscriptions((1, 1, "x > 0 and x > 1"), (2, 1, "x > 1"))) == set(encoded("x > 1"))
+
+
+def test_interests_of_other_domains_are_announced_apart():
+    new = subscriptions((1, 1, "x = 1"), (InternalSubscriber.OTHER_DOMAINS, 0, "x = 1 or y = 1"))
+    assert own(new) == set(encoded("x = 1"))
+    assert own(new, OwnSource.DOMAINS) == set(encoded("x = 1", "y = 1"))
+    assert new.matched(content(y=1)) == ({}, [0], False, 0)
+    new.remove(InternalSubscriber.OTHER_DOMAINS, 0)
+    assert (own(new), own(new, OwnSource.DOMAINS)) == (set(encoded("x = 1")), set())
 
 
 def test_many_that_come_and_go_leave_no_trace_in_the_table():
-    new, _ = subscriptions()
+    new = subscriptions()
     for turn in range(50):
         new.set(turn, 1, parse("x = 1"))
         new.remove_client(turn)
@@ -66,11 +87,8 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
 
 
 def test_removed_client_keeps_filters_of_others():
-    known = Subscriptions(Announcement())
-    known.set(1, 1, parse("x > 1"))
-    known.set(1, 2, parse("x > 2 or y = 1"))
-    known.set(2, 1, parse("x > 2"))
-    known.remove_client(1)
-    assert [str(filter) for filter in known.announcement] == ["x > 2"]
-    assert known.size == len(filter_to_bytes(parse_filter("x > 2")))
-    assert len(known) == 1
+    new = subscriptions((1, 1, "x > 1"), (1, 2, "x > 2 or y = 1"), (2, 1, "x > 2"))
+    new.remove_client(1)
+    assert own(new) == set(encoded("x > 2"))
+    assert new.size == len(filter_to_bytes(parse_filter("x > 2")))
+    assert len(new) == 1
