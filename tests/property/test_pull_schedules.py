@@ -59,7 +59,7 @@ class Schedule:
         routing = random.choice(({"trees": 1}, {"trees": 3}, {"scheme": "pif"}))
         for name in self.names:
             self.memory.add(
-                Settings(name, **routing, answer=0.5, cache_age=CACHE_AGE, cache_bytes=random.choice((0, 1_000, 10**6)))
+                Settings(name, **routing, answer=0.5, cache_age=CACHE_AGE, cache_bytes=random.choice((0, 800, 10**6)))
             )
             self.clients += [Holder(self.memory, f"{name}.{n}", name) for n in range(random.choice((1, 1, 2)))]
         pairs = {(self.names[random.randrange(n)], self.names[n]) for n in range(1, len(self.names))}
