@@ -12,7 +12,8 @@ from cbnet.network.announce.aggregation import Difference
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
 
-MAX_PART_BYTES = 1 << 18  # of filters in one frame
+MAX_PART_BYTES = 1 << 18  # of filters and indexes in one frame
+_INDEX_BYTES = 3
 
 
 class Change(NamedTuple):
@@ -35,13 +36,16 @@ class _Part:
 
     def has_room(self, kind: int, filter: bytes) -> bool:
         own = self.filters[kind]
-        return filter in own or (len(own) < MAX_FRAME_FILTERS and self.size + len(filter) <= MAX_PART_BYTES)
+        if filter in own:
+            return self.size + _INDEX_BYTES <= MAX_PART_BYTES
+        return len(own) < MAX_FRAME_FILTERS and self.size + _INDEX_BYTES + len(filter) <= MAX_PART_BYTES
 
     def index(self, kind: int, filter: bytes) -> tuple[int, int]:
         own = self.filters[kind]
         if filter not in own:
             own[filter] = len(own)
             self.size += len(filter)
+        self.size += _INDEX_BYTES
         return kind, own[filter]
 
     def frame(self, ended: list[int]) -> Announce:
