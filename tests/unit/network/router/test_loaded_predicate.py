@@ -3,8 +3,6 @@
 from random import Random
 
 import pytest
-from cbnet.network.announce.initial_predicates import initial_predicates, read_initial_predicates
-from cbnet.network.router.initial_state import InitialState
 
 from cbnet import parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
