@@ -19,7 +19,7 @@ def view(links, me, root="a", **changed):
     graph = graph_of(links)
     names = list(map(str, graph.names))
     tree = shortest_path_tree(graph, graph.id(root))
-    return view_tree(tree, names, names.index(me), sessions_of(graph, **changed))
+    return view_tree(0, tree, names, names.index(me), sessions_of(graph, **changed))
 
 
 def views(links, root="a"):
@@ -100,7 +100,7 @@ def test_order_of_siblings_does_not_matter_but_their_places_do():
 def test_tree_of_one_source_is_heard_from_children_and_told_to_the_parent():
     graph = graph_of(LINE)
     names = list(map(str, graph.names))
-    tree = view_tree(shortest_path_tree(graph, 0), names, 1, sessions_of(graph), is_shared=False)
+    tree = view_tree(0, shortest_path_tree(graph, 0), names, 1, sessions_of(graph), is_shared=False)
     assert {name: (link.hears, link.tells) for name, link in tree.links.items()} == {
         "a": (False, True),
         "c": (True, False),

@@ -56,6 +56,11 @@ ALL = [
         ],
         ended=[1, 2],
     ),
+    frames.Held([b"d" * 16]),
+    frames.TableRequest(1),
+    frames.FilterRequest(1, "a", "b", False, 0),
+    frames.TableSummary(1, "a", True, 7, [frames.InterfaceTable("a", "b", 1, b"d" * 16, 0, b"e" * 16)]),
+    frames.FilterPage(1, [b"\x90"], True),
     frames.AnnounceAck([frames.StreamAck(3, 1, 0), frames.StreamAck(4, 9, 2**63 - 1)]),
     Packet(
         source="a",

@@ -4,9 +4,10 @@ from random import Random
 
 import pytest
 
-from cbnet import parse
+from cbnet import Predicate, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.protocol.frames import RefusedFrame, Subscribe, TracedFrame, Unsubscribe
+from cbnet.network.router.node_data import NodeData
 from cbnet.topology import topology
 
 LINE = (("a", "b"), ("b", "c"), ("c", "d"))
@@ -22,7 +23,7 @@ class LoadedLab:
         self.names = sorted({name for pair in links for name in pair})
         self.memory = MemoryNetwork(seed)
         for name in self.names:
-            self.memory.add(Settings(name, **settings), self.wants.get(name))
+            self.memory.add(Settings(name, **settings), NodeData(self.wants.get(name, Predicate())))
         for pair in links:
             self.memory.add_cable(*pair)
         self.clients = {name: MemoryClient(self.memory, f"client of {name}", name) for name in self.names}
