@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from support.rich_language import members, rich_filters, rich_messages_near, rich_predicates, tags
 
 from cbnet.language import Message, Predicate, covers, parse
-from cbnet.network.announce.announcement import Announcement
 from cbnet.network.security.rights import Denied, Rights, within
 from cbnet.routing.domains.summary import SUMMARIES, summary
 from cbnet.routing.interests import Interests
@@ -22,25 +21,6 @@ def with_wider(filters):
     """Return filters and parts of them, so that some cover others."""
     wider = [filter & other for filter, other in pairwise(filters)]
     return [*filters, *wider]
-
-
-@laws
-@given(few_filters.map(with_wider), st.data())
-def test_announced_filters_are_those_that_no_other_covers(filters, data):
-    known = Announcement()
-    for filter in filters:
-        known.add(filter)
-    announced = list(known)
-    assert not any(covers(wide, narrow) for wide, narrow in permutations(announced, 2))
-    message = data.draw(rich_messages_near(*filters))
-    assert Predicate(announced).matches(message) == Predicate(filters).matches(message)
-    removed = data.draw(st.lists(st.sampled_from(filters), unique=True)) if filters else []
-    kept = [filter for filter in dict.fromkeys(filters) if filter not in removed]
-    for filter in filters:
-        if filter in removed:
-            known.remove(filter)
-    assert Predicate(known).matches(message) == Predicate(kept).matches(message)
-    assert not any(covers(wide, narrow) for wide, narrow in permutations(known, 2))
 
 
 @laws

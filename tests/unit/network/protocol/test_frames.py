@@ -10,7 +10,7 @@ from cbnet.network.link import settings
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol import frames, wire
 from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Hello
+from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters
 from cbnet.network.router import clients
@@ -73,15 +73,20 @@ def test_filters_of_the_document_are_encoded_as_described():
 def test_example_of_the_document_decodes_as_described():
     data = example(DOCUMENT.partition("## An example")[2])
     filter = filter_to_bytes(parse_filter("price < 500 and #upgradeable"))
+    opening = StreamChange(
+        number=1, sequence=1, side=bytes(range(16)), base=0, added=[0], removed=[], is_last=True
+    )  # fmt: skip
     assert list(FrameReader().feed(data)) == [
         Hello(low=3, high=3, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1"),
-        FilterChange(owner="a", life=7, sequence=2, age=0, added=[filter], removed=[], wants_ack=False),
+        Announce(filters=[filter], offers=[], changes=[opening], ended=[]),
         Packet(
             source="a",
             life=7,
             number=1,
             hops=1,
-            header="a",
+            tree=0,
+            side=5,
+            tries=0,
             attributes={"price": 300},
             tags=["upgradeable"],
             payload=b"hi",
