@@ -33,7 +33,8 @@ class Alone:
         return done + self.say(link, hello)
 
     def router_link(self, link, name, life=1, peer_link=1, **changes):
-        return self.open(link, hello("router", name, life=life, link=peer_link, **changes))
+        said = {"scheme": self.router.settings.routing, **changes}
+        return self.open(link, hello("router", name, life=life, link=peer_link, **said))
 
     def client_link(self, link, name="c"):
         return self.open(link, hello("client", name, life=0, link=0, scheme=""))

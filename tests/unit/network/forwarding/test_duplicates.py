@@ -1,4 +1,4 @@
-"""No packet passes twice, however its number stands to the others."""
+"""A packet is delivered once, however its number stands to the others."""
 
 from random import Random
 
@@ -6,44 +6,41 @@ from cbnet.network.forwarding import duplicates as module
 from cbnet.network.forwarding.duplicates import WINDOW, Duplicates
 
 
-def passes(duplicates, number, source="a", life=1):
-    return duplicates.check(source, life, number) is None
+def passes(duplicates, number, source="a", life=1, tree=0, *, is_retry=False):
+    return duplicates.is_new(source, life, tree, number, is_retry=is_retry)
 
 
 def test_a_packet_passes_once():
     duplicates = Duplicates()
-    assert [passes(duplicates, number) for number in (5, 3, 7, 3, 5, 7, 4)] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-        True,
-    ]
+    numbers = (5, 3, 7, 3, 5, 7, 4)
+    assert [passes(duplicates, number) for number in numbers] == [True, True, True, False, False, False, True]
 
 
-def test_sources_and_their_lives_are_apart():
+def test_sources_their_lives_and_trees_are_apart():
     duplicates = Duplicates()
     assert passes(duplicates, 1, "a", 1)
     assert passes(duplicates, 1, "a", 2)
     assert passes(duplicates, 1, "b", 1)
+    assert passes(duplicates, 1, "a", 1, tree=1)
     assert not passes(duplicates, 1, "a", 2)
+    assert not passes(duplicates, 1, "a", 1, tree=1)
 
 
-def test_packet_below_the_window_is_dropped():
+def test_packet_below_the_window_passes_unless_it_was_committed_again():
     duplicates = Duplicates()
     assert passes(duplicates, WINDOW + 10)
-    assert passes(duplicates, 11)
-    assert duplicates.check("a", 1, 10) == "overtaken"
+    assert passes(duplicates, 11, is_retry=True)
+    assert passes(duplicates, 10)
+    assert not passes(duplicates, 10, is_retry=True)
 
 
-def test_jump_of_numbers_drops_all_earlier_ones():
+def test_jump_of_numbers_forgets_all_earlier_ones():
     duplicates = Duplicates()
     assert passes(duplicates, 1)
     assert passes(duplicates, 10**15)
-    assert not passes(duplicates, 1)
+    assert not passes(duplicates, 1, is_retry=True)
     assert passes(duplicates, 10**15 - 1)
+    assert not passes(duplicates, 10**15)
 
 
 def test_against_a_set_of_all_numbers():
@@ -52,14 +49,19 @@ def test_against_a_set_of_all_numbers():
     for _ in range(20_000):
         number = max(0, highest + random.choice((1, 1, 1, 2, 50, -3, -random.randrange(2 * WINDOW))))
         highest = max(highest, number)
-        expected = number not in seen and number > highest - WINDOW
-        assert passes(duplicates, number) == expected
-        seen.add(number)
+        is_retry = random.random() < 0.5
+        is_old = number <= highest - WINDOW
+        expected = not is_retry if is_old else number not in seen
+        assert passes(duplicates, number, is_retry=is_retry) == expected
+        if not is_old:
+            seen.add(number)
 
 
-def test_there_is_room_for_so_many_sources_and_the_first_is_forgotten(monkeypatch):
+def test_the_source_used_least_recently_is_forgotten(monkeypatch):
     monkeypatch.setattr(module, "_MAX_SOURCES", 2)
     duplicates = Duplicates()
-    assert all(passes(duplicates, 1, source) for source in "abc")
-    assert passes(duplicates, 1, "a")
-    assert not passes(duplicates, 1, "c")
+    assert all(passes(duplicates, 1, source) for source in "ab")
+    assert not passes(duplicates, 1, "a")
+    assert passes(duplicates, 1, "c")
+    assert not passes(duplicates, 1, "a")
+    assert passes(duplicates, 1, "b")
