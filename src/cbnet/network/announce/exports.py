@@ -112,7 +112,7 @@ class Exports:
         for kind in self._streams.kinds:
             kind.open(export, (OwnSource.CLIENTS, *feeds))
             kind.take(export)
-        subscriptions, offers = (Difference(list(kind.content(export)), ()) for kind in self._streams.kinds)
+        subscriptions, offers = (Difference(list(kind.content(export)), []) for kind in self._streams.kinds)
         self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=True))
 
     def collect_changes(self) -> None:

@@ -17,7 +17,7 @@ def incoming(*log):
     stream = Incoming(KEY, 1)
     for sequence, needs in enumerate(log, 1):
         stream.sequence = sequence
-        stream.record(needs)
+        stream.record(needs, 0.0)
     return stream
 
 

@@ -61,7 +61,9 @@ ALL = [
     frames.FilterRequest(1, "a", "b", False, 0),
     frames.TableSummary(1, "a", True, 7, [frames.InterfaceTable("a", "b", 1, b"d" * 16, 0, b"e" * 16)]),
     frames.FilterPage(1, [b"\x90"], True),
-    frames.AnnounceAck([frames.StreamAck(3, 1, 0), frames.StreamAck(4, 9, 2**63 - 1)]),
+    frames.AnnounceAck(
+        [frames.StreamAck(3, 1, 0), frames.StreamAck(4, 9, 2**63 - 1)], [frames.StreamWaiting(5, ["a→b"])]
+    ),
     Packet(
         source="a",
         life=1,
