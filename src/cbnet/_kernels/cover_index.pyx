@@ -69,6 +69,8 @@ cdef struct Range:
     uint64_t low       # ordered keys of the ends; of strings: the first 8 bytes
     uint64_t high      # of strings: exclusive
     uint64_t members   # Bloom filter of a point or a finite set; or the hash of the excluded value
+    uint64_t pairs     # Bloom filter of the pairs of bytes in a member that is a string
+    uint64_t needed    # and in the texts that all members have
     PyObject *text     # bytes of a point; else the tuple (low, high or None, member, suffix, pieces)
     uint8_t kind
     uint16_t flags
@@ -147,6 +149,16 @@ cdef inline bint _ends_with(bytes text, bytes part) noexcept:
     return start >= 0 and memcmp(PyBytes_AS_STRING(text) + start, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) == 0
 
 
+cdef uint64_t _pairs(bytes text) noexcept:
+    """Return a Bloom filter of the pairs of bytes in a text."""
+    cdef uint64_t pairs = 0
+    cdef const uint8_t *data = <const uint8_t *> PyBytes_AS_STRING(text)
+    cdef Py_ssize_t i
+    for i in range(PyBytes_GET_SIZE(text) - 1):
+        pairs |= _bit(<uint64_t> data[i] << 8 | data[i + 1])
+    return pairs
+
+
 cdef class CoverRange:
     """A range of values of one attribute, or of outcomes of a test."""
 
@@ -166,6 +178,11 @@ cdef class CoverRange:
             self.range.high = _number_key(high)
         elif kind == STRING:
             self.range.text = <PyObject *> text
+            self.range.pairs = _pairs(<bytes> (text if flags & POINT else text[2]))
+            if not flags & POINT:
+                self.range.needed = _pairs(<bytes> text[3])
+                for piece in text[4]:
+                    self.range.needed |= _pairs(<bytes> piece)
             self.range.low = _text_key(low)
             self.range.high = ~<uint64_t> 0 if high is None else _text_key(high)
         else:
@@ -234,6 +251,8 @@ cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
     if wide.flags & POINT:
         return narrow.flags & POINT and wide.low == narrow.low and _compared(
             <bytes> wide.text, <bytes> narrow.text) == 0
+    if wide.needed & ~narrow.pairs:
+        return NO
     w = <tuple> wide.text
     answer = _string_interval(wide, narrow)
     if answer == NO:
@@ -602,7 +621,7 @@ cdef class CoverRows:
             self._symbols += 1
             posting.symbol = symbol
         if posting.count == posting.room:
-            room = posting.room + posting.room // 2 + 1
+            room = posting.room + posting.room // 4 + 1
             posting.signatures = <uint32_t *> _resized(posting.signatures, 4 * <size_t> room)
             posting.room = room
         posting.signatures[posting.count] = number
@@ -637,7 +656,7 @@ cdef class CoverRows:
         return 0
 
     cdef int _grow_rows(self, uint32_t row) except -1:
-        cdef uint32_t room = row + row // 4 + 64
+        cdef uint32_t room = row + row // 8 + 64
         cdef uint32_t i
         self._rows = <Row *> _resized(self._rows, room * sizeof(Row))
         for i in range(self._row_room, room):
@@ -647,7 +666,7 @@ cdef class CoverRows:
         return 0
 
     cdef int _grow_signatures(self) except -1:
-        cdef uint32_t room = self._room + self._room // 2
+        cdef uint32_t room = self._room + self._room // 4
         cdef uint32_t i
         cdef uint32_t *heads
         self._signatures = <Signature *> _resized(self._signatures, room * sizeof(Signature))
