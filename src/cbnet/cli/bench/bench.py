@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from cbnet.cli.bench.announcements import announcements
 from cbnet.cli.bench.events import events
 from cbnet.cli.bench.files import files
 from cbnet.cli.bench.forwarding import forwarding
@@ -19,5 +20,5 @@ from cbnet.cli.command_help import CommandHelp, GroupHelp
 bench = typer.Typer(
     help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
 )
-for command in (forwarding, files, events, updates, tags, minimal, network, month, schedules, spark):
+for command in (forwarding, files, events, updates, tags, minimal, network, announcements, month, schedules, spark):
     bench.command(cls=CommandHelp)(command)

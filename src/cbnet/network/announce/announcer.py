@@ -279,6 +279,7 @@ class Announcer:
             if link is not None:
                 for frame in announce_frames(self._changes.get(session, ()), self._ended.get(session, ())):
                     self._context.outbox.send(link, frame)
+                    self._context.counters[Event.ANNOUNCES_SENT] += 1
                     self._context.counters[Event.FILTERS_SENT] += len(frame.filters) + len(frame.offers)
         self._changes, self._ended = {}, {}
 

@@ -22,6 +22,7 @@ class Event(StrEnum):
     PACKETS_SENT = "packets_sent"
     PACKETS_RETRIED = "packets_retried"
     PACKETS_UNPRUNED = "packets_unpruned"
+    ANNOUNCES_SENT = "announces_sent"
     FILTERS_SENT = "filters_sent"
     DOMAIN_ENTERED = "domain_entered"
     DOMAIN_LEFT = "domain_left"

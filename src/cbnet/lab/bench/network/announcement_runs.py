@@ -1,0 +1,191 @@
+"""Runs of the benchmark of announcements: routers in processes, or in memory with a simulated clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+
+from cbnet.errors import CbnetError
+from cbnet.lab.bench.network.announcements import AnnouncementCost, Measured
+from cbnet.lab.bench.network.delivery_check import DeliveryCheck, check_deliveries
+from cbnet.lab.bench.network.load_processes import ReceivedDeliveries
+from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings, Status, connect_async, statuses
+from cbnet.network.client.load_clients import Order, PublishTiming
+from cbnet.network.link.counters import Event
+from cbnet.network.protocol.frames import Subscribed
+from cbnet.network.transport.event_loop import run
+
+if TYPE_CHECKING:
+    from cbnet.lab.bench.bench_input import Report
+    from cbnet.lab.bench.network.traffic import ExpectedDeliveries, Traffic
+    from cbnet.lab.bench.routing import Routing
+    from cbnet.network import AsyncClient, AsyncSubscription
+    from cbnet.topology import Graph
+
+_START = 60.0  # seconds until the routers know each other
+_TIMEOUT = 3600.0  # seconds for a confirmation
+_PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
+_QUIET = 3.0  # seconds without a delivery, after which none is expected any more
+_STEP = 0.05  # seconds of the simulated clock
+_ANNOUNCEMENTS = ("Announce", "AnnounceAck")
+
+Deliveries = list[tuple[int, int]]  # client, message
+
+
+# --- in processes
+
+
+def measure_processes(
+    graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
+) -> Measured:
+    """Run the routers as processes on this machine."""
+    with ProcessNetwork.of(graph, dead=_PATIENT, **routing.settings) as network:
+        report("starting routers")
+        network.wait(_START)
+        return run(_measure(network, traffic, expected, report))
+
+
+async def _measure(
+    network: ProcessNetwork, traffic: Traffic, expected: ExpectedDeliveries, report: Report
+) -> Measured:  # fmt: skip
+    clients = [
+        await connect_async(str(address), name=f"client-{name}") for name, address in network.addresses.items()
+    ]  # fmt: skip
+    try:
+        before = await asyncio.to_thread(_cost, network)
+        report(f"announcing {traffic.filters:,} filters")
+        start = time.perf_counter()
+        subscribing = (_subscribe(*pair) for pair in zip(clients, traffic.subscribers, strict=True))
+        subscriptions = await asyncio.gather(*subscribing)
+        seconds = time.perf_counter() - start
+        after = await asyncio.to_thread(_cost, network)
+        memory = [psutil.Process(pid).memory_info().rss for pid in network.pids.values()]
+        report(f"publishing {len(traffic.contents):,} messages")
+        deliveries = await _publish(clients, subscriptions, traffic, int(expected.counts.sum()))
+    finally:
+        for client in clients:
+            await client.close()
+    cost = AnnouncementCost(
+        after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
+    )
+    return Measured(seconds, None, cost, memory, _check(traffic, expected, deliveries))
+
+
+async def _subscribe(client: AsyncClient, predicates: Sequence[str]) -> list[AsyncSubscription]:
+    """Subscribe to all predicates; the last confirmation confirms all."""
+    last = len(predicates) - 1
+    return [
+        await client.subscribe(text, wait=index == last, timeout=_TIMEOUT) for index, text in enumerate(predicates)
+    ]  # fmt: skip
+
+
+async def _publish(
+    clients: Sequence[AsyncClient], subscriptions: Sequence[Sequence[AsyncSubscription]], traffic: Traffic, count: int
+) -> Deliveries:
+    """Publish each message at one of the routers, and return all deliveries."""
+    received: Deliveries = []
+
+    async def take(number: int, subscription: AsyncSubscription) -> None:
+        while True:
+            received.extend((number, int(delivery.payload)) for delivery in await subscription.take())
+
+    takers = [asyncio.create_task(take(number, each)) for number, own in enumerate(subscriptions) for each in own]
+    for number, content in enumerate(traffic.contents):
+        await clients[number % len(clients)].publish(content, str(number).encode())
+    seen, seen_at = -1, time.monotonic()
+    while time.monotonic() - seen_at < (_QUIET if len(received) < count else _QUIET / 10):
+        if len(received) != seen:
+            seen, seen_at = len(received), time.monotonic()
+        await asyncio.sleep(_STEP)
+    for task in takers:
+        task.cancel()
+    return received
+
+
+def _cost(network: ProcessNetwork) -> AnnouncementCost:
+    """Return what the routers have sent so far, and what they hold."""
+    found = statuses(network.addresses, timeout=_START)
+    if len(found) < len(network.addresses):
+        raise CbnetError(f"no answer from routers {', '.join(sorted(network.addresses.keys() - found.keys()))}")
+    counters = sum((Counter(status.counters) for status in found.values()), Counter[str]())
+    return AnnouncementCost(
+        counters[Event.ANNOUNCES_SENT],
+        counters[Event.FILTERS_SENT],
+        sum(map(_sent, found.values())),
+        [status.filters for status in found.values()],
+    )
+
+
+def _sent(status: Status) -> int:
+    return sum(peer.sent for peer in status.peers if peer.role == "router")
+
+
+# --- in memory
+
+
+def measure_in_memory(
+    graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
+) -> Measured:
+    """Run the routers in this process, with a simulated clock."""
+    process = psutil.Process()
+    memory = MemoryNetwork()
+    names = [str(name) for name in graph.names]
+    for name in names:
+        memory.add(Settings(name, **routing.settings))
+    for u, v, _ in graph.edges():
+        memory.add_cable(names[u], names[v])
+    clients = [MemoryClient(memory, f"client-{name}", name) for name in names]
+    report("starting routers")
+    while not all(memory.router(name).is_settled and len(memory.router(name).version) == len(names) for name in names):
+        memory.run(_STEP)
+    frames, sizes, filters, used = (
+        Counter(memory.frames),
+        Counter(memory.bytes),
+        _filters(memory),
+        process.memory_info(),
+    )
+    report(f"announcing {traffic.filters:,} filters")
+    start, simulated = time.perf_counter(), memory.now
+    for client, texts in zip(clients, traffic.subscribers, strict=True):
+        for id, text in enumerate(texts):
+            client.subscribe(id, text, _TIMEOUT if id == len(texts) - 1 else 0.0)
+    while not all(map(_is_confirmed, clients)):
+        memory.run(_STEP)
+    seconds, simulated = time.perf_counter() - start, memory.now - simulated
+    cost = AnnouncementCost(
+        memory.frames["Announce"] - frames["Announce"],
+        _filters(memory) - filters,
+        sum(memory.bytes[kind] - sizes[kind] for kind in _ANNOUNCEMENTS),
+        [len(memory.router(name).subscriptions.aggregation) for name in names],
+    )
+    share = (process.memory_info().rss - used.rss) / len(names)
+    report(f"publishing {len(traffic.contents):,} messages")
+    for number, content in enumerate(traffic.contents):
+        attributes = {name: value for name, value in content.items() if name != "#"}
+        clients[number % len(clients)].publish(attributes, str(number).encode(), tuple(content.get("#", ())))
+    memory.run(_QUIET * 2)
+    deliveries = [(number, int(each.payload)) for number, client in enumerate(clients) for each in client.deliveries]
+    return Measured(seconds, simulated, cost, [share], _check(traffic, expected, deliveries))
+
+
+def _filters(memory: MemoryNetwork) -> int:
+    """Return how many filters all routers have sent."""
+    return sum(memory.router(name).counters[Event.FILTERS_SENT] for name in memory.hosts)
+
+
+def _is_confirmed(client: MemoryClient) -> bool:
+    last = len(client.subscriptions) - 1
+    return any(isinstance(each, Subscribed) and each.id == last and each.is_confirmed for each in client.answers)
+
+
+def _check(traffic: Traffic, expected: ExpectedDeliveries, deliveries: Deliveries) -> DeliveryCheck:
+    subscribers, numbers = np.array(deliveries, np.int64).reshape(-1, 2).T
+    nothing = np.zeros(len(numbers))
+    received = ReceivedDeliveries(PublishTiming(0, 1, 0.0), subscribers, numbers, nothing, nothing.astype(np.int64))
+    return check_deliveries(Order(0, len(traffic.contents)), expected, received)
