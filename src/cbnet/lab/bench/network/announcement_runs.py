@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,17 +16,16 @@ from cbnet.errors import CbnetError
 from cbnet.lab.bench.network.announcements import AnnouncementCost, Measured
 from cbnet.lab.bench.network.delivery_check import DeliveryCheck, check_deliveries
 from cbnet.lab.bench.network.load_processes import ReceivedDeliveries
-from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings, Status, connect_async, statuses
+from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings, Status, connect, statuses
 from cbnet.network.client.load_clients import Order, PublishTiming
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Subscribed
-from cbnet.network.transport.event_loop import run
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.bench_input import Report
     from cbnet.lab.bench.network.traffic import ExpectedDeliveries, Traffic
     from cbnet.lab.bench.routing import Routing
-    from cbnet.network import AsyncClient, AsyncSubscription
+    from cbnet.network import Client, Subscription
     from cbnet.topology import Graph
 
 _START = 60.0  # seconds until the routers know each other
@@ -45,66 +45,47 @@ def measure_processes(
     graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
 ) -> Measured:
     """Run the routers as processes on this machine."""
-    with ProcessNetwork.of(graph, dead=_PATIENT, **routing.settings) as network:
+    with ExitStack() as stack:
+        network = stack.enter_context(ProcessNetwork.of(graph, dead=_PATIENT, **routing.settings))
         report("starting routers")
         network.wait(_START)
-        return run(_measure(network, traffic, expected, report))
-
-
-async def _measure(
-    network: ProcessNetwork, traffic: Traffic, expected: ExpectedDeliveries, report: Report
-) -> Measured:  # fmt: skip
-    clients = [
-        await connect_async(str(address), name=f"client-{name}") for name, address in network.addresses.items()
-    ]  # fmt: skip
-    try:
-        before = await asyncio.to_thread(_cost, network)
+        clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
+        before = _cost(network)
         report(f"announcing {traffic.filters:,} filters")
-        start = time.perf_counter()
-        subscribing = (_subscribe(*pair) for pair in zip(clients, traffic.subscribers, strict=True))
-        subscriptions = await asyncio.gather(*subscribing)
-        seconds = time.perf_counter() - start
-        after = await asyncio.to_thread(_cost, network)
+        with ThreadPoolExecutor(len(clients)) as threads:
+            start = time.perf_counter()
+            subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
+            seconds = time.perf_counter() - start
+        after = _cost(network)
         memory = [psutil.Process(pid).memory_info().rss for pid in network.pids.values()]
         report(f"publishing {len(traffic.contents):,} messages")
-        deliveries = await _publish(clients, subscriptions, traffic, int(expected.counts.sum()))
-    finally:
-        for client in clients:
-            await client.close()
+        for number, content in enumerate(traffic.contents):
+            clients[number % len(clients)].publish(content, str(number).encode())
+        deliveries = _received(subscriptions, int(expected.counts.sum()))
     cost = AnnouncementCost(
         after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
     )
     return Measured(seconds, None, cost, memory, _check(traffic, expected, deliveries))
 
 
-async def _subscribe(client: AsyncClient, predicates: Sequence[str]) -> list[AsyncSubscription]:
+def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
     """Subscribe to all predicates; the last confirmation confirms all."""
     last = len(predicates) - 1
-    return [
-        await client.subscribe(text, wait=index == last, timeout=_TIMEOUT) for index, text in enumerate(predicates)
-    ]  # fmt: skip
+    return [client.subscribe(text, wait=index == last, timeout=_TIMEOUT) for index, text in enumerate(predicates)]
 
 
-async def _publish(
-    clients: Sequence[AsyncClient], subscriptions: Sequence[Sequence[AsyncSubscription]], traffic: Traffic, count: int
-) -> Deliveries:
-    """Publish each message at one of the routers, and return all deliveries."""
+def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> Deliveries:
+    """Return all deliveries, when no more come."""
     received: Deliveries = []
-
-    async def take(number: int, subscription: AsyncSubscription) -> None:
-        while True:
-            received.extend((number, int(delivery.payload)) for delivery in await subscription.take())
-
-    takers = [asyncio.create_task(take(number, each)) for number, own in enumerate(subscriptions) for each in own]
-    for number, content in enumerate(traffic.contents):
-        await clients[number % len(clients)].publish(content, str(number).encode())
     seen, seen_at = -1, time.monotonic()
     while time.monotonic() - seen_at < (_QUIET if len(received) < count else _QUIET / 10):
         if len(received) != seen:
             seen, seen_at = len(received), time.monotonic()
-        await asyncio.sleep(_STEP)
-    for task in takers:
-        task.cancel()
+        for number, own in enumerate(subscriptions):
+            for subscription in own:
+                while (delivery := subscription.get(0.0)) is not None:
+                    received.append((number, int(delivery.payload)))
+        time.sleep(_STEP)
     return received
 
 
