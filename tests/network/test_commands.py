@@ -149,7 +149,7 @@ def test_trace_shows_the_path_and_the_closest_filter(cbnet, folder):
     with subscriber(folder, "k = 1 and #t"):
         near = cbnet("trace", "k=1", "--dry", "--network", folder, "--router", "a").out
         assert "published at    router a (dry run: nothing is delivered)" in near
-        assert "not to b (3 routers on its side): no filter matches; closest: k = 1 and #t: #t fails" in near
+        assert "not to b (3 routers): no filter matches; closest: k = 1 and #t: #t fails" in near
         assert "tree            0, rooted at b" in near
         assert "no reachable subscription matches it" in near
         far = cbnet("trace", "k=1", "#t", "--network", folder, "--router", "a").out

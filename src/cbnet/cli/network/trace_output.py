@@ -102,7 +102,7 @@ def _not_sent(hop: Hop) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for branch in hop.branches:
         if not branch.is_sent and branch.neighbour != hop.came_from:
-            reasons.setdefault(_reason(branch), []).append(_side(branch))
+            reasons.setdefault(_reason(branch), []).append(f"{branch.neighbour} ({plural(branch.routers, 'router')})")
     for reason, neighbours in reasons.items():
         yield f"╳ not to {', '.join(neighbours)}: {reason}"
 

@@ -30,8 +30,8 @@ router a
 └─► router b (4 routers on its side): matches x > 5
     ├─► router c (2 routers on its side): what its side wants is not known yet
     │   ├── dropped: link closed
-    │   └─╳ not to d (1 router on its side): its side wants it, but the link is down
-    └─╳ not to e (1 router on its side): no filter matches; closest: y = 1: y = 1 fails: y is absent
+    │   └─╳ not to d (1 router): its side wants it, but the link is down
+    └─╳ not to e (1 router): no filter matches; closest: y = 1: y = 1 fails: y is absent
 
 no reachable subscription matches it
 no report from d: the path from there is unknown
