@@ -120,7 +120,7 @@ def item(request):
     return ItemField(dict(request.attributes), sorted(request.tags), b"", 0)
 
 
-@pytest.mark.parametrize("seed", range(200, 230))
+@pytest.mark.parametrize("seed", range(200, 220))
 def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be_reached(seed):
     schedule = Schedule(seed)
     schedule.run(10)
@@ -136,6 +136,42 @@ def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be
         assert [(type(each), each.is_confirmed) for each in client.answers] == [(Subscribed, True)]
         found = {source for source, to, _ in net.deliveries({"n": number}) if to == name}
         assert found == schedule.reached(name) & set(net.routers)
+
+
+@pytest.mark.parametrize("seed", range(400, 420))
+def test_a_subscription_that_is_confirmed_while_others_change_misses_nothing(seed):
+    schedule = Schedule(seed)
+    schedule.run(5)
+    net, random = schedule.net, schedule.random
+    net.settle()
+    waiting, published = {}, []
+    for number in range(20):
+        name = random.choice(net.routers)
+        net.clients[name].subscribe(100 + number, f"n = {number}", wait=30.0)
+        waiting[100 + number] = name
+        for _ in range(random.randint(1, 20)):
+            random.choice((schedule.subscribe, schedule.unsubscribe, lambda: None, lambda: None))()
+            net.memory.run(0.02)
+            for id, name in confirmed(net, waiting):
+                source = random.choice(sorted(schedule.reached(name) & set(net.routers)))
+                net.clients[source].publish({"n": id - 100})
+                published.append((name, id))
+    net.memory.run(30)
+    assert {id for id, _ in confirmed(net, waiting)} == {100 + number for number in range(20)} - {
+        id for _, id in published
+    }
+    got = [(name, each.subscription) for name, client in net.clients.items() for each in client.deliveries]
+    assert sorted(each for each in got if each[1] >= 100) == sorted(published)
+
+
+def confirmed(net, waiting):
+    """Yield the subscriptions that were confirmed since the last call: id and router."""
+    for id, name in list(waiting.items()):
+        if any(
+            isinstance(each, Subscribed) and each.id == id and each.is_confirmed for each in net.clients[name].answers
+        ):
+            del waiting[id]
+            yield id, name
 
 
 @pytest.mark.parametrize("seed", range(300, 330))
