@@ -35,6 +35,9 @@ class Acknowledgements:
         self._streams = streams
         self._exports = exports
         self._doubtful: dict[Incoming, None] = {}  # streams that may be acknowledged further
+        self._generation = -1  # of the streams, when the following were found
+        self._found: dict[Incoming, list[Outgoing] | None] = {}  # results of `_beyond`
+        self.advanced: dict[Outgoing, None] = {}  # streams that were acknowledged further in this turn
 
     def receive(self, link: int, frame: AnnounceAck) -> None:
         """Record acknowledgements of a neighbour."""
@@ -44,6 +47,7 @@ class Acknowledgements:
             stream = self._streams.to_number.get((known.session, ack.number))
             if stream is not None:  # else it has ended
                 stream.acknowledge(min(ack.sequence, stream.sequence), ack.version, self._versions.newest.id)
+                self.advanced[stream] = None
                 self.consider(stream.feeds)
         for report in frame.waiting:
             stream = self._streams.to_number.get((known.session, report.number))
@@ -84,6 +88,9 @@ class Acknowledgements:
         if not self._doubtful:
             return
         doubtful, self._doubtful = self._doubtful, {}
+        if self._generation != self._streams.generation:
+            self._generation = self._streams.generation
+            self._found.clear()
         acks: dict[int, list[StreamAck]] = {}
         for stream in doubtful:
             link = self._links.by_session(stream.key.session)
@@ -99,12 +106,13 @@ class Acknowledgements:
             stream.acked = acked
             yield StreamAck(stream.number, acked, 0)
         version = self._versions.newest.id
-        beyond = self._beyond(stream)
+        beyond = self._found[stream] if stream in self._found else self._found.setdefault(stream, self._beyond(stream))
         if beyond is not None:
             stamped = stream.stampable(version, beyond)
             if stamped and (version, stamped) != stream.stamped:
                 stream.stamped = version, stamped
                 yield StreamAck(stream.number, stamped, version)
+        stream.forget_done()
 
     def _beyond(self, stream: Incoming) -> list[Outgoing] | None:
         """Return the streams of the newest version that a stream feeds; None if some are not open, or it has none."""

@@ -33,6 +33,7 @@ class StreamTable:
         self.by_number: dict[tuple[int, int], Incoming] = {}  # by session and number
         self.to_number: dict[tuple[int, int], Outgoing] = {}
         self._branches: dict[int, tuple[TreeView, list[Branch]]] = {}  # by the identity of a tree
+        self.generation = 0  # changes with the versions, the links and the set of streams
 
     # --- lookup
 
@@ -92,6 +93,7 @@ class StreamTable:
 
     def forget_branches(self) -> None:
         """Compute branches anew: versions, links or streams have changed."""
+        self.generation += 1
         self._branches.clear()
 
     # --- changes
@@ -108,6 +110,7 @@ class StreamTable:
             kind.open(stream, (*own, *stream.feeds))
         self.to_number[stream.key.session, stream.number] = stream
         self.outgoing[stream.key] = stream
+        self.generation += 1
 
     def add_source(self, stream: Incoming, base: Incoming | None = None) -> None:
         """Add the content of a stream."""
@@ -129,6 +132,7 @@ class StreamTable:
     def remove_outgoing(self, stream: Outgoing) -> None:
         """Remove a stream to a neighbour."""
         stream.is_open = False
+        self.generation += 1
         for kind in self.kinds:
             kind.close(stream)
         del self.outgoing[stream.key], self.to_number[stream.key.session, stream.number]

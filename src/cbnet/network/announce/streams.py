@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from cbnet.network.announce.aggregation import Difference
 
+_MIN_SINCE = 64
 _MAX_LOG = 64  # changes whose acknowledgement is pending; more are acknowledged together
 
 
@@ -40,7 +41,8 @@ class Outgoing:
     stamped: dict[int, int] = field(default_factory=dict)  # by version: all routers beyond have the changes up to this
     waiting: list[str] = field(default_factory=list)  # links beyond that have not acknowledged the last change
     settled: int = 0  # acknowledged and stamped; older announcements need no sequence number of their own
-    since: dict[tuple[int, bytes], int] = field(default_factory=dict)  # filters announced after that, by kind
+    since: dict[tuple[int, bytes], int] = field(default_factory=dict)  # filters announced after that, or more, by kind
+    _max_since: int = _MIN_SINCE
 
     def has(self, sequence: int) -> bool:
         """Return whether a change needs no more acknowledgement: it is acknowledged, or the stream has ended."""
@@ -68,9 +70,10 @@ class Outgoing:
             self.since.update(dict.fromkeys(((kind, each) for each in difference.added), self.sequence))
 
     def _settle(self, settled: int) -> None:
-        if settled > self.settled:
-            self.settled = settled
-            self.since = {each: change for each, change in self.since.items() if change > settled}
+        self.settled = max(settled, self.settled)
+        if len(self.since) > self._max_since:
+            self.since = {each: change for each, change in self.since.items() if change > self.settled}
+            self._max_since = 2 * len(self.since) + _MIN_SINCE
 
 
 Needs = Mapping[Outgoing, int]  # the sequence numbers that must be acknowledged
@@ -100,6 +103,12 @@ class Incoming:
         self.log.append((self.sequence, needs))
         if len(self.log) > _MAX_LOG:
             del self.log[: _MAX_LOG // 2]
+
+    def forget_done(self) -> None:
+        """Shorten the log: of the changes that were acknowledged in every way, later versions need the last only."""
+        done = min(self.acked, self.stamped[1])
+        while len(self.log) > 1 and self.log[1][0] <= done:
+            del self.log[0]
 
     def acknowledged(self) -> int:
         """Return the last change that all streams fed by this one have."""
