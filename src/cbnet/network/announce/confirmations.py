@@ -7,9 +7,14 @@ that is beyond, in the newest version of the topology; or after its timeout, wit
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
 
 from cbnet.language.filter import Filter
+from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.aggregation import normalised
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.stream_table import StreamTable
@@ -24,64 +29,124 @@ SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
 CONFIRMATION_FRAMES: tuple[type[Subscribed | Offered], ...] = (Subscribed, Offered)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Waiting:
-    link: int
-    id: int
-    kind: int
-    filters: Collection[Filter]
-    since: float
-    deadline: float
-    needs: Needs | None = None  # set at the end of the turn
+    answer: Callable[[list[str]], None]  # called with what is missing
+    to_domains: bool  # whether the other domains of a gateway at this router must know, too
+    deadline: float = inf
+    client: tuple[int, int, int] | None = None  # link, kind and id
+    filters: Collection[Filter] | None = None  # None: all that this router announces
+    needs: Needs = field(default_factory=dict)  # set at the end of the turn
 
 
 class Confirmations:
-    """The clients that wait for a confirmation."""
+    """The clients, and gateways, that wait for a confirmation.
+
+    Each waits under one stream that has not acknowledged what it needs, in the order of its change. So an
+    acknowledgement concerns few of them.
+    """
 
     def __init__(
-        self, context: RouterContext, database: Database, versions: Versions, streams: StreamTable, exports: Exports
+        self,
+        context: RouterContext,
+        database: Database,
+        versions: Versions,
+        streams: StreamTable,
+        exports: Exports,
+        acknowledgements: Acknowledgements,
     ) -> None:
         self._context = context
         self._database = database
         self._versions = versions
         self._streams = streams
         self._exports = exports
-        self._waiting: list[_Waiting] = []
-        self._watching: list[tuple[Callable[[], None], Needs]] = []  # for gateways
-        self._new_watches: list[Callable[[], None]] = []  # of this turn
+        self._acknowledgements = acknowledgements
+        self._waiting: dict[_Waiting, None] = {}
+        self._new: list[_Waiting] = []  # of this turn
+        self._under: dict[Outgoing, list[tuple[int, int, _Waiting]]] = {}  # heaps by change
+        self._order = count()
+        self._state: tuple[object, ...] = ()  # of versions and streams, when all were examined
 
     def wait(self, link: int, id: int, kind: int, filters: Collection[Filter], timeout: float) -> None:
         """Answer a client when its filters are known, or after the timeout."""
-        now = self._context.now
-        self._waiting.append(_Waiting(link, id, kind, filters, now, now + timeout))
+        since = self._context.now
+        answer = partial(self._answer, link, id, kind, since)
+        self._new.append(_Waiting(answer, True, since + timeout, (link, kind, id), filters))
 
     def watch(self, on_confirmed: Callable[[], None]) -> None:
-        """Call when all that this router announces at the end of this turn is known in its domain."""
-        self._new_watches.append(on_confirmed)
+        """Call when all that this router announces at the end of this turn is known in its domain.
+
+        What comes from other domains is not told them again.
+        """
+        self._new.append(_Waiting(lambda _: on_confirmed(), to_domains=False))
 
     def cancel(self, link: int, kind: int | None = None, id: int | None = None) -> None:
         """Stop waiting for a client, or only for one of its subscriptions or offers."""
-        self._waiting = [
-            each
-            for each in self._waiting
-            if each.link != link or (kind is not None and (kind, id) != (each.kind, each.id))
-        ]
+        for each in [*self._waiting, *self._new]:
+            is_cancelled = each.client == (link, kind, id) or (kind is None and each.client is not None)
+            if is_cancelled and each.client is not None and each.client[0] == link:
+                self._waiting.pop(each, None)
+                if each in self._new:
+                    self._new.remove(each)
 
     def finish_turn(self) -> None:
-        """Answer the clients that are confirmed, or whose timeout has expired."""
-        self._check_watches()
-        if not self._waiting:
-            return
-        kept: list[_Waiting] = []
-        for each in self._waiting:
-            if each.needs is None:
-                each.needs = self._needs(each)
-            missing = self.missing(each.needs, to_domains=True)
-            if missing and self._context.now < each.deadline:
-                kept.append(each)
-            else:
-                self._answer(each, missing)
-        self._waiting = kept
+        """Answer those whose filters are known now."""
+        advanced, self._acknowledgements.advanced = self._acknowledgements.advanced, {}
+        new, self._new = self._new, []
+        for each in new:
+            each.needs = self._needs(each)
+            self._waiting[each] = None
+        export = self._exports.current
+        exported = None if export is None else (export, export.acked)
+        state = (self._streams.generation, self._versions.newest.id, self._versions.is_outdated, exported)
+        if state != self._state:
+            self._state = state
+            self._under.clear()
+            due = list(self._waiting)
+        else:
+            due = [*new, *(each for stream in advanced for each in self._released(stream))]
+        for each in due:
+            if each in self._waiting:
+                self._examine(each)
+
+    def check_deadlines(self) -> None:
+        """Answer those whose timeout has expired."""
+        for each in [each for each in self._waiting if self._context.now >= each.deadline]:
+            del self._waiting[each]
+            each.answer(self.missing(each.needs, to_domains=each.to_domains))
+
+    def _released(self, stream: Outgoing) -> list[_Waiting]:
+        """Return those who wait under a stream for changes that it has acknowledged."""
+        heap = self._under.get(stream, [])
+        reached = min(stream.acked, stream.stamped.get(self._versions.newest.id, stream.acked))
+        released = []
+        while heap and heap[0][0] <= reached:
+            released.append(heappop(heap)[2])
+        return released
+
+    def _examine(self, each: _Waiting) -> None:
+        """Answer one whose filters are known; let any other wait under a stream."""
+        blocking = self._blocking(each)
+        if blocking is not None:
+            stream, change = blocking
+            heappush(self._under.setdefault(stream, []), (change, next(self._order), each))
+        elif not self.missing(each.needs, to_domains=each.to_domains):
+            del self._waiting[each]
+            each.answer([])
+
+    def _blocking(self, each: _Waiting) -> tuple[Outgoing, int] | None:
+        """Return a stream that has not acknowledged what is needed, and the change; None if there is none."""
+        for stream, needed in each.needs.items():
+            if not stream.has(needed):
+                return stream, needed
+        version = self._versions.newest
+        for link in version.links():
+            stream_to = self._streams.to_side(link) if link.tells else None
+            if stream_to is not None:
+                needed = max(1, each.needs.get(stream_to, 0))
+                if not stream_to.is_stamped(version.id, needed):
+                    return stream_to, needed
+        return None
 
     def missing(self, needs: Needs, *, to_domains: bool = False) -> list[str]:
         """Return the links that have not acknowledged these changes in the newest version, as in r1→r2.
@@ -106,38 +171,28 @@ class Confirmations:
             return [me]  # it has not adopted the newest records
         return sorted(missing)
 
-    def _check_watches(self) -> None:
-        """Call those who watch for confirmations. What comes from other domains is not told them again."""
-        if self._new_watches:
-            needs: Needs = {stream: stream.sequence for stream in self._streams.outgoing.values()}
-            self._watching += [(watch, needs) for watch in self._new_watches]
-            self._new_watches = []
-        if self._watching:
-            watching, self._watching = self._watching, []
-            for watch, needs in watching:
-                if self.missing(needs):
-                    self._watching.append((watch, needs))
-                else:
-                    watch()
-
     def _needs(self, waiting: _Waiting) -> dict[Outgoing, int]:
         """Return the changes that announce the filters of a client, or others that cover them."""
-        filters = [encoded for filter in waiting.filters if (encoded := normalised(filter)) is not None]
-        kind = self._streams.kinds[waiting.kind]
-        needs: dict[Outgoing, int] = {}
         export = self._exports.current
-        for stream in (*self._streams.outgoing.values(), *(() if export is None else (export,))):
+        streams = (*self._streams.outgoing.values(), *(() if export is None or not waiting.to_domains else (export,)))
+        if waiting.filters is None or waiting.client is None:
+            return {stream: stream.sequence for stream in streams}
+        filters = [encoded for filter in waiting.filters if (encoded := normalised(filter)) is not None]
+        number = waiting.client[1]
+        kind = self._streams.kinds[number]
+        needs: dict[Outgoing, int] = {}
+        for stream in streams:
             oldest = max(1, stream.settled)
             announced = (kind.announced(stream, each) for each in filters)
-            changes = (stream.since.get((waiting.kind, each), oldest) for each in announced if each is not None)
+            changes = (stream.since.get((number, each), oldest) for each in announced if each is not None)
             needs[stream] = max(changes, default=oldest)
         return needs
 
-    def _answer(self, each: _Waiting, missing: list[str]) -> None:
-        count, total = (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
-        self._context.counters[count] += 1
-        self._context.counters[total] += round(1000 * (self._context.now - each.since))
+    def _answer(self, link: int, id: int, kind: int, since: float, missing: list[str]) -> None:
+        result, total = (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
+        self._context.counters[result] += 1
+        self._context.counters[total] += round(1000 * (self._context.now - since))
         names = self._versions.newest.names
         unreachable = [router for router in self._database.routers() if router not in names]
-        frame = CONFIRMATION_FRAMES[each.kind](each.id, not missing, len(names), [*missing, *unreachable])
-        self._context.outbox.send(each.link, frame)
+        frame = CONFIRMATION_FRAMES[kind](id, not missing, len(names), [*missing, *unreachable])
+        self._context.outbox.send(link, frame)

@@ -10,7 +10,8 @@ grow, later entries require all that earlier ones do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -112,19 +113,16 @@ class Incoming:
 
     def acknowledged(self) -> int:
         """Return the last change that all streams fed by this one have."""
-        last = self.acked
-        for sequence, needs in self.log:
-            if sequence > last:
-                if not all(outgoing.has(needed) for outgoing, needed in needs.items()):
-                    break
-                last = sequence
-        return last
+        last = self._last(lambda needs: all(outgoing.has(needed) for outgoing, needed in needs.items()))
+        return max(last, self.acked)
 
-    def stampable(self, version: int, beyond: list[Outgoing]) -> int:
+    def stampable(self, version: int, beyond: Sequence[Outgoing]) -> int:
         """Return the last change that all routers beyond have, in a version."""
-        last = 0
-        for sequence, needs in self.log:
-            if not all(outgoing.is_stamped(version, needs.get(outgoing, 0)) for outgoing in beyond):
-                break
-            last = sequence
-        return last
+        return self._last(
+            lambda needs: all(outgoing.is_stamped(version, needs.get(outgoing, 0)) for outgoing in beyond)
+        )
+
+    def _last(self, is_done: Callable[[Needs], bool]) -> int:
+        """Return the last change in the log of which something is true: it is of all before, too."""
+        count = bisect_left(self.log, True, key=lambda entry: not is_done(entry[1]))
+        return self.log[count - 1][0] if count else 0

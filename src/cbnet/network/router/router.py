@@ -78,7 +78,9 @@ class Router:
         exports = Exports(context, self.versions, self.streams)
         self._announcer = Announcer(context, self.links, self.versions, self.streams, exports)
         self._acknowledgements = Acknowledgements(context, self.links, self.versions, self.streams, exports)
-        self._confirmations = Confirmations(context, self.database, self.versions, self.streams, exports)
+        self._confirmations = Confirmations(
+            context, self.database, self.versions, self.streams, exports, self._acknowledgements
+        )
         self._departure = Departure(self.links, self._own_links, self._confirmations)
         self._traces = Traces(context)
         reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
@@ -260,6 +262,7 @@ class Router:
         self._holders.check()
         self._requesters.check()
         self._acknowledgements.report_waiting()
+        self._confirmations.check_deadlines()
         return self._done()
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
