@@ -76,7 +76,7 @@ def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
     from cbnet.network import NoReply
     from cbnet.network.client.message_text import payload_members
 
-    steps = [{"router": step.router, "what": step.what} for step in answer.steps]
+    steps = [{"router": step.router, "network": step.network, "what": step.what} for step in answer.steps]
     path = {"steps": steps} if is_traced else {}
     if isinstance(answer, NoReply):
         print_json({"message": None, "why": str(answer), "tried": answer.tried, "asked": answer.asked, **path})
@@ -106,12 +106,16 @@ def _path(steps: list[StepField]) -> Iterator[str]:
     from cbnet.network.pull.pull_trace import REPLY_STEP
 
     forward = [step for step in steps if step.what != REPLY_STEP]
-    width = max((len(step.router) for step in forward), default=0)
+    width = max((len(_router(step)) for step in forward), default=0)
     for step in forward:
-        yield f"router {step.router:<{width}}   {step.what}"
-    back = [step.router for step in steps if step.what == REPLY_STEP]
+        yield f"router {_router(step):<{width}}   {step.what}"
+    back = [_router(step) for step in steps if step.what == REPLY_STEP]
     if back:
         yield f"the reply came back over {', '.join(back)}"
+
+
+def _router(step: StepField) -> str:
+    return f"{step.router} in {step.network}" if step.network else step.router
 
 
 def _summary(answer: Reply | NoReply | Timeout) -> str:

@@ -189,6 +189,7 @@ class StepField(Part):
 
     router: NodeName
     what: Annotated[str, Meta(max_length=100)]
+    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the requester
 
 
 Steps: TypeAlias = Annotated[list[StepField], Meta(max_length=MAX_STEPS)] | None  # None: not traced

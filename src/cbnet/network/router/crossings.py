@@ -16,7 +16,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from cbnet.network.link.actions import Action
-from cbnet.network.protocol.fields import MAX_GATEWAYS
+from cbnet.network.protocol.fields import MAX_GATEWAYS, Steps
 from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
 from cbnet.network.pull.pull_trace import with_step
 from cbnet.network.router.gateway_port import GatewayPort
@@ -100,22 +100,29 @@ class Crossings:
             self._post(of, partial(port.pulls.go_on, request))
             return
         on, *others = sides
-        step = f"passed to {self._network(on)}, which offers it"
-        sent = with_step(replace(request, gateways=[*request.gateways, self._name]), router, step)
-        self._post(
-            on,
-            partial(self._port(on).pulls.enter, sent, partial(self._answer, of, request, others, self._sides[of].now)),
-        )
+        asked = with_step(request, router, f"passed to {self._network(on)}, which offers it")
+        answer = partial(self._answer, of, on, asked, others, self._sides[of].now)
+        sent = replace(asked, gateways=[*request.gateways, self._name])
+        self._post(on, partial(self._port(on).pulls.enter, sent, answer))
 
     def _answer(
-        self, of: int, request: Request, others: Sequence[int], start: float, answer: ReplyFrame | NoItem
+        self, of: int, on: int, request: Request, others: Sequence[int], start: float, answer: ReplyFrame | NoItem
     ) -> None:
         """Take the answer to a request back; if there is no item, ask other sides."""
+        steps = self._named_steps(on, request, answer)
         if isinstance(answer, ReplyFrame):
-            reply = replace(answer, to=request.source, hops=0, life=request.life, number=request.number)
+            life, number = request.life, request.number
+            reply = replace(answer, to=request.source, hops=0, life=life, number=number, steps=steps)
             self._post(of, partial(self._port(of).pulls.handle_reply, reply))
             return
         left = request.timeout - round((self._sides[of].now - start) * 1000)
         if left > 0:  # else the requester has given up
-            tried = replace(request, tried=answer.tried, asked=answer.asked, timeout=left, steps=answer.steps)
+            tried = replace(request, tried=answer.tried, asked=answer.asked, timeout=left, steps=steps)
             self._ask(of, tried, others)
+
+    def _named_steps(self, on: int, request: Request, answer: ReplyFrame | NoItem) -> Steps:
+        """Return the steps of a request and its answer, those on another side with its network."""
+        if request.steps is None or answer.steps is None:
+            return None
+        network, there = self._network(on), answer.steps[len(request.steps) :]
+        return [*request.steps, *(replace(step, network=step.network or network) for step in there)]
