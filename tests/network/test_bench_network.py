@@ -60,16 +60,18 @@ def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
     assert "deliveries differ from the reference: tree:1, full speed: 1 missing" in outcome.err
 
 
-@pytest.mark.parametrize("kind", ["link", "router"])
-def test_failure_is_measured_without_duplicates(cbnet, monkeypatch, kind):
-    for name, value in (("_SECONDS", 4.0), ("_FAILURE", 1.0), ("_REPAIR", 2.5), ("_RATE", 200.0)):
+@pytest.mark.parametrize(("kind", "victims"), [("link", 1), ("router", 1), ("routers", 2)])
+def test_failure_is_measured_without_duplicates(cbnet, monkeypatch, kind, victims):
+    for name, value in (("_START_S", 1.0), ("_PAUSE_S", 3.0), ("_END_S", 1.0), ("_RATE", 200.0), ("_ROUTERS", 2)):
         monkeypatch.setattr(failures, name, value)
     (told,) = rows(cbnet("bench", "network", *SMALL, "--topology", "ring:4", "--fail", kind, "--json"))
-    assert (told["fail"], told["messages"]) == (kind, 800)
+    assert (told["fail"], len(told["victims"]), told["messages"]) == (kind, victims, 1000 if victims == 1 else 2200)
     assert told["expected"] > 0
-    assert (told["twice"], told["spurious"], told["before_messages"]) == (0, 0, 0)
-    parts = sum(told[f"{part}_deliveries"] for part in ("before", "failure", "repair"))
+    assert (told["twice"], told["spurious"], told["quiet_messages"]) == (0, 0, 0)
+    parts = sum(told[f"{part}_deliveries"] for part in ("quiet", "failure", "repair"))
     assert parts == told["missing"] < told["expected"]
+    assert 0 < told["failure_converged"] < 60
+    assert 0 < told["repair_converged"] < 60
 
 
 def test_without_a_broker_only_cbnet_is_measured(cbnet, monkeypatch):

@@ -64,7 +64,7 @@ def _configuration(comparison: BrokerComparison, plan: ThroughputPlan) -> Iterat
         yield BROKER, f"{comparison.version}, one node, no plugins; an exchange of type headers, x-match all;"
         yield "", "a queue per subscriber, a binding per filter; consumers without acknowledgement;"
         yield "", "transient messages; AMQP 0-9-1 clients with precomputed frames"
-    yield "cbnet", f"one router, scheme {plan.scheme}, the pivot engine; cbnet's asyncio client"
+    yield "cbnet", "one router, the pivot engine; cbnet's asyncio client"
     yield "", 'equality: symbol = "s000042.eq"; full: prefixes, substrings, ranges, inequalities, 3 or 4 per filter'
 
 

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
     from cbnet.lab.bench.network.failures import FailureOutcome, Missed
 
 _FAILURES = {
     "link": "link {} cut: both ends notice at once",
     "silent-link": "link {} silent: both ends notice after 3.5 s",
     "router": "router {} killed; it has no clients",
+    "routers": "routers {} killed in turn; they have no clients",
 }
-_REPAIRS = {"link": "link restored", "silent-link": "link restored", "router": "router restarted"}
+_REPAIRS = {
+    "link": "link restored",
+    "silent-link": "link restored",
+    "router": "router restarted",
+    "routers": "each restarted",
+}
 
 
 def print_failure(outcome: FailureOutcome) -> None:
@@ -24,18 +32,18 @@ def print_failure(outcome: FailureOutcome) -> None:
     console = Console(highlight=False)
     plan, checked = outcome.plan, outcome.verdict
     console.print(
-        f"[bold]{plan.topology}, {plan.scheme}, seed {plan.seed}[/]: {plural(plan.subscribers, 'subscriber')}, "
+        f"[bold]{plan.topology}, trees {plan.routing}, seed {plan.seed}[/]: {plural(plan.subscribers, 'subscriber')}, "
         f"{outcome.messages:,} messages at {outcome.rate:,.0f} per second, {plural(checked.expected, 'delivery')}\n"
     )
-    grid = new_grid("Missed", "event", "messages", "deliveries", "last sent after")
-    _row(grid, "before the failure", outcome.before)
-    _row(grid, _FAILURES[outcome.kind].format(outcome.victim), outcome.after_failure)
+    grid = new_grid("Missed", "event", "messages", "deliveries", "last sent after", "converged after")
+    _row(grid, _FAILURES[outcome.kind].format(", ".join(outcome.victims)), outcome.after_failure)
     _row(grid, _REPAIRS[outcome.kind], outcome.after_repair)
+    _row(grid, "quiet network", outcome.quiet)
     console.print(grid)
     for held, text in (
         (not checked.twice, f"Duplicates: {checked.twice:,}"),
         (not checked.spurious, f"Spurious deliveries: {checked.spurious:,}"),
-        (not outcome.before.messages, f"Messages missed before the failure: {outcome.before.messages:,}"),
+        (not outcome.quiet.messages, f"Messages missed while the network is quiet: {outcome.quiet.messages:,}"),
     ):
         console.print(f"guaranteed    {text}{'' if held else ' [bold red](BROKEN)[/]'}.")
     console.print("best effort   Messages in flight during a change may be missed, as in the table; nothing is resent.")
@@ -43,6 +51,7 @@ def print_failure(outcome: FailureOutcome) -> None:
     console.print(f"dropped       {dropped}.")
 
 
-def _row(grid: object, event: str, missed: Missed) -> None:
+def _row(grid: Grid, event: str, missed: Missed) -> None:
     after = f"{missed.seconds * 1000:,.0f} ms" if missed.messages and missed.seconds else "–"
-    add_cells(grid, event, f"{missed.messages:,}", f"{missed.deliveries:,}", after)  # type: ignore[arg-type]
+    converged = f"{missed.converged:.1f} s" if missed.converged else "–"
+    add_cells(grid, event, f"{missed.messages:,}", f"{missed.deliveries:,}", after, converged)

@@ -51,7 +51,9 @@ def network(
     processes: Annotated[
         int, typer.Option("--processes", metavar="P", min=1, help="Processes that share the subscribers.")
     ] = 2,
-    scheme: Annotated[str, typer.Option("--scheme", metavar="NAME", help="multitree or pif.")] = "multitree",
+    trees: Annotated[
+        str, typer.Option("--trees", metavar="K", help="Number of routing trees, or pif for one per source.")
+    ] = "1",
     seed: Annotated[int, seed_option("Seed of the graph and the workload.")] = 0,
     broker: Annotated[
         bool, typer.Option("--broker", help="Compare with RabbitMQ (headers exchange), if it is installed.")
@@ -64,7 +66,7 @@ def network(
         typer.Option(
             "--fail",
             metavar="KIND",
-            help="Failure to cause under load: link, silent-link or router.",
+            help="Failure to cause under load: link, silent-link, router, or routers (several in turn).",
             show_default=False,
         ),
     ] = None,
@@ -77,11 +79,13 @@ def network(
     Example: cbnet bench network --topology powerlaw:20 --subscribers 100 --messages 100000
     """
     from cbnet.lab.bench.network.throughput import ThroughputPlan
+    from cbnet.lab.bench.routing import Routing
 
     if broker and fail is not None:
         raise InputError("--broker and --fail exclude each other", hint="run one after the other")
+    routing = Routing.of(trees)
     plans = [
-        ThroughputPlan(each, scheme, mix, subscribers, filters, messages, payload_bytes, processes, window, rate, seed)
+        ThroughputPlan(each, routing, mix, subscribers, filters, messages, payload_bytes, processes, window, rate, seed)
         for each in topology or _DEFAULT
     ]
     if broker:

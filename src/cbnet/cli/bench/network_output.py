@@ -26,7 +26,9 @@ def print_network(outcomes: Sequence[ThroughputOutcome]) -> None:
     workload = (
         f"{plural(plan.subscribers, 'subscriber')} with {plural(plan.filters, 'filter')} each ({plan.predicates})"
     )
-    console.print(f"[bold]network, {plan.scheme}, seed {plan.seed}[/]: {workload}, {plan.payload} bytes of payload")
+    console.print(
+        f"[bold]network, trees {plan.routing}, seed {plan.seed}[/]: {workload}, {plan.payload} bytes of payload"
+    )
     console.print(
         f"1 publishing process, {plan.processes} receiving; at full speed at most "
         f"{plural(plan.window, 'delivery')} in flight\n"

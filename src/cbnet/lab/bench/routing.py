@@ -28,10 +28,11 @@ class Routing:
     @classmethod
     def from_text(cls, text: str) -> list[Routing]:
         """Return the routings of an option such as 1,2,4,pif."""
-        return [cls._one(part.strip()) for part in text.split(",")]
+        return [cls.of(part.strip()) for part in text.split(",")]
 
     @classmethod
-    def _one(cls, text: str) -> Routing:
+    def of(cls, text: str) -> Routing:
+        """Return the routing of an option such as 4 or pif."""
         if text == _PER_SOURCE:
             return cls(None)
         if not (text.isascii() and text.isdigit() and 1 <= len(text) <= 3 and 1 <= int(text) <= MAX_TREES):

@@ -1,21 +1,22 @@
-"""The failure benchmark: messages lost when a link or a router fails under load, and for how long.
+"""The failure benchmark: messages lost when links or routers fail under load, and for how long.
 
-    publish at a rate ──────────┬───────────────────────┬──────────►
-                              fails                  repaired
+    publish at a rate ──────────┬──────────┬────────────┬───────────┬──────────►
+                              fails    converged    repaired    converged
 
-A message is missed if any subscriber that must get it does not. The network has converged again when the last missed
-message was sent. Messages in flight at the moment of the failure count as missed after it. No client is connected to
-the failing router.
+A message is missed if any subscriber that must get it does not. The network has converged when every running router
+reports that it knows all others and all that they announce. A message that is sent after an event and before that, or
+that may have been in flight at the event, is sent during a change; all others in a quiet network. No client is
+connected to a router that fails.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -37,58 +38,74 @@ if TYPE_CHECKING:
     from cbnet.lab.bench.network.throughput import ThroughputPlan
     from cbnet.lab.bench.network.traffic import ExpectedDeliveries
 
-KINDS = ("link", "silent-link", "router")
+KINDS = ("link", "silent-link", "router", "routers")
 _RATE = 500.0  # messages per second, by default
-_SECONDS = 16.0  # of messages
-_FAILURE, _REPAIR = 4.0, 11.0  # seconds after the first message
+_START_S = 4.0  # seconds from the first message to the first failure
+_PAUSE_S = 7.0  # seconds from an event to the next
+_END_S = 5.0  # seconds of messages after the last event, without its pause
+_ROUTERS = 5  # that fail in turn
 _PUBLISHERS = 4
-_FOREVER = 2**63 - 1  # ns
-_START = 60.0
+_START = 60.0  # seconds for the network to start, or to converge
 _QUIET = 2.0  # seconds without a delivery before the wait ends
+_MIN_REST = 0.5  # seconds from convergence to the next event
+
+Act = Callable[[], object]
+Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A failure or a repair."""
+
+    is_failure: bool
+    at: int  # ns
+    converged: int  # ns
 
 
 @dataclass(frozen=True)
 class Missed:
-    """Missed messages after an event."""
+    """Missed messages after events of one kind."""
 
     messages: int
     deliveries: int
-    seconds: float  # from the event until the last missed message was sent; 0 if none
+    seconds: float  # from an event until its last missed message was sent, at most; 0 if none
+    converged: float  # seconds from an event until the network had converged, at most
 
 
 @dataclass(frozen=True)
 class FailureOutcome:
-    """Measurements of one failure."""
+    """Measurements of failures."""
 
     plan: ThroughputPlan
     kind: str
-    victim: str
+    victims: Sequence[str]
     rate: float
     messages: int
     verdict: DeliveryCheck
-    before: Missed
+    quiet: Missed
     after_failure: Missed
     after_repair: Missed
     dropped: dict[str, int]  # by reason, at the routers running at the end
 
     @property
     def is_as_guaranteed(self) -> bool:
-        """Whether there were no duplicates, no spurious deliveries, and no misses before the failure."""
-        return not (self.verdict.twice or self.verdict.spurious or self.before.messages)
+        """Whether there were no duplicates, no spurious deliveries, and no misses in a quiet network."""
+        return not (self.verdict.twice or self.verdict.spurious or self.quiet.messages)
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
-        parts = {"before": self.before, "failure": self.after_failure, "repair": self.after_repair}
+        parts = {"quiet": self.quiet, "failure": self.after_failure, "repair": self.after_repair}
         missed = {
             f"{name}_{what}": round(getattr(each, what), 4)
             for name, each in parts.items()
-            for what in ("messages", "deliveries", "seconds")
+            for what in ("messages", "deliveries", "seconds", "converged")
+            if name != "quiet" or what in ("messages", "deliveries")
         }
         return {
             "topology": self.plan.topology,
-            "scheme": self.plan.scheme,
+            "trees": str(self.plan.routing),
             "fail": self.kind,
-            "victim": self.victim,
+            "victims": list(self.victims),
             "rate": self.rate,
             "messages": self.messages,
             "expected": self.verdict.expected,
@@ -101,58 +118,94 @@ class FailureOutcome:
 
 
 def bench_failure(plan: ThroughputPlan, kind: str, report: Report) -> FailureOutcome:
-    """Let a link or router fail under load, and repair it."""
+    """Let links or routers fail under load, and repair them."""
     if kind not in KINDS:
         raise InputError(f"unknown failure {kind!r}", hint=f"use one of {', '.join(KINDS)}")
     graph = topology(plan.topology, plan.seed)
-    victim = _router(graph) if kind == "router" else _link(graph)
+    victims = ["–".join(_link(graph))] if "link" in kind else _routers(graph, _ROUTERS if kind == "routers" else 1)
     report("computing the expected deliveries")
     traffic = plan.traffic()
     expected = expected_deliveries(traffic)
     rate = plan.rate or _RATE
-    order = Order(0, int(rate * _SECONDS), rate)
-    with _network(plan, graph, kind, victim) as (network, fail, repair):
+    seconds = _START_S + _PAUSE_S * (2 * len(victims) - 1) + _END_S
+    order = Order(0, int(rate * seconds), rate)
+    with _network(plan, graph, kind, victims) as (network, acts):
         report(f"{plan.topology}: starting clients")
-        places = [str(address) for name, address in network.addresses.items() if name not in victim[: kind == "router"]]
+        places = [str(address) for name, address in network.addresses.items() if name not in victims]
         publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
         with network_load(places, publish_at, traffic, expected, plan.payload, plan.processes) as load:
-            report(f"{plan.topology}: {rate:,.0f} messages per second, then a failure")
-            events: list[int] = []
+            report(f"{plan.topology}: {rate:,.0f} messages per second, and failures")
+            events: list[Event] = []
             before = counters_of(network)
-
-            def meanwhile() -> None:
-                for seconds, what in ((_FAILURE, fail), (_REPAIR - _FAILURE, repair)):
-                    time.sleep(seconds)
-                    events.append(time.monotonic_ns())
-                    what()
-
-            received = load.run(order, expected_count(order, expected), meanwhile, _QUIET)
+            received = load.run(
+                order, expected_count(order, expected), lambda: events.extend(_happen(network, acts)), _QUIET
+            )
             counters = counters_of(network)
             counters.subtract(before)
-    return _outcome(plan, kind, "–".join(victim), order, expected, received, events, counters)
+    return _outcome(plan, kind, victims, order, expected, received, events, counters)
+
+
+def _happen(network: ProcessNetwork, acts: Sequence[Act]) -> Iterator[Event]:
+    """Let failures and repairs happen, in turn; yield each when the network has converged."""
+    next_at = time.monotonic() + _START_S
+    for index, act in enumerate(acts):
+        time.sleep(max(0.0, next_at - time.monotonic()))
+        at, next_at = time.monotonic_ns(), time.monotonic() + _PAUSE_S
+        act()
+        network.wait(_START)
+        yield Event(index % 2 == 0, at, time.monotonic_ns())
+        next_at = max(next_at, time.monotonic() + _MIN_REST)
 
 
 def _outcome(
     plan: ThroughputPlan,
     kind: str,
-    victim: str,
+    victims: Sequence[str],
     order: Order,
     expected: ExpectedDeliveries,
     received: ReceivedDeliveries,
-    events: list[int],
+    events: Sequence[Event],
     counters: Counter[str],
 ) -> FailureOutcome:
     assert order.rate is not None
     missing = missing_by_message(order, expected, received)
     sent = _sent(order, received)
-    failed, repaired = events
-    in_flight = failed - _max_latency(received, failed)
+    changes = _changes(sent, events, _max_latency(received, events[0].at))
+    is_quiet = ~np.logical_or.reduce(changes)
+    quiet = Missed(int(np.count_nonzero((missing > 0) & is_quiet)), int(missing[is_quiet].sum()), 0.0, 0.0)
+    after_failure, after_repair = (
+        _missed(missing, sent, [pair for pair in zip(events, changes, strict=True) if pair[0].is_failure is which])
+        for which in (True, False)
+    )
     dropped = {reason: count for reason, count in drops(counters).items() if count > 0}
     return FailureOutcome(
-        plan, kind, victim, order.rate, order.count, check_deliveries(order, expected, received),
-        _missed(missing, sent, 0, in_flight, failed), _missed(missing, sent, in_flight, repaired, failed),
-        _missed(missing, sent, repaired, _FOREVER, repaired), dropped,
+        plan, kind, victims, order.rate, order.count, check_deliveries(order, expected, received), quiet, after_failure,
+        after_repair, dropped,
     )  # fmt: skip
+
+
+def _changes(sent: Counts, events: Sequence[Event], in_flight: int) -> list[Mask]:
+    """Return which messages were sent during the change of each event; in_flight: ns before it that count, too."""
+    starts = [max(event.at - in_flight, before) for event, before in zip(events, _ends(events), strict=True)]
+    return [(sent >= start) & (sent < event.converged) for start, event in zip(starts, events, strict=True)]
+
+
+def _ends(events: Sequence[Event]) -> list[int]:
+    """Return when the change before each event ended."""
+    return [0, *(event.converged for event in events[:-1])]
+
+
+def _missed(missing: Counts, sent: Counts, changes: Sequence[tuple[Event, Mask]]) -> Missed:
+    """Return the messages missed during some changes."""
+    messages = deliveries = 0
+    last = converged = 0.0
+    for event, mask in changes:
+        rows = np.flatnonzero((missing > 0) & mask)
+        messages += len(rows)
+        deliveries += int(missing[rows].sum())
+        last = max(last, *(float(sent[row] - event.at) / 1e9 for row in rows[-1:]), 0.0)
+        converged = max(converged, (event.converged - event.at) / 1e9)
+    return Missed(messages, deliveries, last, converged)
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> Counts:
@@ -172,31 +225,23 @@ def _max_latency(received: ReceivedDeliveries, failed: int) -> int:
     return int(before.max() * 1e6) if len(before) else 0
 
 
-def _missed(missing: Counts, sent: Counts, start: int, end: int, since: int) -> Missed:
-    """Return the missed messages among those sent from `start` to `end`."""
-    rows = np.flatnonzero((missing > 0) & (sent >= start) & (sent < end))
-    last = max(0.0, float(sent[rows[-1]] - since) / 1e9) if len(rows) else 0.0
-    return Missed(len(rows), int(missing[rows].sum()), last)
-
-
-# --- The failing link or router
+# --- The failing link or routers
 
 
 @contextmanager
 def _network(
-    plan: ThroughputPlan, graph: Graph, kind: str, victim: tuple[str, ...]
-) -> Iterator[tuple[ProcessNetwork, Callable[[], object], Callable[[], object]]]:
-    """Start the routers; yield them, and the functions that fail and repair the victim."""
-    network = ProcessNetwork.of(graph, scheme=plan.scheme)
+    plan: ThroughputPlan, graph: Graph, kind: str, victims: Sequence[str]
+) -> Iterator[tuple[ProcessNetwork, Sequence[Act]]]:
+    """Start the routers; yield them, and the functions that fail and repair the victims, in turn."""
+    network = ProcessNetwork.of(graph, **plan.routing.settings)
     with ExitStack() as stack:
         stack.callback(network.close)
-        if kind == "router":
-            (name,) = victim
+        if kind in ("router", "routers"):
             network.start(*network.settings)
             network.wait(_START)
-            yield network, lambda: network.kill(name), lambda: network.start(name)
+            yield network, [act for name in victims for act in _router_acts(network, name)]
             return
-        near, far = victim  # the first dials the other
+        near, far = _link(graph)  # the first dials the other
         relay = Relay(network.addresses[far])
         stack.callback(relay.close)
         network.start(*(name for name in network.settings if name != near))
@@ -204,7 +249,25 @@ def _network(
         network.start(near)
         network.addresses[far] = own
         network.wait(_START)
-        yield network, relay.cut if kind == "link" else relay.silence, relay.repair
+        yield network, _link_acts(network, relay, (near, far), is_silent=kind == "silent-link")
+
+
+def _router_acts(network: ProcessNetwork, name: str) -> list[Act]:
+    return [lambda: network.kill(name), lambda: network.start(name)]
+
+
+def _link_acts(network: ProcessNetwork, relay: Relay, link: tuple[str, str], *, is_silent: bool) -> list[Act]:
+    """Return the functions that fail and repair a link; meanwhile the network converges without it."""
+
+    def fail() -> None:
+        network.links.remove(link)
+        (relay.silence if is_silent else relay.cut)()
+
+    def repair() -> None:
+        network.links.append(link)
+        relay.repair()
+
+    return [fail, repair]
 
 
 def _link(graph: Graph) -> tuple[str, str]:
@@ -219,12 +282,14 @@ def _link(graph: Graph) -> tuple[str, str]:
     return a, b
 
 
-def _router(graph: Graph) -> tuple[str]:
-    """Return the best-connected node whose removal leaves the others connected."""
-    for node in np.argsort(-graph.degrees, kind="stable").tolist():
-        if _is_connected_without(graph, node):
-            return (str(graph.name(node)),)
-    raise InputError("no router of this network can fail without partitioning it", hint="use a ring, or powerlaw:20")
+def _routers(graph: Graph, count: int) -> list[str]:
+    """Return the best-connected nodes whose removal, one at a time, leaves the others connected."""
+    order = np.argsort(-graph.degrees, kind="stable").tolist()
+    chosen = [str(graph.name(node)) for node in order if _is_connected_without(graph, node)][:count]
+    if not chosen or len(chosen) == len(graph):
+        hint = "use a ring, or powerlaw:20"
+        raise InputError("no router of this network can fail without partitioning it", hint=hint)
+    return chosen
 
 
 def _is_connected_without(graph: Graph, removed: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import CbnetError, InputError
@@ -23,6 +23,7 @@ from cbnet.lab.bench.network.traffic import (
     keyed_traffic,
     mixed_traffic,
 )
+from cbnet.lab.bench.routing import Routing
 from cbnet.network import ProcessNetwork, statuses
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
@@ -48,7 +49,7 @@ class ThroughputPlan:
     """The parameters of a run."""
 
     topology: str = "tree:1"
-    scheme: str = "psf"
+    routing: Routing = field(default_factory=lambda: Routing(1))
     predicates: str = "full"
     subscribers: int = 100
     filters: int = 10  # of each subscriber
@@ -93,7 +94,7 @@ class ThroughputOutcome:
             "topology": self.plan.topology,
             "routers": self.routers,
             "links": self.links,
-            "scheme": self.plan.scheme,
+            "trees": str(self.plan.routing),
             "predicates": self.plan.predicates,
             "subscribers": self.plan.subscribers,
             "filters": self.plan.subscribers * self.plan.filters,
@@ -113,7 +114,7 @@ def bench_network(plan: ThroughputPlan, report: Report) -> ThroughputOutcome:
     traffic = plan.traffic()
     report("computing the expected deliveries")
     expected = expected_deliveries(traffic)
-    with ProcessNetwork.of(graph, scheme=plan.scheme, dead=PATIENT) as network:
+    with ProcessNetwork.of(graph, dead=PATIENT, **plan.routing.settings) as network:
         report(f"{plan.topology}: starting routers")
         network.wait(_START)
         addresses = [str(address) for address in network.addresses.values()]
