@@ -32,6 +32,7 @@ from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Co
 from cbnet.network.client.client_link import Call, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
 from cbnet.network.errors import NotConfirmed, Refused, TooSlow
+from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
 from cbnet.network.protocol.fields import check_name
@@ -110,6 +111,8 @@ class AsyncClient:
         self.refusal = ""  # the reason for the last of them
         self.is_held = False  # whether reading is paused because a queue is full
         self._numbers = count(1)
+        self._duplicates = Duplicates()
+        self._last: tuple[str, int, int] | None = None  # identity of the last message
         self._subscriptions: dict[int, AsyncSubscription] = {}
         self._offers: dict[int, AsyncOffer] = {}
         self._hops: dict[int, list[Hop]] = {}  # of open traces
@@ -378,7 +381,12 @@ class AsyncClient:
 
     def _deliver(self, frame: Deliver) -> None:
         message = {**frame.attributes, "#": frame.tags} if frame.tags else frame.attributes
-        delivery = Delivery(message, frame.payload, frame.source, (frame.source, frame.life, frame.number))
+        identity = frame.source, frame.life, frame.number
+        is_new = self._duplicates.is_new(frame.source, frame.life, 0, frame.number)
+        if not is_new and identity != self._last:  # else it is the rest of a message for very many subscriptions
+            return  # another router, or this one before a restart, has delivered it
+        self._last = identity
+        delivery = Delivery(message, frame.payload, frame.source, identity)
         for id in frame.subscriptions:
             subscription = self._subscriptions.get(id)
             if subscription is not None and subscription.put(delivery):
