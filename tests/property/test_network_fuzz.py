@@ -9,9 +9,8 @@ from support.memory_networks import Alone, Lab, hello, sent, shut
 from cbnet import parse_filter
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.filter_codec import filter_to_bytes
-from cbnet.network.protocol.frames import Close, Deliver, FilterChange, Hello, LinkRecord, Packet, Publish, Subscribe
+from cbnet.network.protocol.frames import Close, Deliver, Hello, LinkField, LinkRecord, Packet, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
-from cbnet.routing import SCHEMES
 
 # --- frames made from their own types, with names and filters that mean something
 
@@ -46,7 +45,9 @@ def made(kind):
         case msgspec.inspect.StrType():
             return _NAMES if kind.min_length else _TEXTS
         case msgspec.inspect.BytesType():
-            return st.sampled_from(_FILTERS) | st.binary(max_size=8)
+            if kind.min_length:
+                return st.binary(min_size=kind.min_length, max_size=kind.max_length)
+            return st.sampled_from([each for each in _FILTERS if len(each) <= kind.max_length]) | st.binary(max_size=8)
         case msgspec.inspect.AnyType():
             return _NESTED
         case msgspec.inspect.NoneType():
@@ -54,7 +55,7 @@ def made(kind):
         case msgspec.inspect.LiteralType():
             return st.sampled_from(kind.values)
         case msgspec.inspect.ListType():
-            return st.lists(made(kind.item_type), max_size=3)
+            return st.lists(made(kind.item_type), min_size=kind.min_length or 0, max_size=3)
         case msgspec.inspect.DictType():
             return st.dictionaries(made(kind.key_type), made(kind.value_type), max_size=3)
         case msgspec.inspect.UnionType():
@@ -101,27 +102,26 @@ def test_bytes_of_no_meaning_are_frames_or_an_error_and_nothing_else(data):
 # --- one router, with a good neighbour, a good client, and somebody hostile
 
 
-def surrounded(scheme, role):
-    alone = Alone("a", scheme=scheme)
-    routing = alone.router.settings.routing
-    alone.router_link(1, "b", scheme=routing)
-    alone.say(
-        1,
-        LinkRecord("b", 1, 1, 0, {"a": 1}),
-        FilterChange(owner="b", life=1, sequence=1, age=0, added=_FILTERS[:1], removed=[], wants_ack=False),
-    )
+ROUTINGS = st.sampled_from([{"trees": 1}, {"trees": 3}, {"scheme": "pif"}])
+
+
+def surrounded(role, **settings):
+    alone = Alone("a", **settings)
+    alone.leaf(1, "b", wants=["x = 1"])
     alone.client_link(2)
     alone.say(2, Subscribe(1, "good = 1", 0))
-    alone.open(3, hello(role, "h", scheme=routing))
-    alone.say(3, *([LinkRecord("h", 1, 1, 0, {"a": 1})] if role == "router" else []))
+    if role == "router":
+        alone.leaf(3, "h")
+    else:
+        alone.client_link(3, "h")
     alone.wait(0.2)
     return alone
 
 
 @settings(max_examples=200)
-@given(st.sampled_from(SCHEMES), st.sampled_from(["router", "client"]), st.lists(any_frames, min_size=1, max_size=12))
-def test_a_hostile_peer_closes_no_link_but_its_own(scheme, role, told):
-    alone = surrounded(scheme, role)
+@given(ROUTINGS, st.sampled_from(["router", "client"]), st.lists(any_frames, min_size=1, max_size=12))
+def test_a_hostile_peer_closes_no_link_but_its_own(routing, role, told):
+    alone = surrounded(role, **routing)
     for frame in told:
         done = alone.say(3, frame) + alone.wait(0.1)
         closed = shut(done)
@@ -146,17 +146,21 @@ def greeted():
 @settings(max_examples=100)
 @given(st.lists(any_frames, min_size=1, max_size=12))
 def test_a_hostile_client_changes_nothing_for_a_neighbour_but_what_it_subscribes_to(told):
-    alone = surrounded("psf", "client")
-    before = alone.router.view
+    alone = surrounded("client")
+    before = alone.router.version
     for frame in told:
         alone.say(3, frame)
     alone.close(3)
     alone.wait(0.2)
-    assert alone.router.view is before
-    assert {str(filter) for filter in alone.router.announcement} == {"good = 1"}
+    assert alone.router.version is before
+    assert alone.router.subscriptions.own_filters == 1
     done = alone.say(
-        1, Packet(source="b", life=1, number=1, hops=1, header="b", attributes={"good": 1}, tags=[], payload=b"")
-    )
+        1,
+        Packet(
+            source="b", life=1, number=1, hops=1, tree=0, side=alone.tree_link(1).near, tries=0,
+            attributes={"good": 1}, tags=[], payload=b"",
+        ),
+    )  # fmt: skip
     assert len(sent(done, Deliver, link=2)) == 1
 
 
@@ -189,12 +193,13 @@ class Stranger:
 
 
 @settings(max_examples=100)
-@given(st.sampled_from(SCHEMES), st.lists(any_frames, min_size=1, max_size=12))
-def test_no_router_is_blamed_for_what_it_passed_on(scheme, told):
-    lab = Lab("a-b b-c", scheme=scheme)
+@given(ROUTINGS, st.lists(any_frames, min_size=1, max_size=12))
+def test_no_router_is_blamed_for_what_it_passed_on(routing, told):
+    lab = Lab("a-b b-c", **routing)
     stranger = Stranger(lab.memory, "a")
-    routing = lab.router("a").settings.routing
-    for frame in (hello("router", "h", scheme=routing), LinkRecord("h", 1, 1, 0, {"a": 1}), *told):
+    scheme = lab.router("a").settings.routing
+    linked = LinkRecord("h", 1, 1, 1, 0, {"a": LinkField(1, [1])})
+    for frame in (hello("router", "h", scheme=scheme), linked, *told):
         stranger.throw(encode(frame))
         lab.run(0.3)
     assert lab.memory.frames["Close"] <= 1  # the stranger's
@@ -213,10 +218,10 @@ HELLO = encode(hello("client", "s", scheme=""))
         (encode(frames.Ping(1)), "the first frame is Ping, not Hello"),
         (HELLO + b"\xff\xff\xff\xff", "frame of 4,294,967,295 bytes; the maximum is 1,048,576"),
         (HELLO + HELLO, "a second Hello"),
-        (HELLO + encode(LinkRecord("a", 1, 1, 0, {})), "a client must not send LinkRecord"),
+        (HELLO + encode(LinkRecord("a", 1, 1, 1, 0, {})), "a client must not send LinkRecord"),
         (
-            encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, scheme="psf")),
-            "no common protocol version: the peer supports 7 to 9, this router 2 to 2",
+            encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, link=1, scheme="")),
+            "no common protocol version: the peer supports 7 to 9, this router 3 to 3",
         ),
         (b"", "no Hello received for 3.5 s"),
     ],

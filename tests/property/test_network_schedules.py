@@ -9,6 +9,7 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.growing_networks import GrowingNetwork
 from support.memory_networks import Lab
 
 from cbnet.network.link.settings import LIVE_SCHEMES
@@ -38,6 +39,13 @@ def test_the_schedules_are_not_idle():
     routers = [host.router for trial in trials for host in trial.memory.hosts.values()]
     for what in ("records_expired", "records_superseded", "links_failed", "packets_retried", "packets_unpruned"):
         assert any(router.counters[what] for router in routers), what
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_confirmed_subscription_misses_nothing_while_links_are_added(part):
+    for seed in range(part, SCHEDULES // 4, 4):
+        growing = GrowingNetwork(seed)
+        assert growing.run() == ([], []), seed
 
 
 @settings(max_examples=25)
