@@ -72,7 +72,11 @@ def test_counters_equal_the_messages_sent(pair):
     timed = after["b"]["cbnet_match_seconds_count", ("table", "subscriptions")]
     assert 300 // 64 <= timed == after["b"]["cbnet_match_seconds_bucket", ("le", "+Inf"), ("table", "subscriptions")]
     assert after["b"]["cbnet_subscriptions",] == 1
-    assert after["a"]["cbnet_filters", ("table", "records")] == 1
+    assert after["a"]["cbnet_filters", ("filters", "known")] == after["a"]["cbnet_filters", ("filters", "table")] == 1
+    interface = ("neighbour", "b"), ("tree", "0")
+    assert after["a"]["cbnet_interface_filters", ("filters", "held"), *interface] == 1
+    assert after["a"]["cbnet_interface_filters", ("filters", "announced"), *interface] == 0
+    assert after["a"]["cbnet_streams", ("direction", "in")] == after["a"]["cbnet_version_complete",] == 1
     assert {each[0] for each in after["a"]} >= {"cbnet_offers", "cbnet_cache_bytes"}
     assert after["a"]["cbnet_reachable_routers",] == 2
     assert after["a"]["cbnet_links", ("role", "router")] == 1
