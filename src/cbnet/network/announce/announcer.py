@@ -33,6 +33,7 @@ from cbnet.network.protocol.frames import Announce, Held, StreamChange
 from cbnet.network.protocol.wire import WireError
 
 _MAX_SESSION_STREAMS = 4_096
+MAX_STREAM_FILTERS = 4_000_000  # of one kind
 
 
 class Announcer:
@@ -133,6 +134,8 @@ class Announcer:
         for (added, removed), difference in zip(parts, differences, strict=True):
             added += difference.added
             removed += difference.removed
+            if len(added) > MAX_STREAM_FILTERS:
+                raise WireError(f"more than {MAX_STREAM_FILTERS:,} filters in a change")
         if change.is_last:
             del self._parts[stream]
             for kind, (added, removed) in zip(self._streams.kinds, parts, strict=True):

@@ -29,7 +29,7 @@ from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TREES, MAX_TRIES
+from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TRIES
 from cbnet.network.protocol.frames import Deliver, Hop, Packet, Publish, Trace, TraceMark, TraceReport
 from cbnet.network.protocol.wire import WireError
 
@@ -80,7 +80,7 @@ class Forwarder:
             life=self._context.life,
             number=self._numbers,
             hops=0,
-            tree=flow % MAX_TREES,
+            tree=flow % self._context.settings.tree_count,
             side=0,
             tries=0,
             attributes=frame.attributes,
@@ -98,7 +98,7 @@ class Forwarder:
             packet,
             source=self._context.name,
             hops=0,
-            tree=crc32(origin.encode()) % MAX_TREES,
+            tree=crc32(origin.encode()) % self._context.settings.tree_count,
             side=0,
             tries=0,
             mark=None if mark is None else TraceMark(self._traces.relay(relay), mark.is_dry),

@@ -65,6 +65,11 @@ class Settings:
             raise InputError("`lifetime` is not longer than `refresh`", hint="use a longer `lifetime`")
 
     @property
+    def tree_count(self) -> int:
+        """The number of shared trees, if the network has enough routers; 1 if each source has its own."""
+        return len(self.roots) or self.trees if self.scheme == "multitree" else 1
+
+    @property
     def routing(self) -> str:
         """The trees, which all routers of a network must share to follow each other's packets."""
         if self.scheme != "multitree":

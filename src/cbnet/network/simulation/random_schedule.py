@@ -27,7 +27,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse as parsed_anew
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.version import reachable_edges, tree_roots
-from cbnet.network.protocol.fields import MAX_TREES, LinkField
+from cbnet.network.protocol.fields import LinkField
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.simulation.confirmation_check import ConfirmationCheck
 from cbnet.network.simulation.memory_client import MemoryClient
@@ -242,7 +242,7 @@ class RandomSchedule:
         for name in self._running():
             client = self._clients[f"{name}.0"]
             trees = simulated[name]
-            scheme = trees[crc32(client.name.encode()) % MAX_TREES % len(trees)]
+            scheme = trees[crc32(client.name.encode()) % self._trees % len(trees)]
             network = scheme.network
             for message in MESSAGES:
                 payload = self._send(client, message)
