@@ -97,7 +97,7 @@ class Confirmations:
             each.needs = self._needs(each)
             self._waiting[each] = None
         export = self._exports.current
-        exported = None if export is None else (export, export.acked)
+        exported = self._exports.is_telling if export is None else (export, export.acked)
         state = (self._streams.generation, self._versions.newest.id, self._versions.is_outdated, exported)
         if state != self._state:
             self._state = state
