@@ -8,19 +8,23 @@ from contextlib import asynccontextmanager
 import pytest
 from support.waiting import wait_until_async
 
+from cbnet import parse_filter
 from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect, connect_async
+from cbnet.network.link.links import session_id
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
+    Announce,
     Close,
     Deliver,
-    FilterChange,
     Hello,
+    LinkField,
     LinkRecord,
     Lost,
     Packet,
     Ping,
     SlowPolicy,
+    StreamChange,
     Subscribe,
     Subscribed,
 )
@@ -144,17 +148,27 @@ def test_client_with_the_policy_disconnect_is_disconnected_when_it_does_not_read
     run(main())
 
 
+async def linked(running, name, life):
+    """Return a neighbour that has no other neighbour, when the router has adopted its record."""
+    hello = Hello(
+        low=3, high=3, role="router", name=name, network="cbnet", life=life, link=1, scheme="multitree:1"
+    )  # fmt: skip
+    raw = await Raw.dial(running, hello)
+    (own,) = of(Hello, await raw.read(lambda got: of(Hello, got)))
+    raw.session = session_id((own.life, own.link), (life, 1))
+    raw.send(LinkRecord(name, life, 1, 1, 0, {"a": LinkField(1, [raw.session])}))
+    await wait_until_async(lambda: name in running.router.version.names)
+    return raw
+
+
 async def neighbour(running):
     """Return a linked neighbour that receives everything."""
-    interest = filter_to_bytes(__import__("cbnet").parse_filter("x = 1"))
-    raw = await Raw.dial(
-        running, Hello(low=3, high=3, role="router", name="b", network="cbnet", life=7, link=1, scheme="multitree:1")
-    )
-    raw.send(
-        LinkRecord("b", 7, 1, 0, {"a": 1}),
-        FilterChange(owner="b", life=7, sequence=1, age=0, added=[interest], removed=[], wants_ack=False),
-    )
-    await raw.read(lambda got: any(isinstance(frame, LinkRecord) and "b" in frame.neighbours for frame in got))
+    interest = filter_to_bytes(parse_filter("x = 1"))
+    raw = await linked(running, "b", 7)
+    side = running.router.version.trees[0].links["b"].heard
+    opening = StreamChange(number=1, sequence=1, side=side, base=0, added=[0], removed=[], is_last=True)
+    raw.send(Announce([interest], [], [opening], []))
+    await wait_until_async(lambda: running.router.version.complete is not None)
     return raw
 
 
@@ -285,14 +299,8 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_
         async with router(dead=60.0) as running, await connect_async(str(running.address)) as watching:
             slow = await neighbour(running)
             keeping_alive = asyncio.create_task(pings(slow))
-            sender = await Raw.dial(
-                running,
-                Hello(low=3, high=3, role="router", name="c", network="cbnet", life=9, link=1, scheme="multitree:1"),
-            )
-            sender.send(LinkRecord("c", 9, 1, 0, {"a": 1}))
-            await sender.read(
-                lambda got: any(isinstance(frame, LinkRecord) and "c" in frame.neighbours for frame in got)
-            )
+            sender = await linked(running, "c", 9)
+            side = running.router.version.trees[0].links["c"].near
             total = 15_000  # 15 MB: more than the sockets and the router buffer
             for number in range(total):
                 sender.send(
@@ -301,14 +309,17 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_
                         life=9,
                         number=number,
                         hops=1,
-                        header="c",
+                        tree=0,
+                        side=side,
+                        tries=0,
                         attributes={"x": 1},
                         tags=[],
                         payload=bytes(1_000),
                     )
                 )
                 await sender.writer.drain()
-            sender.send(LinkRecord("c", 9, 2, 0, {"a": 1, "z": 1}))  # after all packets
+            links = {"a": LinkField(1, [sender.session]), "z": LinkField(1, [5])}
+            sender.send(LinkRecord("c", 9, 2, 2, 0, links))  # after all packets
             # not by a client: while the queue is long, the router reads none that has sent something
             await wait_until_async(lambda: running.router.counters["dropped.neighbour_queue_full"])
             got = await slow.read(

@@ -186,8 +186,8 @@ def test_traced_request_shows_its_path(cbnet, network):
     outcome = cbnet("request", 'sym = "A" and price = 1', "--trace", "--router", network.addresses["r1"])
     lines = outcome.out.splitlines()
     assert lines[:4] == ['request         sym = "A", price = 1', "requested at    router r1", "",
-                         "router r1   sent toward r3, the nearest router that offers it"]  # fmt: skip
-    assert lines[4] == "router r2   forwarded toward r3"
+                         "router r1   sent toward r2, whose side offers it"]  # fmt: skip
+    assert lines[4] == "router r2   sent toward r3, whose side offers it"
     assert lines[5].endswith("was asked: it has the item")
     assert lines[6:] == [
         "the reply came back over r2, r1", "", "answered by a holder at router r3; 1 holder asked",
