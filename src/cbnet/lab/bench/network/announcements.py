@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbnet.lab.bench.network.filter_population import filter_population
-from cbnet.lab.bench.network.traffic import Traffic, expected_deliveries
+from cbnet.lab.bench.network.traffic import expected_deliveries
 from cbnet.lab.bench.routing import Routing
+from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.parser import parse
@@ -124,13 +125,15 @@ def bench_announcements(plan: AnnouncementPlan, report: Report) -> AnnouncementO
     measure = measure_in_memory if plan.is_in_memory else measure_processes
     measured = measure(graph, plan.routing, traffic, expected, report)
     report("computing the cost of flooding")
-    flooding = flooding_cost(graph, traffic)
-    return AnnouncementOutcome(plan, len(graph), graph.edge_count, _distinct(traffic), measured, flooding)
+    clients = [[filter for text in texts for filter in parse(text)] for texts in traffic.subscribers]
+    distinct = len({_encoded(filter) for filters in clients for filter in filters})
+    flooding = flooding_cost(graph, clients)
+    return AnnouncementOutcome(plan, len(graph), graph.edge_count, distinct, measured, flooding)
 
 
-def flooding_cost(graph: Graph, traffic: Traffic) -> AnnouncementCost:
-    """Return what flooding would cost if each router sent its predicate once, reduced."""
-    own = [_reduced(texts) for texts in traffic.subscribers]
+def flooding_cost(graph: Graph, clients: Sequence[Sequence[Filter]]) -> AnnouncementCost:
+    """Return what flooding would cost if each router sent the filters of its client once, reduced."""
+    own = [{_encoded(filter) for filter in reduce(Predicate(filters))} for filters in clients]
     copies = 2 * graph.edge_count - len(graph) + 1
     return AnnouncementCost(
         frames=len(graph) * copies,
@@ -140,11 +143,5 @@ def flooding_cost(graph: Graph, traffic: Traffic) -> AnnouncementCost:
     )
 
 
-def _distinct(traffic: Traffic) -> int:
-    """Return the number of different filters of all clients."""
-    return len({canonical_filter(filter) for _, text in traffic.predicates for filter in parse(text).filters})
-
-
-def _reduced(texts: Sequence[str]) -> set[bytes]:
-    filters = (filter for text in texts for filter in parse(text).filters)
-    return {filter_to_bytes(canonical_filter(filter)) for filter in reduce(Predicate(filters))}
+def _encoded(filter: Filter) -> bytes:
+    return filter_to_bytes(canonical_filter(filter))
