@@ -12,6 +12,7 @@ def test_processes_announce_and_deliver(cbnet):
     assert row["deliveries"] == row["expected"] > 0
     assert (row["missing"], row["twice"], row["spurious"]) == (0, 0, 0)
     assert row["seconds"] > 0
+    assert row["cpu_s"] >= row["cpu_max_s"] > 0
     assert row["frames"] > 0
     assert row["bytes"] > 0
     assert 10 < row["rss_mb_min"] <= row["rss_mb_median"] <= row["rss_mb_max"]

@@ -84,11 +84,12 @@ def _show(outcomes: Sequence[AnnouncementOutcome]) -> None:
 
 
 def _costs(outcomes: Sequence[AnnouncementOutcome]) -> Grid:
-    heads = ("trees", "seconds", "frames", "filters sent", "MB")
+    heads = ("trees", "seconds", "CPU s", "frames", "filters sent", "MB")
     grid = new_grid("Until all subscriptions are confirmed", "population", *heads)
     for each in outcomes:
         for name, cost in (("", each.measured.cost), ("  flooding, computed", each.flooding)):
-            own = (str(each.plan.routing), number(each.measured.seconds)) if not name else ("–", "–")
+            times = (each.measured.seconds, sum(each.measured.cpu))
+            own = ("–", "–", "–") if name else (str(each.plan.routing), *map(number, times))
             sent = (f"{cost.frames:,}", f"{cost.filters:,}", number(cost.bytes / _MEGABYTE))
             add_cells(grid, name or each.plan.population, *own, *sent)
     return grid

@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 
 from cbnet.errors import CbnetError
+from cbnet.lab.bench.cpu import cpu_of, used_since
 from cbnet.lab.bench.network.announcements import AnnouncementCost, Measured
 from cbnet.lab.bench.network.delivery_check import DeliveryCheck, check_deliveries
 from cbnet.lab.bench.network.load_processes import ReceivedDeliveries
@@ -53,9 +54,9 @@ def measure_processes(
         before = _cost(network)
         report(f"announcing {traffic.filters:,} filters")
         with ThreadPoolExecutor(len(clients)) as threads:
-            start = time.perf_counter()
+            start, used = time.perf_counter(), cpu_of(network.pids.values())
             subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
-            seconds = time.perf_counter() - start
+            seconds, cpu = time.perf_counter() - start, used_since(used, network.pids.values())
         after = _cost(network)
         memory = [psutil.Process(pid).memory_info().rss for pid in network.pids.values()]
         report(f"publishing {len(traffic.contents):,} messages")
@@ -65,7 +66,7 @@ def measure_processes(
     cost = AnnouncementCost(
         after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
     )
-    return Measured(seconds, None, cost, memory, _check(traffic, expected, deliveries))
+    return Measured(seconds, None, cpu, cost, memory, _check(traffic, expected, deliveries))
 
 
 def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
@@ -132,13 +133,13 @@ def measure_in_memory(
         process.memory_info(),
     )
     report(f"announcing {traffic.filters:,} filters")
-    start, simulated = time.perf_counter(), memory.now
+    start, begun, simulated = time.perf_counter(), time.process_time(), memory.now
     for client, texts in zip(clients, traffic.subscribers, strict=True):
         for id, text in enumerate(texts):
             client.subscribe(id, text, _TIMEOUT if id == len(texts) - 1 else 0.0)
     while not all(map(_is_confirmed, clients)):
         memory.run(_STEP)
-    seconds, simulated = time.perf_counter() - start, memory.now - simulated
+    seconds, cpu, simulated = time.perf_counter() - start, time.process_time() - begun, memory.now - simulated
     cost = AnnouncementCost(
         memory.frames["Announce"] - frames["Announce"],
         _filters(memory) - filters,
@@ -152,7 +153,7 @@ def measure_in_memory(
         clients[number % len(clients)].publish(attributes, str(number).encode(), tuple(content.get("#", ())))
     memory.run(_QUIET * 2)
     deliveries = [(number, int(each.payload)) for number, client in enumerate(clients) for each in client.deliveries]
-    return Measured(seconds, simulated, cost, [share], _check(traffic, expected, deliveries))
+    return Measured(seconds, simulated, [cpu], cost, [share], _check(traffic, expected, deliveries))
 
 
 def _filters(memory: MemoryNetwork) -> int:

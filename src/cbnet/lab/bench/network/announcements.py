@@ -77,6 +77,7 @@ class Measured:
 
     seconds: float  # until all subscriptions were confirmed
     simulated: float | None  # seconds of the simulated clock
+    cpu: Sequence[float]  # processor seconds, of each process
     cost: AnnouncementCost
     memory: Sequence[float]  # bytes, of each process
     verdict: DeliveryCheck
@@ -101,6 +102,7 @@ class AnnouncementOutcome:
             "topology": plan.topology, "routers": self.routers, "links": self.links, "trees": str(plan.routing),
             "population": plan.population, "filters": plan.filters, "distinct": self.distinct, "seed": plan.seed,
             "memory": plan.is_in_memory, "seconds": round(measured.seconds, 3),
+            "cpu_s": round(sum(measured.cpu), 2), "cpu_max_s": round(max(measured.cpu), 2),
             "simulated_s": measured.simulated and round(measured.simulated, 3),
             "frames": measured.cost.frames, "filters_sent": measured.cost.filters, "bytes": measured.cost.bytes,
             "held_min": held.least, "held_median": held.median, "held_max": held.most,
