@@ -2,11 +2,11 @@ import tomllib
 
 import pyarrow.parquet as pq
 import pytest
-from cbnet.network.announce.initial_predicates import read_initial_predicates
 
 from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.network.service.network_file import read_folder
+from cbnet.network.service.node_predicates import NodePredicates
 from cbnet.pipeline.schemas import FIB, PREDICATES
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
@@ -44,7 +44,7 @@ def test_a_generated_graph_is_named_with_its_seed(frame, tmp_path):
     assert [*again.edges()] == [*graph.edges()]
     plan = read_folder(tmp_path)  # as `cbnet up --fib` reads it
     assert (len(plan.graph), plan.settings["scheme"], plan.settings["roots"]) == (12, "multitree", ("3",))
-    assert read_initial_predicates(plan.data.predicates, [str(name) for name in graph.names], {}, {}).count == len(ROWS)
+    assert len(NodePredicates.read(plan.data.predicates, [str(name) for name in graph.names])) == len(ROWS)
 
 
 def test_a_network_needs_a_tree(frame, tmp_path):
