@@ -105,12 +105,11 @@ def test_running_tables_are_the_computed_ones_and_only_a_wrong_compiled_one_diff
     summary = "5 routers, 5 interfaces, 9 filters compared: 1 difference\n"
     assert outcome.out == f"{different}{examples}\n{summary}"
     assert "1 interface with another table than computed" in outcome.err
-    rows = [
-        json.loads(line)
-        for line in cbnet("verify", "--network", network, "--fib", network, "--json").out.split("\n")[:-1]
-    ]
-    assert [(row["router"], row["neighbour"], row["differing"]) for row in rows[:-1]] == [("3", "4", 2)]
-    assert rows[-1] == {"routers": 5, "interfaces": 5, "filters": 9, "unsettled": [], "differences": 1}
+    lines = cbnet("verify", "--network", network, "--fib", network, "--json").out.splitlines()
+    found, summary, error = map(json.loads, lines)
+    assert (found["router"], found["root"], found["neighbour"], found["differing"]) == ("3", "1", "4", 2)
+    assert summary == {"routers": 5, "interfaces": 5, "filters": 9, "unsettled": [], "differences": 1}
+    assert error["error"] == "1 interface with another table than computed"
 
 
 def test_verification_needs_the_addresses_of_all_routers(cbnet, network):

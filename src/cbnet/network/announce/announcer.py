@@ -188,6 +188,9 @@ class Announcer:
     def _open_streams(self) -> None:
         """Open the streams of the newest version that can be opened; note when all have arrived."""
         version = self._versions.newest
+        if self.retained.awaits({link.neighbour for link in version.links()}, self._context.now):
+            self._may_open = True
+            return
         for tree in version.trees:
             for link in tree.links.values():
                 is_up = link.tells and self._links.by_session(link.session) is not None
@@ -196,6 +199,7 @@ class Announcer:
         self._exports.open()
         if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
             version.complete = self._context.now
+            self.retained.release_loaded()
 
     def _open(self, tree: TreeView, link: TreeLink) -> None:
         feeds = [self._streams.from_side(each) for each in tree.links.values() if each is not link and each.hears]

@@ -4,12 +4,13 @@
     next session     the receiver lists the digests of what it has; the sender opens its streams as differences to these
 
 So a link that was down for a moment costs a few bytes and not whole tables. A router that starts with computed tables
-has them as contents in the same way: where a neighbour computes the same, nothing is sent.
+has them as contents in the same way: where a neighbour computes the same, nothing is sent. So that it is the same, it
+announces nothing until it has links to all neighbours of its table; messages pass meanwhile as if all were wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -20,6 +21,7 @@ from cbnet.network.protocol.fields import MAX_HELD
 
 _SECONDS = 60.0  # that contents are kept
 _LOADED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
+_PATIENCE = 60.0  # seconds to wait for the neighbours of a computed table
 _MIN_FILTERS = 16  # of a content worth keeping
 
 Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions, and of offers
@@ -46,6 +48,7 @@ class RetainedContents:
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
         self._held: dict[int, frozenset[bytes]] = {}  # digests of what a neighbour has, by session
+        self._loaded: dict[str, _Received] = {}  # computed tables of interfaces that are still kept, by neighbour
 
     # --- as receiver
 
@@ -55,6 +58,17 @@ class RetainedContents:
         self._streams.add_source(stream)
         self._streams.kinds[0].change(stream, filters, ())
         self._keep(stream, _LOADED_SECONDS)
+        self._loaded[neighbour] = self._received[neighbour][-1]
+
+    def awaits(self, neighbours: Collection[str], now: float) -> bool:
+        """Return whether a neighbour of the computed tables may still come, given those that have."""
+        return now < _PATIENCE and not self._loaded.keys() <= neighbours
+
+    def release_loaded(self) -> None:
+        """Keep computed tables no longer: all streams have come."""
+        for each in self._loaded.values():
+            each.until = 0.0
+        self._loaded.clear()
 
     def keep_received(self, stream: Incoming, now: float) -> None:
         """Keep the content of a stream whose session has ended, if it is worth it."""

@@ -1,13 +1,16 @@
 """Compiled table files of routers.
 
-One process compiles a table in memory, so its size is limited.
+One process compiles the tables in memory, so their size is limited. Small ones are collected together: a Spark job for
+each of very many routers would take longer than the tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -16,6 +19,8 @@ from cbnet.matching import Table
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
 MAX_DESCRIPTORS = 3_000_000  # of all routers together: some 200 bytes each during compilation
+_TOGETHER = 300_000  # descriptors of routers that are collected together
+_ROUTER_SHIFT = 32  # of a router in the interfaces of several
 
 
 def compile_tables(
@@ -33,18 +38,42 @@ def compile_tables(
     fib: FIB, of one tree, or of several if `folded`; then a message needs the tag of its tree.
     """
     selected = fib.where(F.col("router").isin(*routers))
-    count = selected.count()
-    if count > max_descriptors:
+    counts = {row["router"]: row["count"] for row in selected.groupBy("router").count().collect()}
+    if sum(counts.values()) > max_descriptors:
         hint = "list fewer routers, or raise the limit and the memory"
-        raise LimitError("descriptors to compile into tables", count, max_descriptors, hint=hint)
+        raise LimitError("descriptors to compile into tables", sum(counts.values()), max_descriptors, hint=hint)
     folder.mkdir(parents=True, exist_ok=True)
-    return [_compile(selected, router, folder / f"{router}.cbt", tags, folded, engine) for router in routers]
+    for together in _batches(routers, counts):
+        rows = _collect(selected.where(F.col("router").isin(*together)), tags, folded)
+        for router in together:
+            # the descriptors of an interface are minimal already
+            Table.from_arrow(_of_router(rows, router), engine=engine, reduce=False).save(folder / f"{router}.cbt")
+    return [folder / f"{router}.cbt" for router in routers]
 
 
-def _compile(fib: DataFrame, router: int, path: Path, tags: DataFrame | None, folded: bool, engine: str) -> Path:
-    columns = ["interface", "tags", *(["tree"] if folded else [])]
-    rows = constraint_rows(fib.where(F.col("router") == router).select(*columns), tags)
-    filters = rows.withColumn("interface", F.col("interface").cast("long")).toArrow()
-    # the descriptors of an interface are minimal already
-    Table.from_arrow(filters, engine=engine, reduce=False).save(path)
-    return path
+def _batches(routers: Sequence[int], counts: Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield routers that have few descriptors together, or one router."""
+    batch: list[int] = []
+    size = 0
+    for router in routers:
+        size += counts.get(router, 0)
+        if batch and size > _TOGETHER:
+            yield batch
+            batch, size = [], counts.get(router, 0)
+        batch.append(router)
+    yield batch
+
+
+def _collect(fib: DataFrame, tags: DataFrame | None, folded: bool) -> pa.Table:
+    """Return the constraints of routers; an interface is a number of its router and its own."""
+    interface = F.shiftleft(F.col("router").cast("long"), _ROUTER_SHIFT) + F.col("interface")
+    columns = [interface.alias("interface"), "tags", *(["tree"] if folded else [])]
+    return constraint_rows(fib.select(*columns), tags).toArrow()
+
+
+def _of_router(rows: pa.Table, router: int) -> pa.Table:
+    """Return the constraints of one router, with the numbers of its interfaces."""
+    place = rows.schema.get_field_index("interface")
+    of_router = rows.filter(pc.equal(pc.shift_right(rows["interface"], _ROUTER_SHIFT), router))
+    interfaces = pc.bit_wise_and(of_router["interface"], (1 << _ROUTER_SHIFT) - 1)
+    return of_router.set_column(place, "interface", interfaces)
