@@ -10,7 +10,7 @@ announces nothing until it has links to all neighbours of its table; messages pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -60,7 +60,7 @@ class RetainedContents:
         self._keep(stream, _LOADED_SECONDS)
         self._loaded[neighbour] = self._received[neighbour][-1]
 
-    def awaits(self, neighbours: Collection[str], now: float) -> bool:
+    def awaits(self, neighbours: Set[str], now: float) -> bool:
         """Return whether a neighbour of the computed tables may still come, given those that have."""
         return now < _PATIENCE and not self._loaded.keys() <= neighbours
 

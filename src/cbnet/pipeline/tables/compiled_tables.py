@@ -67,8 +67,8 @@ def _batches(routers: Sequence[int], counts: Mapping[int, int]) -> Iterator[list
 def _collect(fib: DataFrame, tags: DataFrame | None, folded: bool) -> pa.Table:
     """Return the constraints of routers; an interface is a number of its router and its own."""
     interface = F.shiftleft(F.col("router").cast("long"), _ROUTER_SHIFT) + F.col("interface")
-    columns = [interface.alias("interface"), "tags", *(["tree"] if folded else [])]
-    return constraint_rows(fib.select(*columns), tags).toArrow()
+    trees = ["tree"] if folded else []
+    return constraint_rows(fib.select(interface.alias("interface"), "tags", *trees), tags).toArrow()
 
 
 def _of_router(rows: pa.Table, router: int) -> pa.Table:
