@@ -54,6 +54,7 @@ from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
+_MESSAGES = frozenset((frames.Packet, frames.Publish))  # after these, nothing is due but to send them on
 
 
 class Router:
@@ -131,6 +132,7 @@ class Router:
         )
         self._flooding.on_own = self._own_links.supersede
         self._tables = TableReport(context, self.versions, self.streams)
+        self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the peer
             "": {},
             "router": {
@@ -218,15 +220,20 @@ class Router:
             handlers = self._handlers["" if known.hello is None else known.hello.role]
             try:
                 for frame in all:
-                    handler = handlers.get(type(frame))
+                    kind = type(frame)
+                    handler = handlers.get(kind)
                     if handler is not None:
                         handler(link, frame)
+                        if kind not in _MESSAGES:
+                            self._is_due = True
                     else:
                         self._handle(known, frame)
+                        self._is_due = True
                         handlers = self._handlers["" if known.hello is None else known.hello.role]
             except WireError as error:
                 self._shut(link, error.reason)
-        return self._done()
+                self._is_due = True
+        return self._done() if self._is_due else self._context.outbox.take()
 
     def held(self, link: int, now: float) -> None:
         """Record that reading from a link is paused."""
@@ -332,6 +339,7 @@ class Router:
 
     def _done(self) -> list[Action]:
         """Do what is due at the end of a turn, and return the collected actions."""
+        self._is_due = False
         self._own_links.originate()
         self._flooding.request_missing()
         if self.versions.is_due:
@@ -343,6 +351,7 @@ class Router:
 
     def _adopt(self) -> None:
         """Adopt the newest topology."""
+        self._is_due = True
         if self.versions.adopt():
             self._announcer.adopted()
         self._acknowledgements.consider_all()
