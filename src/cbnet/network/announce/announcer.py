@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cbnet.network.announce.aggregation import Difference
-from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
+from cbnet.network.announce.announce_writer import Change, announce_frames
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents
+from cbnet.network.announce.stream_receiver import StreamReceiver
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
 from cbnet.network.announce.subscriptions import OWN_SOURCES
@@ -29,11 +30,8 @@ from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.frames import Announce, Held, StreamChange
+from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
-
-_MAX_SESSION_STREAMS = 4_096
-MAX_STREAM_FILTERS = 4_000_000  # of one kind
 
 
 class Announcer:
@@ -48,9 +46,9 @@ class Announcer:
         self._streams = streams
         self._exports = exports
         self.retained = RetainedContents(streams)
+        self._receiver = StreamReceiver(streams, self.retained)
         self._numbers = 0
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
-        self._parts: dict[Incoming, list[tuple[list[bytes], list[bytes]]]] = {}  # of incomplete changes, by kind
         self._changed: dict[Incoming, None] = {}  # in this turn
         self._changes: dict[int, list[Change]] = {}  # to send, by session
         self._ended: dict[int, list[int]] = {}  # streams, by session
@@ -99,7 +97,11 @@ class Announcer:
         assert known is not None
         neighbour = self._links.name(link)
         for change in frame.changes:
-            self._receive_change(neighbour, known.session, frame, change)
+            stream = self._receiver.receive(neighbour, known.session, frame, change)
+            if stream is not None:
+                self._changed[stream] = None
+                if stream.sequence == 1:
+                    self.links_changed()
         for number in frame.ended:
             self._receive_end(known.session, number)
 
@@ -120,48 +122,6 @@ class Announcer:
 
     # --- streams of neighbours
 
-    def _receive_change(self, neighbour: str, session: int, frame: Announce, change: StreamChange) -> None:
-        stream = self._streams.by_number.get((session, change.number))
-        if stream is None:
-            stream = self._accept(neighbour, session, change)
-        elif change.sequence != stream.sequence + 1:
-            raise WireError(f"change {change.sequence} of a stream follows {stream.sequence}")
-        try:
-            differences = read_change(frame, change)
-        except IndexError:
-            raise WireError("a change names a filter that is not in its frame") from None
-        parts = self._parts.setdefault(stream, [([], []), ([], [])])
-        for (added, removed), difference in zip(parts, differences, strict=True):
-            added += difference.added
-            removed += difference.removed
-            if len(added) > MAX_STREAM_FILTERS:
-                raise WireError(f"more than {MAX_STREAM_FILTERS:,} filters in a change")
-        if change.is_last:
-            del self._parts[stream]
-            for kind, (added, removed) in zip(self._streams.kinds, parts, strict=True):
-                kind.change(stream, added, removed)
-            if not stream.is_open:
-                self.links_changed()
-            stream.sequence = change.sequence
-            self._changed[stream] = None
-
-    def _accept(self, neighbour: str, session: int, change: StreamChange) -> Incoming:
-        """Add a stream that a neighbour opens."""
-        base = (
-            self.retained.received(neighbour, change.base)
-            if isinstance(change.base, bytes)
-            else self._streams.by_number.get((session, change.base))
-        )
-        if change.sequence != 1 or not change.side or (change.base and base is None):
-            raise WireError("a change of a stream that is not open")
-        if sum(key.session == session for key in self._streams.incoming) >= _MAX_SESSION_STREAMS:
-            raise WireError(f"more than {_MAX_SESSION_STREAMS:,} streams")
-        stream = Incoming(StreamKey(neighbour, session, change.side), change.number)
-        if stream.key in self._streams.incoming:
-            raise WireError("a second stream for the same side")
-        self._streams.add_incoming(stream, base)
-        return stream
-
     def _receive_end(self, session: int, number: int) -> None:
         stream = self._streams.by_number.get((session, number))
         if stream is None:
@@ -175,7 +135,7 @@ class Announcer:
         for export in self._exports.fed_by(stream):
             self._exports.close()
             self._released.update(dict.fromkeys(export.feeds))
-        self._parts.pop(stream, None)
+        self._receiver.forget(stream)
         self._changed.pop(stream, None)
         self._released.pop(stream, None)
         self._streams.remove_incoming(stream)

@@ -3,7 +3,7 @@
 import pytest
 from support.memory_networks import Alone, Lab, encoded, sent, shut
 
-from cbnet.network.announce import announcer
+from cbnet.network.announce import stream_receiver
 from cbnet.network.protocol.frames import Announce, LinkField, StreamChange, Subscribe, Unsubscribe
 
 
@@ -176,7 +176,7 @@ def test_second_stream_for_a_side_closes_the_link():
 
 
 def test_streams_of_a_session_are_limited(monkeypatch):
-    monkeypatch.setattr(announcer, "_MAX_SESSION_STREAMS", 2)
+    monkeypatch.setattr(stream_receiver, "_MAX_SESSION_STREAMS", 2)
     alone = between()
     alone.announce(1, ["x = 1"])
     assert shut(alone.say(1, change(number=2, sequence=1, side=b"k" * 16))) == {}
@@ -209,3 +209,12 @@ def test_streams_that_only_an_earlier_version_needs_are_ended_after_a_while():
         assert router.is_settled
         assert (len(router.streams.incoming), len(router.streams.outgoing)) == (links, links)
     assert contents(lab, "a", "c") == set(encoded(f"x = {ord('b')}", f"x = {ord('c')}"))
+
+
+def test_change_in_too_many_parts_is_refused(monkeypatch):
+    monkeypatch.setattr(stream_receiver, "MAX_CHANGE_BYTES", 20)
+    alone = between()
+    alone.announce(1, ["x = 1"])
+    assert shut(alone.announce(1, ["y = 1"], sequence=2, is_last=False)) == {}
+    refused = shut(alone.announce(1, ["y = 2", "y = 3", "y = 4", "y = 5"], sequence=2, is_last=False))
+    assert refused == {1: "a change of more than 20 bytes"}

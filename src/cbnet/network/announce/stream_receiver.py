@@ -1,0 +1,85 @@
+"""Receipt of announcements: the changes of neighbours' streams, whole or in parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cbnet.network.announce.announce_writer import read_change
+from cbnet.network.announce.retained_contents import RetainedContents
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Incoming, StreamKey
+from cbnet.network.protocol.frames import Announce, StreamChange
+from cbnet.network.protocol.wire import WireError
+
+_MAX_SESSION_STREAMS = 4_096
+MAX_CHANGE_BYTES = 1 << 29  # of the filters of one change
+
+
+@dataclass
+class _Parts:
+    """The parts of a change that have arrived."""
+
+    added: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))  # filters, by kind
+    removed: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))
+    size: int = 0  # bytes
+
+
+class StreamReceiver:
+    """Applies the changes that neighbours announce; raises a `WireError` for those that break the rules."""
+
+    def __init__(self, streams: StreamTable, retained: RetainedContents) -> None:
+        self._streams = streams
+        self._retained = retained
+        self._parts: dict[Incoming, _Parts] = {}  # of incomplete changes
+
+    def receive(self, neighbour: str, session: int, frame: Announce, change: StreamChange) -> Incoming | None:
+        """Receive a change of a stream, or a part of one; return the stream if the change is complete."""
+        stream = self._streams.by_number.get((session, change.number))
+        if stream is None:
+            stream = self._accept(neighbour, session, change)
+        elif change.sequence != stream.sequence + 1:
+            raise WireError(f"change {change.sequence} of a stream follows {stream.sequence}")
+        parts = self._collect(stream, frame, change)
+        if not change.is_last:
+            return None
+        del self._parts[stream]
+        for kind, added, removed in zip(self._streams.kinds, parts.added, parts.removed, strict=True):
+            kind.change(stream, added, removed)
+        stream.sequence = change.sequence
+        return stream
+
+    def forget(self, stream: Incoming) -> None:
+        """Forget the parts of an incomplete change."""
+        self._parts.pop(stream, None)
+
+    def _collect(self, stream: Incoming, frame: Announce, change: StreamChange) -> _Parts:
+        """Return the parts of a change, with the one in a frame."""
+        try:
+            differences = read_change(frame, change)
+        except IndexError:
+            raise WireError("a change names a filter that is not in its frame") from None
+        parts = self._parts.setdefault(stream, _Parts())
+        for added, removed, part in zip(parts.added, parts.removed, differences, strict=True):
+            added += part.added
+            removed += part.removed
+            parts.size += sum(map(len, part.added)) + sum(map(len, part.removed))
+        if parts.size > MAX_CHANGE_BYTES:
+            raise WireError(f"a change of more than {MAX_CHANGE_BYTES:,} bytes")
+        return parts
+
+    def _accept(self, neighbour: str, session: int, change: StreamChange) -> Incoming:
+        """Add a stream that a neighbour opens."""
+        base = (
+            self._retained.received(neighbour, change.base)
+            if isinstance(change.base, bytes)
+            else self._streams.by_number.get((session, change.base))
+        )
+        if change.sequence != 1 or not change.side or (change.base and base is None):
+            raise WireError("a change of a stream that is not open")
+        if sum(key.session == session for key in self._streams.incoming) >= _MAX_SESSION_STREAMS:
+            raise WireError(f"more than {_MAX_SESSION_STREAMS:,} streams")
+        stream = Incoming(StreamKey(neighbour, session, change.side), change.number)
+        if stream.key in self._streams.incoming:
+            raise WireError("a second stream for the same side")
+        self._streams.add_incoming(stream, base)
+        return stream
