@@ -10,6 +10,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.waiting import wait_until
 
 import cbnet as package
 from cbnet import Table, parse
@@ -96,6 +97,7 @@ def test_deliveries_equal_brute_force_even_with_a_wrong_table(network):
 
 
 def test_running_tables_are_the_computed_ones_and_only_a_wrong_compiled_one_differs(cbnet, network):
+    wait_until(lambda: '"unsettled": []' in cbnet("verify", "--network", network, "--json").out, timeout=60)
     outcome = cbnet("verify", "--network", network)
     assert (outcome.code, outcome.out) == (0, "5 routers, 8 interfaces, 18 filters compared: 0 differences\n")
     outcome = cbnet("verify", "--network", network, "--fib", network)
