@@ -50,6 +50,7 @@ def measure_processes(
         network = stack.enter_context(ProcessNetwork.of(graph, dead=_PATIENT, **routing.settings))
         report("starting routers")
         network.wait(_START)
+        _settle(network)
         clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
         before = _cost(network)
         report(f"announcing {traffic.filters:,} filters")
@@ -67,6 +68,15 @@ def measure_processes(
         after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
     )
     return Measured(seconds, None, cpu, cost, memory, _check(traffic, expected, deliveries))
+
+
+def _settle(network: ProcessNetwork) -> None:
+    """Wait until no router keeps an earlier version of the topology, whose trees it would announce on, too."""
+    end = time.monotonic() + _START
+    while any(status.versions > 1 for status in _statuses(network).values()):
+        if time.monotonic() > end:
+            raise CbnetError(f"routers that keep earlier versions of the topology after {_START:g} s")
+        time.sleep(_STEP * 10)
 
 
 def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
@@ -92,9 +102,7 @@ def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> De
 
 def _cost(network: ProcessNetwork) -> AnnouncementCost:
     """Return what the routers have sent so far, and what they hold."""
-    found = statuses(network.addresses, timeout=_START)
-    if len(found) < len(network.addresses):
-        raise CbnetError(f"no answer from routers {', '.join(sorted(network.addresses.keys() - found.keys()))}")
+    found = _statuses(network)
     counters = sum((Counter(status.counters) for status in found.values()), Counter[str]())
     return AnnouncementCost(
         counters[Event.ANNOUNCES_SENT],
@@ -102,6 +110,13 @@ def _cost(network: ProcessNetwork) -> AnnouncementCost:
         sum(map(_sent, found.values())),
         [status.filters for status in found.values()],
     )
+
+
+def _statuses(network: ProcessNetwork) -> dict[str, Status]:
+    found = statuses(network.addresses, timeout=_START)
+    if len(found) < len(network.addresses):
+        raise CbnetError(f"no answer from routers {', '.join(sorted(network.addresses.keys() - found.keys()))}")
+    return found
 
 
 def _sent(status: Status) -> int:
