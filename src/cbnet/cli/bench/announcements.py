@@ -119,6 +119,9 @@ def _lines(outcomes: Sequence[AnnouncementOutcome]) -> Iterator[str]:
     for each in outcomes:
         verdict, name = each.measured.verdict, f"{each.plan.population}, trees {each.plan.routing}"
         times = number(ratio(each.flooding.filters, each.measured.cost.filters))
+        if each.measured.reconnects:
+            count = plural(each.measured.reconnects, "client")
+            yield f"{name}: {count} timed out and subscribed again, so more was sent: the machine is too busy."
         yield f"{name}: flooding sends {times} times as many filters."
         if verdict.is_exact:
             yield f"{name}: {plural(verdict.right, 'delivery')}, each exactly once, as in the reference."

@@ -58,7 +58,7 @@ def measure_processes(
             start, used = time.perf_counter(), cpu_of(network.pids.values())
             subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
             seconds, cpu = time.perf_counter() - start, used_since(used, network.pids.values())
-        after = _cost(network)
+        after, reconnects = _cost(network), sum(client.reconnects for client in clients)
         memory = [psutil.Process(pid).memory_info().rss for pid in network.pids.values()]
         report(f"publishing {len(traffic.contents):,} messages")
         for number, content in enumerate(traffic.contents):
@@ -67,7 +67,7 @@ def measure_processes(
     cost = AnnouncementCost(
         after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
     )
-    return Measured(seconds, None, cpu, cost, memory, _check(traffic, expected, deliveries))
+    return Measured(seconds, None, cpu, cost, memory, _check(traffic, expected, deliveries), reconnects)
 
 
 def _settle(network: ProcessNetwork) -> None:

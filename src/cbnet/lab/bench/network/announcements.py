@@ -81,6 +81,7 @@ class Measured:
     cost: AnnouncementCost
     memory: Sequence[float]  # bytes, of each process
     verdict: DeliveryCheck
+    reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class AnnouncementOutcome:
             "deliveries": verdict.right, "expected": verdict.expected, "missing": verdict.missing,
             "twice": verdict.twice, "spurious": verdict.spurious, "flooding_frames": self.flooding.frames,
             "flooding_filters_sent": self.flooding.filters, "flooding_bytes": self.flooding.bytes,
-            "flooding_held": self.flooding.held[0],
+            "flooding_held": self.flooding.held[0], "reconnects": measured.reconnects,
         }  # fmt: skip
 
 
