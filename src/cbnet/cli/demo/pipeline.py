@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _GRAPH = "aslike:60"
 _CLUSTERS = 300  # of 1000 users
-_TABLES = 8  # of the most central routers
+_TABLES = 60  # of all routers
 # For a short run on one machine: no web interface, few partitions, and only Java's fast compiler.
 _SETTINGS = {
     "spark.ui.enabled": "false",

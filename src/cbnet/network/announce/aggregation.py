@@ -11,7 +11,7 @@ filter may be announced. Every filter is held once, and is in the match table on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from cbnet.language.filter import Filter
@@ -88,6 +88,18 @@ class Aggregation:
                 unions.delete(row)
         if lost and not store.non_empty & bit:
             unions.prepare(store.non_empty)
+
+    def load(self, contents: Mapping[Hashable, Iterable[bytes]]) -> None:
+        """Fill empty sources before any target is open; a filter of several sources is stored at once for all."""
+        sources: dict[bytes, int] = {}
+        for source, filters in contents.items():
+            bit = self._store.bit(source)
+            for filter in filters:
+                sources[filter] = sources.get(filter, 0) | bit
+        for filter, bits in sources.items():
+            found = self._row_or_filter(filter)
+            row, decoded = (found, None) if isinstance(found, int) else (self._store.insert(filter), found)
+            self._store.switch(row, bits, self._unions.carriers, decoded)
 
     def _row_or_filter(self, filter: bytes) -> int | Filter:
         """Return the row of a filter or, if it has none, the checked filter."""

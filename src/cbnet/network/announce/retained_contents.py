@@ -10,7 +10,7 @@ announces nothing until it has links to all neighbours of its table; messages pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -52,13 +52,15 @@ class RetainedContents:
 
     # --- as receiver
 
-    def load(self, neighbour: str, filters: Iterable[bytes]) -> None:
-        """Keep a computed table of the interface to a neighbour."""
-        stream = Incoming(StreamKey(neighbour, 0, b""), 0)
-        self._streams.add_source(stream)
-        self._streams.kinds[0].change(stream, filters, ())
-        self._keep(stream, _LOADED_SECONDS)
-        self._loaded[neighbour] = self._received[neighbour][-1]
+    def load(self, tables: Mapping[str, Iterable[bytes]]) -> None:
+        """Keep the computed tables of interfaces, by neighbour."""
+        streams = {neighbour: Incoming(StreamKey(neighbour, 0, b""), 0) for neighbour in tables}
+        for stream in streams.values():
+            self._streams.add_source(stream)
+        self._streams.kinds[0].load({stream: tables[neighbour] for neighbour, stream in streams.items()})
+        for neighbour, stream in streams.items():
+            self._keep(stream, _LOADED_SECONDS)
+            self._loaded[neighbour] = self._received[neighbour][-1]
 
     def awaits(self, neighbours: Set[str], now: float) -> bool:
         """Return whether a neighbour of the computed tables may still come, given those that have."""

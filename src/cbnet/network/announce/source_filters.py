@@ -140,20 +140,24 @@ class SourceFilters:
         self._slot_of[row] = NO_SLOT
         self._free.append(row)
 
-    def switch(self, row: int, bit: int, carriers: Callable[[int], int], filter: Filter | None) -> None:
-        """Give a filter to a source, or take it away.
+    def switch(self, row: int, bits: int, carriers: Callable[[int], int], filter: Filter | None) -> None:
+        """Give a filter to sources, or take it away from those that have it.
 
         carriers: returns the targets of a new group. filter: the decoded one, if it is known.
         """
         old = self.group_of[row]
-        sources = old.sources ^ bit
+        sources = old.sources ^ bits
         group = self.groups.get(sources, self._nowhere)
         if sources and not group.sources:
             group = self.groups[sources] = Group(sources, carriers(sources))
         self._leave(row, old)
         self._join(row, group)
-        self._count(bit, 1 if sources & bit else -1)
-        if bit & self._matched:
+        rest = bits
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            self._count(bit, 1 if sources & bit else -1)
+        if bits & self._matched:
             decoded = filter if filter is not None else filter_from_bytes(self.filters[row])
             self._slots.remove(decoded, self._slot_of[row])
             self._slot_of[row] = self._slots.add(decoded, sources & self._matched)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
+from itertools import pairwise
+from typing import TypeAlias, TypeGuard
 
 import msgspec
 
@@ -48,10 +49,20 @@ def canonical_filter(filter: Filter) -> Filter:
 
 def filter_to_bytes(filter: Filter) -> bytes:
     """Encode a filter; raise an `InputError` if it is too long for a record."""
+    if not filter.constraints and not filter.conditions:
+        return tags_to_bytes(sorted(filter.tags))
     filter = canonical_filter(filter)
     constraints = map(_encode_constraint, sorted(filter.written_constraints))
     conditions = ([condition.text] for condition in sorted(filter.conditions))
-    encoded = _encoder.encode([*constraints, *conditions, *sorted(filter.tags)])
+    return _checked(_encoder.encode([*constraints, *conditions, *sorted(filter.tags)]))
+
+
+def tags_to_bytes(tags: list[str]) -> bytes:
+    """Encode a filter of tags only, which are sorted and distinct."""
+    return _checked(_encoder.encode(tags))
+
+
+def _checked(encoded: bytes) -> bytes:
     if len(encoded) > MAX_FILTER_BYTES:
         raise InputError(
             f"a filter of {len(encoded):,} bytes; at most {MAX_FILTER_BYTES:,} are allowed", hint="shorten it"
@@ -64,6 +75,8 @@ def filter_from_bytes(encoded: bytes) -> Filter:
     constraint = _shared_constraint if len(encoded) <= _MAX_SHARED_BYTES else Constraint
     try:
         parts = _decoder.decode(encoded)
+        if _are_tags(parts) and _encoder.encode(parts) == encoded and all(a < b for a, b in pairwise(parts)):
+            return Filter.of_tags(frozenset(parts))
         arrays = [part for part in parts if isinstance(part, list)]
         filter = Filter(
             [_decode_constraint(part, constraint) for part in arrays if len(part) != 1],
@@ -76,6 +89,10 @@ def filter_from_bytes(encoded: bytes) -> Filter:
     if not is_canonical:
         raise WireError(f"filter not in canonical form: {filter}")
     return filter
+
+
+def _are_tags(parts: list[str | _Part]) -> TypeGuard[list[str]]:
+    return all(type(part) is str for part in parts)
 
 
 def _is_bool_ne(constraint: Constraint) -> bool:

@@ -116,8 +116,7 @@ class Router:
         )
         if data.predicate.filters:
             self.subscriptions.set(InternalSubscriber.LOADED, 0, data.predicate)
-        for neighbour, filters in data.table.items():
-            self._announcer.retained.load(neighbour, filters)
+        self._announcer.retained.load(data.table)
         self.gateway_port = GatewayPort(
             context=context,
             versions=self.versions,

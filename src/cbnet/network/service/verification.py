@@ -23,6 +23,7 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes
 from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
 from cbnet.network.security.tls import Tls
+from cbnet.network.service.computed_table import read_computed_table
 from cbnet.network.transport.event_loop import run
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree
@@ -193,16 +194,14 @@ def _pif_tables(scheme: Pif, name: str, u: int) -> Tables:
 
 def _compiled(read: Mapping[str, _Router], tables: Mapping[str, Path]) -> Callable[[str], Tables]:
     """Return a function that reads the table that was compiled for a router, for the first tree."""
-    from cbnet.matching import Table
-
     names = [str(name) for name in _graph(read).names]
     root = next((each.root for each in next(iter(read.values())).summary.interfaces if each.root), "")
 
     def compiled(name: str) -> Tables:
         if name not in read:
             raise CbnetError(f"there is no router {name} in the running network; start it with `cbnet up --fib`")
-        table: Table[int] = Table.open(tables[name])
-        return {(root, names[w], False): list(map(filter_to_bytes, table[w])) for w in table}
+        table = read_computed_table(tables[name], names)
+        return {(root, neighbour, False): filters for neighbour, filters in table.items()}
 
     return compiled
 
