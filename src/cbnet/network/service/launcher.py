@@ -162,11 +162,13 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, l
     def started(_: object) -> None:
         emit({"listening": settings.name, "pid": os.getpid()})
 
+    def data() -> NodeData:
+        if loaded is None:
+            return NodeData()
+        table = read_computed_table(Path(command["table"]), loaded.nodes) if "table" in command else {}
+        return NodeData(loaded.of(settings.name), table)
+
     try:
-        data = NodeData()
-        if loaded is not None:
-            table = read_computed_table(Path(command["table"]), loaded.nodes) if "table" in command else {}
-            data = NodeData(loaded.of(settings.name), table)
         listen = parse_address(command["listen"])
         run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data))
     except CbnetError as error:

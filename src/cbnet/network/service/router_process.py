@@ -16,7 +16,7 @@ from typing import Any
 
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.router.node_data import NO_DATA, NodeData
+from cbnet.network.router.node_data import NodeData
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
@@ -30,16 +30,16 @@ async def serve(
     on_start: Callable[[Address], None] = lambda _: None,
     lifeline: int | None = None,
     security: SecurityPolicy = OPEN_POLICY,
-    data: NodeData = NO_DATA,
+    data: Callable[[], NodeData] = NodeData,
     process: ProcessSettings = DEFAULT_PROCESS,
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
 
     on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
-    data: what the node starts with.
+    data: returns what the node starts with; called once, and not kept.
     """
     drain, stop = shutdown_events(lifeline)
-    router = TcpRouter(settings, listen, neighbours, security, data)
+    router = TcpRouter(settings, listen, neighbours, security, data())
     await router.start()
     try:
         async with http_server(router, process.http):
