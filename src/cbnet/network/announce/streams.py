@@ -103,7 +103,7 @@ class Incoming:
         self.changed = now
         self.log.append((self.sequence, needs))
         if len(self.log) > _MAX_LOG:
-            del self.log[: _MAX_LOG // 2]
+            del self.log[1:-1:2]  # never the oldest: if changes go on, it would not be acknowledged before they end
 
     def forget_done(self) -> None:
         """Shorten the log: of the changes that were acknowledged in every way, later versions need the last only."""

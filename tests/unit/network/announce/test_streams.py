@@ -110,3 +110,13 @@ def test_filters_announced_are_remembered_until_they_are_settled():
     stream.stamped[7] = 3
     stream.acknowledge(2, 0, 7)
     assert (stream.settled, stream.since) == (2, {(1, b"f"): 3})
+
+
+def test_oldest_change_stays_until_it_is_acknowledged_however_many_follow():
+    one = outgoing()
+    stream = incoming(*({one: number} for number in range(1, 1001)))
+    assert len(stream.log) <= 64
+    one.acknowledge(1, 0, 7)
+    assert stream.acknowledged() == 1
+    one.acknowledge(1000, 0, 7)
+    assert stream.acknowledged() == 1000
