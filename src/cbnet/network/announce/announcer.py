@@ -68,7 +68,7 @@ class Announcer:
 
     def open_session(self, link: int) -> None:
         """Tell a neighbour which contents of its streams this router still has."""
-        digests = self.retained.digests(self._links.name(link))
+        digests = self.retained.listed(self._links.name(link), self._context.now)
         if digests:
             self._context.outbox.send(link, Held(digests))
         self.links_changed()
@@ -89,7 +89,7 @@ class Announcer:
         """Record which contents a neighbour still has."""
         known = self._links.get(link)
         assert known is not None
-        self.retained.hold(known.session, frame.contents)
+        self.retained.hold(known.session, frame.contents, self._context.now)
 
     def receive(self, link: int, frame: Announce) -> None:
         """Handle changes of a neighbour's streams."""
@@ -182,7 +182,8 @@ class Announcer:
         differences = subscriptions.difference(stream, nearest), offers.difference(stream, nearest)
         base: int | bytes = 0 if nearest is None else nearest.number
         content = self._content(stream)
-        for digest, kept in self.retained.bases(stream.key.neighbour, stream.key.session, content):
+        neighbour, session = stream.key.neighbour, stream.key.session
+        for digest, kept in self.retained.bases(neighbour, session, content, self._context.now):
             smaller = _difference(content[0], kept[0]), _difference(content[1], kept[1])
             if _size(smaller) < _size(differences):
                 base, differences = digest, smaller

@@ -3,6 +3,8 @@
     session ends     the receiver keeps what it has received, the sender what it has sent
     next session     the receiver lists the digests of what it has; the sender opens its streams as differences to these
 
+The sender uses what was listed for some time only, and the receiver keeps it for longer than that.
+
 So a link that was down for a moment costs a few bytes and not whole tables. A router that starts with computed tables
 has them as contents in the same way: where a neighbour computes the same, nothing is sent. So that it is the same, it
 announces nothing until it has links to all neighbours of its table; messages pass meanwhile as if all were wanted.
@@ -19,7 +21,9 @@ from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, StreamKey
 from cbnet.network.protocol.fields import MAX_HELD
 
-_SECONDS = 60.0  # that contents are kept
+_SECONDS = 60.0  # that contents are kept after the end of a session
+_USED_SECONDS = 300.0  # that the sender uses what the receiver has listed
+_LISTED_SECONDS = 360.0  # that the receiver keeps it; more, as frames take their time
 _LOADED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
 _PATIENCE = 60.0  # seconds to wait for the neighbours of a computed table
 _MIN_FILTERS = 16  # of a content worth keeping
@@ -31,6 +35,12 @@ Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions,
 class _Received:
     stream: Incoming
     digest: bytes
+    until: float
+
+
+@dataclass
+class _Held:
+    digests: frozenset[bytes]
     until: float
 
 
@@ -47,7 +57,7 @@ class RetainedContents:
         self._streams = streams
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
-        self._held: dict[int, frozenset[bytes]] = {}  # digests of what a neighbour has, by session
+        self._held: dict[int, _Held] = {}  # what a neighbour has, by session
         self._loaded: dict[str, _Received] = {}  # computed tables of interfaces that are still kept, by neighbour
 
     # --- as receiver
@@ -87,9 +97,12 @@ class RetainedContents:
         """Return whether the content of a stream is kept."""
         return any(each.stream is stream for each in self._received.get(stream.key.neighbour, ()))
 
-    def digests(self, neighbour: str) -> list[bytes]:
-        """Return the digests of the contents received from a neighbour."""
-        return [each.digest for each in self._received.get(neighbour, ())]
+    def listed(self, neighbour: str, now: float) -> list[bytes]:
+        """Return the digests of the contents received from a neighbour, and keep these while it may use them."""
+        kept = self._received.get(neighbour, ())
+        for each in kept:
+            each.until = max(each.until, now + _LISTED_SECONDS)
+        return [each.digest for each in kept]
 
     def received(self, neighbour: str, digest: bytes) -> Incoming | None:
         """Return a source with a content received from a neighbour."""
@@ -106,18 +119,18 @@ class RetainedContents:
             while len(sent) > MAX_HELD:
                 del sent[next(iter(sent))]
 
-    def hold(self, session: int, digests: Iterable[bytes]) -> None:
+    def hold(self, session: int, digests: Iterable[bytes], now: float) -> None:
         """Record what the neighbour has at the start of a session."""
-        self._held[session] = frozenset(digests)
+        self._held[session] = _Held(frozenset(digests), now + _USED_SECONDS)
 
-    def bases(self, neighbour: str, session: int, content: Content) -> Iterable[tuple[bytes, Content]]:
+    def bases(self, neighbour: str, session: int, content: Content, now: float) -> Iterable[tuple[bytes, Content]]:
         """Yield the contents that the neighbour has as well: the present one of a stream, or what was sent before."""
         held = self._held.get(session)
-        if held:
+        if held is not None and now < held.until:
             digest = joint_digest(content)
-            if digest in held:
+            if digest in held.digests:
                 yield digest, content
-            for digest in held & self._sent.get(neighbour, {}).keys():
+            for digest in held.digests & self._sent.get(neighbour, {}).keys():
                 yield digest, self._sent[neighbour][digest].content
 
     # --- both

@@ -71,6 +71,24 @@ def test_new_session_opens_its_streams_anew():
     assert lab.memory.frames["Announce"] >= before + 2
 
 
+@pytest.mark.parametrize("seconds", [10, 70, 310, 370])
+def test_content_from_before_a_session_is_used_only_while_the_receiver_has_it(seconds):
+    lab = Lab("a-b a-c")
+    for name in "ac":
+        lab.clients[name].subscribe(1, " or ".join(f"{name} = {number}" for number in range(20)))
+    lab.run(3)
+    lab.memory.cut("a", "b")  # b keeps what a wants and what c wants
+    lab.run(1)
+    lab.memory.repair("a", "b")
+    lab.run(seconds)
+    lab.memory.cut("a", "c")  # now the side of a wants less than b has kept, and then the same again
+    lab.run(10)
+    lab.memory.repair("a", "c")
+    lab.run(5)
+    assert len(contents(lab, "b", "a")) == 40
+    assert [lab.router(name).counters["links_failed"] for name in "abc"] == [0, 0, 0]
+
+
 def test_stream_starts_from_the_most_similar_one_of_its_session():
     alone = between()
     many = [f"x = {number}" for number in range(20)]
