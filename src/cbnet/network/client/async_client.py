@@ -113,6 +113,7 @@ class AsyncClient:
         self._numbers = count(1)
         self._duplicates = Duplicates()
         self._last: tuple[str, int, int] | None = None  # identity of the last message
+        self._last_ids: set[int] = set()  # subscriptions that it was delivered to
         self._subscriptions: dict[int, AsyncSubscription] = {}
         self._offers: dict[int, AsyncOffer] = {}
         self._hops: dict[int, list[Hop]] = {}  # of open traces
@@ -383,11 +384,15 @@ class AsyncClient:
         message = {**frame.attributes, "#": frame.tags} if frame.tags else frame.attributes
         identity = frame.source, frame.life, frame.number
         is_new = self._duplicates.is_new(frame.source, frame.life, 0, frame.number)
-        if not is_new and identity != self._last:  # else it is the rest of a message for very many subscriptions
-            return  # another router, or this one before a restart, has delivered it
-        self._last = identity
+        if identity != self._last:
+            if not is_new:
+                return  # another router, or this one before a restart, has delivered it
+            self._last, self._last_ids = identity, set()
         delivery = Delivery(message, frame.payload, frame.source, identity)
-        for id in frame.subscriptions:
+        # A message for very many subscriptions comes in several frames; it may also be delivered again.
+        ids = [id for id in frame.subscriptions if id not in self._last_ids]
+        self._last_ids.update(ids)
+        for id in ids:
             subscription = self._subscriptions.get(id)
             if subscription is not None and subscription.put(delivery):
                 if subscription.is_too_slow:

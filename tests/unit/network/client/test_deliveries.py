@@ -33,6 +33,10 @@ def test_message_delivered_again_after_a_restart_is_dropped():
     assert received(deliver(1), deliver(2), deliver(1), deliver(3)) == [[1, 2, 3], []]
 
 
+def test_last_message_delivered_again_is_dropped():
+    assert received(deliver(1), deliver(1), deliver(1, [2]), deliver(1, [2])) == [[1], [1]]
+
+
 def test_number_of_another_life_is_another_message():
     assert received(deliver(1), deliver(1, life=8)) == [[1, 1], []]
 
