@@ -26,6 +26,7 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Offered, Subscribed
 
 SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
+_MIN_ENTRIES = 1_000  # from which on those of clients that do not wait any more are removed
 CONFIRMATION_FRAMES: tuple[type[Subscribed | Offered], ...] = (Subscribed, Offered)
 
 
@@ -62,8 +63,10 @@ class Confirmations:
         self._exports = exports
         self._acknowledgements = acknowledgements
         self._waiting: dict[_Waiting, None] = {}
-        self._new: list[_Waiting] = []  # of this turn
+        self._new: dict[_Waiting, None] = {}  # of this turn
+        self._by_client: dict[tuple[int, int, int], _Waiting] = {}  # by link, kind and id; of both
         self._under: dict[Outgoing, list[tuple[int, int, _Waiting]]] = {}  # heaps by change
+        self._entries = 0  # of all heaps, with those of clients that do not wait any more
         self._order = count()
         self._state: tuple[object, ...] = ()  # of versions and streams, when all were examined
 
@@ -71,37 +74,48 @@ class Confirmations:
         """Answer a client when its filters are known, or after the timeout."""
         since = self._context.now
         answer = partial(self._answer, link, id, kind, since)
-        self._new.append(_Waiting(answer, True, since + timeout, (link, kind, id), filters))
+        self.cancel(link, kind, id)
+        each = self._by_client[link, kind, id] = _Waiting(answer, True, since + timeout, (link, kind, id), filters)
+        self._new[each] = None
 
     def watch(self, on_confirmed: Callable[[], None]) -> None:
         """Call when all that this router announces at the end of this turn is known in its domain.
 
         What comes from other domains is not told them again.
         """
-        self._new.append(_Waiting(lambda _: on_confirmed(), to_domains=False))
+        self._new[_Waiting(lambda _: on_confirmed(), to_domains=False)] = None
 
-    def cancel(self, link: int, kind: int | None = None, id: int | None = None) -> None:
-        """Stop waiting for a client, or only for one of its subscriptions or offers."""
-        for each in [*self._waiting, *self._new]:
-            is_cancelled = each.client == (link, kind, id) or (kind is None and each.client is not None)
-            if is_cancelled and each.client is not None and each.client[0] == link:
-                self._waiting.pop(each, None)
-                if each in self._new:
-                    self._new.remove(each)
+    def cancel(self, link: int, kind: int, id: int) -> None:
+        """Stop waiting for a subscription or an offer of a client."""
+        each = self._by_client.get((link, kind, id))
+        if each is not None:
+            self._end(each)
+
+    def remove_client(self, link: int) -> None:
+        """Stop waiting for a client."""
+        for each in [each for client, each in self._by_client.items() if client[0] == link]:
+            self._end(each)
+
+    def _end(self, each: _Waiting) -> None:
+        self._waiting.pop(each, None)
+        self._new.pop(each, None)
+        if each.client is not None:
+            del self._by_client[each.client]
 
     def finish_turn(self) -> None:
         """Answer those whose filters are known now."""
         advanced, self._acknowledgements.advanced = self._acknowledgements.advanced, {}
-        new, self._new = self._new, []
+        new, self._new = self._new, {}
         for each in new:
             each.needs = self._needs(each)
             self._waiting[each] = None
         export = self._exports.current
         exported = self._exports.is_telling if export is None else (export, export.acked)
         state = (self._streams.generation, self._versions.newest.id, self._versions.is_outdated, exported)
-        if state != self._state:
+        if state != self._state or self._entries > 2 * len(self._waiting) + _MIN_ENTRIES:
             self._state = state
             self._under.clear()
+            self._entries = 0
             due = list(self._waiting)
         else:
             due = [*new, *(each for stream in advanced for each in self._released(stream))]
@@ -112,7 +126,7 @@ class Confirmations:
     def check_deadlines(self) -> None:
         """Answer those whose timeout has expired."""
         for each in [each for each in self._waiting if self._context.now >= each.deadline]:
-            del self._waiting[each]
+            self._end(each)
             each.answer(self.missing(each.needs, to_domains=each.to_domains))
 
     def _released(self, stream: Outgoing) -> list[_Waiting]:
@@ -122,6 +136,7 @@ class Confirmations:
         released = []
         while heap and heap[0][0] <= reached:
             released.append(heappop(heap)[2])
+            self._entries -= 1
         return released
 
     def _examine(self, each: _Waiting) -> None:
@@ -130,8 +145,9 @@ class Confirmations:
         if blocking is not None:
             stream, change = blocking
             heappush(self._under.setdefault(stream, []), (change, next(self._order), each))
+            self._entries += 1
         elif not self.missing(each.needs, to_domains=each.to_domains):
-            del self._waiting[each]
+            self._end(each)
             each.answer([])
 
     def _blocking(self, each: _Waiting) -> tuple[Outgoing, int] | None:

@@ -176,7 +176,7 @@ class ClientHandler:
         """Remove a client."""
         self._subscriptions.remove_client(link)
         self._offers.remove_client(link)
-        self._confirmations.cancel(link)
+        self._confirmations.remove_client(link)
         self._traces.remove_client(link)
         self._requesters.remove_client(link)
 

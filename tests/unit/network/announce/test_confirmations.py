@@ -119,3 +119,14 @@ def test_acknowledgement_of_a_change_that_was_never_made_counts_only_for_what_wa
     alone.say(9, Subscribe(1, "x = 1", 1.0))
     acknowledge(alone, 2)
     assert sent(alone.wait(1.1), Subscribed) == [Subscribed(1, False, 3, ["a→b"])]
+
+
+def test_replaced_subscriptions_that_wait_for_a_silent_neighbour_need_no_memory():
+    alone = between()
+    for number in range(3_000):
+        alone.say(9, Subscribe(1, f"x = {number}", 60.0))
+    confirmations = alone.router._confirmations
+    assert len(confirmations._waiting) == 1
+    assert sum(map(len, confirmations._under.values())) <= 1_100
+    alone.say(9, Subscribe(1, "x = 0", 60.0))
+    assert sent([*acknowledge(alone, 1), *acknowledge(alone, 2)], Subscribed) == [Subscribed(1, True, 3, [])]
