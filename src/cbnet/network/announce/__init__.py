@@ -1,1 +1,1 @@
-"""Predicates of nodes: announcement, records as tables, and the initial state of a network."""
+"""Announcements along trees: streams, their aggregation and acknowledgement, and the filters of own clients."""

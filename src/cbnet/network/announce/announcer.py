@@ -48,6 +48,7 @@ class Announcer:
         self.retained = RetainedContents(streams)
         self._receiver = StreamReceiver(streams, self.retained)
         self._numbers = 0
+        self._has_lost = False  # whether a session was closed since streams were ended
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
         self._changed: dict[Incoming, None] = {}  # in this turn
         self._changes: dict[int, list[Change]] = {}  # to send, by session
@@ -83,6 +84,7 @@ class Announcer:
             if received.key.session == session:
                 self.retained.keep_received(received, now)
         self.retained.close_session(session)
+        self._has_lost = True
         self.links_changed()
 
     def held(self, link: int, frame: Held) -> None:
@@ -203,13 +205,14 @@ class Announcer:
         return subscriptions, offers
 
     def _end_streams(self) -> None:
-        """If the newest version has been complete for a while, end the streams that only earlier ones need."""
+        """If the newest version has been complete for a while, end the streams that it does not need."""
         self.retained.expire(self._context.now)
         version = self._versions.newest
-        if version.complete is None or len(self._versions.kept) == 1:
+        if version.complete is None or (len(self._versions.kept) == 1 and not self._has_lost):
             return
         if self._context.now < version.complete + self._context.settings.overlap:
             return
+        self._has_lost = False
         self._versions.forget_earlier()
         self._streams.forget_branches()
         needed = {self._streams.to_side(link) for link in version.links() if link.tells}

@@ -22,8 +22,8 @@ from cbnet.network.announce.streams import Incoming, StreamKey
 from cbnet.network.protocol.fields import MAX_HELD
 
 _SECONDS = 60.0  # that contents are kept after the end of a session
-_USED_SECONDS = 300.0  # that the sender uses what the receiver has listed
-_LISTED_SECONDS = 360.0  # that the receiver keeps it; more, as frames take their time
+_USED_SECONDS = 120.0  # that the sender uses what the receiver has listed
+_LISTED_SECONDS = 180.0  # that the receiver keeps it; more, as frames take their time
 _LOADED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
 _PATIENCE = 60.0  # seconds to wait for the neighbours of a computed table
 _MIN_FILTERS = 16  # of a content worth keeping
@@ -36,6 +36,7 @@ class _Received:
     stream: Incoming
     digest: bytes
     until: float
+    used_until: float = 0.0  # time until which the neighbour may use it as listed
 
 
 @dataclass
@@ -77,9 +78,9 @@ class RetainedContents:
         return now < _PATIENCE and not self._loaded.keys() <= neighbours
 
     def release_loaded(self) -> None:
-        """Keep computed tables no longer: all streams have come."""
+        """Keep computed tables no longer than neighbours may use them: all streams have come."""
         for each in self._loaded.values():
-            each.until = 0.0
+            each.until = each.used_until
         self._loaded.clear()
 
     def keep_received(self, stream: Incoming, now: float) -> None:
@@ -101,7 +102,8 @@ class RetainedContents:
         """Return the digests of the contents received from a neighbour, and keep these while it may use them."""
         kept = self._received.get(neighbour, ())
         for each in kept:
-            each.until = max(each.until, now + _LISTED_SECONDS)
+            each.used_until = now + _LISTED_SECONDS
+            each.until = max(each.until, each.used_until)
         return [each.digest for each in kept]
 
     def received(self, neighbour: str, digest: bytes) -> Incoming | None:

@@ -1,1 +1,1 @@
-"""Link-state routing: records, flooding, resynchronisation, and the view of the topology."""
+"""Link-state routing: records, flooding, resynchronisation, and versions of the topology with their trees."""

@@ -154,13 +154,23 @@ def test_nothing_is_thrown_away_when_the_first_predicate_changes():
     assert_computed(memory)
 
 
-def test_tables_are_released_when_all_streams_have_come():
-    memory = started(TABLES)
+def test_released_tables_are_not_used_when_a_content_is_announced_again():
+    memory = started(TABLES, seconds=10.0)
+    memory.cut("c", "d")
+    memory.run(5)
+    memory.repair("c", "d")
+    memory.run(5)
+    assert_computed(memory)
+    assert [memory.router(name).counters[Event.LINKS_FAILED] for name in "abcd"] == [0, 0, 0, 0]
+
+
+def test_tables_are_released_when_all_streams_have_come_and_neighbours_do_not_use_them_any_more():
+    memory = started(TABLES, seconds=190.0)
     for name in "abcd":
         router = memory.router(name)
         assert {source.key.session != 0 for source in router.streams.incoming.values()} == {True}
         for neighbour in TABLES[name]:
-            assert router._announcer.retained.digests(neighbour) == []
+            assert router._announcer.retained.listed(neighbour, 0.0) == []
 
 
 def test_a_neighbour_of_the_table_that_does_not_come_is_awaited_for_a_minute():
