@@ -59,6 +59,8 @@ def _columns(path: Path) -> Columns:
     if not files:
         raise InputError("no Parquet file in this folder", hint="run the pipeline again")
     try:
-        return columns_from_arrow(pa.concat_tables([pq.ParquetFile(each).read() for each in files]))
+        columns = columns_from_arrow(pa.concat_tables([pq.ParquetFile(each).read() for each in files]))
+        pa.default_memory_pool().release_unused()  # what routers are forked with counts for each of them
+        return columns
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not a Parquet file: {error}", hint="run the pipeline again") from None
