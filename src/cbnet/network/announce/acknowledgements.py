@@ -56,24 +56,29 @@ class Acknowledgements:
 
     def report_waiting(self) -> None:
         """Report to neighbours which links have not acknowledged their changes for some time."""
+        waiting: dict[Incoming, set[str]] | None = None
         for stream in list(self._streams.incoming.values()):
             link = self._links.by_session(stream.key.session)
             if link is None or self._context.now - stream.changed < self._context.settings.retry:
                 continue
             is_done = stream.acked == stream.sequence and stream.stamped == (self._versions.newest.id, stream.sequence)
-            links = [] if is_done else self._waiting_links(stream)
+            if waiting is None and not is_done:
+                waiting = self._waiting_links()
+            links = [] if is_done or waiting is None else sorted(waiting.get(stream, ()))[:MAX_WAITING_LINKS]
             if links != stream.reported:
                 stream.reported = links
                 self._context.outbox.send(link, AnnounceAck([], [StreamWaiting(stream.number, links)]))
 
-    def _waiting_links(self, stream: Incoming) -> list[str]:
-        """Return the links beyond this router that a stream waits for."""
-        version = self._versions.newest.id
-        links: set[str] = set()
-        for fed in (*self._streams.fed_by(stream), *self._exports.fed_by(stream)):
+    def _waiting_links(self) -> dict[Incoming, set[str]]:
+        """Return the links beyond this router that each stream waits for."""
+        version, export = self._versions.newest.id, self._exports.current
+        links: dict[Incoming, set[str]] = {}
+        for fed in (*self._streams.outgoing.values(), *(() if export is None else (export,))):
             if not fed.has(fed.sequence) or not fed.is_stamped(version, fed.sequence):
-                links.update(fed.waiting or [f"{self._context.name}→{fed.key.neighbour}"])
-        return sorted(links)[:MAX_WAITING_LINKS]
+                beyond = fed.waiting or [f"{self._context.name}→{fed.key.neighbour}"]
+                for stream in fed.feeds:
+                    links.setdefault(stream, set()).update(beyond)
+        return links
 
     def consider(self, streams: Iterable[Incoming]) -> None:
         """Acknowledge these streams at the end of the turn, if possible."""

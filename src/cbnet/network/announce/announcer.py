@@ -154,7 +154,7 @@ class Announcer:
             self._may_open = True
             return
         for tree in version.trees:
-            for link in tree.links.values():
+            for link in self._openable(tree):
                 is_up = link.tells and self._links.by_session(link.session) is not None
                 if is_up and self._streams.to_side(link) is None:
                     self._open(tree, link)
@@ -163,10 +163,13 @@ class Announcer:
             version.complete = self._context.now
             self.retained.release_loaded()
 
+    def _openable(self, tree: TreeView) -> Iterable[TreeLink]:
+        """Return the links whose streams can be opened: all others have announced theirs."""
+        missing = [link for link in tree.links.values() if link.hears and self._streams.from_side(link) is None]
+        return missing if len(missing) == 1 else () if missing else tree.links.values()
+
     def _open(self, tree: TreeView, link: TreeLink) -> None:
         feeds = [self._streams.from_side(each) for each in tree.links.values() if each is not link and each.hears]
-        if not all(feeds):
-            return
         self._numbers += 1
         key = StreamKey(link.neighbour, link.session, link.told)
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
