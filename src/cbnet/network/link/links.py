@@ -14,9 +14,10 @@ is still running answers it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import inf
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 _MAX_PARALLEL_LINKS = 4
+_PROBE_SECONDS = 0.1
 
 End: TypeAlias = tuple[int, int]  # of a connection between routers: the life of the router, its number of the link
 
@@ -51,6 +53,7 @@ class Link:
     last_ping: float
     hello: Hello | None = None  # of the peer
     session: int = 0  # of a router, after its Hello; see `session_id`
+    probed: float = -inf  # time of a ping that was sent as others say that the peer has closed the link
     challenge: int = 0  # number of a ping; an answer proves that there are two routers of one name
     drops_when_slow: bool = True  # drop messages if the peer reads too slowly; else disconnect it
     traffic: LinkTraffic = field(default_factory=LinkTraffic)
@@ -135,10 +138,26 @@ class LinkTable:
     def answering(self, neighbour: str) -> list[int]:
         """Return the links to a router over which something was received lately, oldest first.
 
-        A live link is never silent for long: after a `heartbeat` of silence the peer is pinged.
+        A live link is never silent for long: after a `heartbeat` of silence the peer is pinged. One that was probed
+        must answer soon.
         """
-        since = self._context.now - 2 * self._settings.heartbeat
-        return [link for link in self._by_neighbour.get(neighbour, ()) if self._all[link].last_received >= since]
+        return [link for link in self._by_neighbour.get(neighbour, ()) if self._is_answering(self._all[link])]
+
+    def _is_answering(self, link: Link) -> bool:
+        now = self._context.now
+        is_late = link.last_received <= link.probed and now - link.probed > _PROBE_SECONDS
+        return link.last_received >= now - 2 * self._settings.heartbeat and not is_late
+
+    def probe(self, neighbour: str) -> None:
+        """Ping a neighbour that has closed its links to this router, as others say."""
+        for link in map(self._all.__getitem__, self._by_neighbour.get(neighbour, ())):
+            if link.last_received > link.probed:  # else it was probed already
+                link.probed = self._context.now
+                self._ping(link)
+
+    def has_session(self, neighbour: str, sessions: Iterable[int]) -> bool:
+        """Return whether one of some sessions with a neighbour is open."""
+        return not set(sessions).isdisjoint(self._sessions(neighbour))
 
     def _sessions(self, neighbour: str) -> list[int]:
         return sorted(self._all[link].session for link in self._by_neighbour[neighbour])

@@ -31,6 +31,7 @@ from cbnet.network.protocol.fields import MAX_ENTRIES
 from cbnet.network.protocol.frames import LinkRecord, RecordEntry, RecordRequest, RecordSummary
 
 Item = TypeVar("Item")
+_MAX_STEP = 1_000  # versions of a record that a router may have missed
 
 
 class Flooding:
@@ -41,6 +42,8 @@ class Flooding:
         self._database = database
         self._links = links
         self._requests = RecordRequests(context.settings.retry)
+        # Records of neighbours that no longer have a link to this router, as others say; the neighbours are probed.
+        self._unconfirmed: dict[str, tuple[int, LinkRecord]] = {}
         self._summarised: set[int] = set()  # links over which a summary was received
         self._is_synchronised = False
         # called with a record of this router, or the entry of one, and the link over which it was received
@@ -68,6 +71,8 @@ class Flooding:
 
     def request_missing(self) -> None:
         """Request missing records that were not requested yet, or not answered in time."""
+        for owner in [owner for owner in self._unconfirmed if not self._links.answering(owner)]:
+            self._install(*self._unconfirmed.pop(owner))
         if not self._requests:
             return
         due: dict[tuple[int, type[RecordRequest | RecordSummary]], list[RecordEntry]] = {}
@@ -113,6 +118,7 @@ class Flooding:
     # --- inside
 
     def _install(self, link: int, record: LinkRecord) -> None:
+        self._unconfirmed.pop(record.owner, None)
         outcome = self._database.install(record, self._context.now)
         self._context.counters[outcome.value] += 1
         if outcome is UpdateOutcome.INSTALLED:
@@ -127,8 +133,22 @@ class Flooding:
         self._context.counters[Event.RECORDS_SECOND_HAND] += 1
         if self._database.lacks(record.owner, version_of(record)):
             self._requests.add(link, record.owner, version_of(record))
+            if self._has_left(record):
+                self._links.probe(record.owner)
+                self._unconfirmed[record.owner] = link, self._with_age(record)
         elif self._database.contradicts(record):  # the version alone would tell the owner nothing
             self._context.outbox.send_all(self._links.answering(record.owner), record)
+
+    def _has_left(self, record: LinkRecord) -> bool:
+        """Return whether a neighbour seems to have noticed the end of its links to this router before this one.
+
+        The record follows the present one closely; a forged one need not, and waits for the neighbour's silence.
+        """
+        present = self._database.version(record.owner)
+        if present is None or record.life != present.life or record.sequence - present.sequence > _MAX_STEP:
+            return False
+        back = record.neighbours.get(self._context.name)
+        return back is None or not self._links.has_session(record.owner, back.sessions)
 
     def _with_age(self, record: LinkRecord) -> LinkRecord:
         """Return a record with the age that one link adds: a thousandth of the lifetime."""
