@@ -33,6 +33,10 @@ def test_network_client_loads_no_heavy_module():
     assert not _modules_after("from cbnet import connect") & {"numpy", "pyarrow", "scipy", "uvicorn"}
 
 
+def test_compiling_a_table_does_not_load_pandas():
+    assert "pandas" not in _modules_after("from cbnet import Table; Table.build({1: 'x > 5 and #a'})")
+
+
 def test_help_is_instant():
     best = float("inf")
     for _ in range(3):
