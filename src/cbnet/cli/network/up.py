@@ -63,7 +63,7 @@ def up(
         with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
             for note in processes.warnings:
                 print_note(note)
-            processes.wait(timeout=60 + len(plan.graph) / 4)
+            processes.wait(timeout=120 + len(plan.graph) / 4)  # routers may wait a minute for neighbours
             try:
                 _announce(processes, plan, output, time.monotonic() - began, as_json=json)
                 _supervise(processes)
