@@ -209,7 +209,6 @@ class Announcer:
 
     def _end_streams(self) -> None:
         """If the newest version has been complete for a while, end the streams that it does not need."""
-        self.retained.expire(self._context.now)
         version = self._versions.newest
         if version.complete is None or (len(self._versions.kept) == 1 and not self._has_lost):
             return

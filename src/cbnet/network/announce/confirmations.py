@@ -200,7 +200,11 @@ class Confirmations:
         for stream in streams:
             oldest = max(1, stream.settled)
             announced = (kind.announced(stream, each) for each in filters)
-            changes = (stream.since.get((number, each), oldest) for each in announced if each is not None)
+            changes = (
+                # if the search for a filter that covers it was given up: the last change
+                stream.sequence if each is None else stream.since.get((number, each), oldest)
+                for each in announced
+            )
             needs[stream] = max(changes, default=oldest)
         return needs
 

@@ -74,7 +74,7 @@ class StreamReceiver:
             if isinstance(change.base, bytes)
             else self._streams.by_number.get((session, change.base))
         )
-        if change.sequence != 1 or not change.side or (change.base and base is None):
+        if change.sequence != 1 or not change.number or not change.side or (change.base and base is None):
             raise WireError("a change of a stream that is not open")
         if sum(key.session == session for key in self._streams.incoming) >= _MAX_SESSION_STREAMS:
             raise WireError(f"more than {_MAX_SESSION_STREAMS:,} streams")

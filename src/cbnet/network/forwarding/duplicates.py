@@ -6,8 +6,8 @@ For each source and tree the numbers of the last packets are kept, as bits below
     seen       …0 1 1 0 1     17, 15 and 14 were seen; 16 was not
 
 The packets of a source on one tree keep their order, and reach a router once. Only a packet that was committed again,
-after a link failed, can come twice, or late. One below the window counts as seen if it was committed again, and else as
-new: no packet is refused that was not delivered, and a client detects the rare one that was.
+after a link failed, can come twice, or late. One below the window counts as new: no packet is refused that was not
+delivered, and a client detects the rare one that was.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Duplicates:
     def __init__(self) -> None:
         self._sources: dict[tuple[str, int, int], _Source] = {}
 
-    def is_new(self, source: str, life: int, tree: int, number: int, *, is_retry: bool = False) -> bool:
-        """Record a packet; return whether it was not seen before. `is_retry`: it was committed to a tree again."""
+    def is_new(self, source: str, life: int, tree: int, number: int) -> bool:
+        """Record a packet; return whether it was not seen before, as far as is known."""
         key = source, life, tree
         known = self._sources.pop(key, None)
         if known is None:
@@ -47,7 +47,7 @@ class Duplicates:
             known.highest = number
             return True
         if -ahead >= WINDOW:
-            return not is_retry
+            return True
         if known.seen >> -ahead & 1:
             return False
         known.seen |= 1 << -ahead

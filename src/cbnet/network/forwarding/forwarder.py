@@ -126,9 +126,7 @@ class Forwarder:
     def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
         """Deliver a packet, if it is new, and send it on."""
         matches = self._subscriptions.matched(content)
-        is_new = self._duplicates.is_new(
-            packet.origin or packet.source, packet.life, packet.tree, packet.number, is_retry=packet.tries > 0
-        )
+        is_new = self._duplicates.is_new(packet.origin or packet.source, packet.life, packet.tree, packet.number)
         if not is_new:
             self._context.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:

@@ -268,6 +268,7 @@ class Router:
         self._holders.check()
         self._requesters.check()
         self._acknowledgements.report_waiting()
+        self._announcer.retained.expire(self._context.now)
         self._confirmations.check_deadlines()
         return self._done()
 

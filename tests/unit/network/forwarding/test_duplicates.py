@@ -6,8 +6,8 @@ from cbnet.network.forwarding import duplicates as module
 from cbnet.network.forwarding.duplicates import WINDOW, Duplicates
 
 
-def passes(duplicates, number, source="a", life=1, tree=0, *, is_retry=False):
-    return duplicates.is_new(source, life, tree, number, is_retry=is_retry)
+def passes(duplicates, number, source="a", life=1, tree=0):
+    return duplicates.is_new(source, life, tree, number)
 
 
 def test_a_packet_passes_once():
@@ -26,19 +26,20 @@ def test_sources_their_lives_and_trees_are_apart():
     assert not passes(duplicates, 1, "a", 1, tree=1)
 
 
-def test_packet_below_the_window_passes_unless_it_was_committed_again():
+def test_packet_below_the_window_passes():
     duplicates = Duplicates()
     assert passes(duplicates, WINDOW + 10)
-    assert passes(duplicates, 11, is_retry=True)
+    assert passes(duplicates, 11)
+    assert not passes(duplicates, 11)
     assert passes(duplicates, 10)
-    assert not passes(duplicates, 10, is_retry=True)
+    assert passes(duplicates, 10)
 
 
 def test_jump_of_numbers_forgets_all_earlier_ones():
     duplicates = Duplicates()
     assert passes(duplicates, 1)
     assert passes(duplicates, 10**15)
-    assert not passes(duplicates, 1, is_retry=True)
+    assert passes(duplicates, 1)
     assert passes(duplicates, 10**15 - 1)
     assert not passes(duplicates, 10**15)
 
@@ -49,10 +50,8 @@ def test_against_a_set_of_all_numbers():
     for _ in range(20_000):
         number = max(0, highest + random.choice((1, 1, 1, 2, 50, -3, -random.randrange(2 * WINDOW))))
         highest = max(highest, number)
-        is_retry = random.random() < 0.5
         is_old = number <= highest - WINDOW
-        expected = not is_retry if is_old else number not in seen
-        assert passes(duplicates, number, is_retry=is_retry) == expected
+        assert passes(duplicates, number) == (is_old or number not in seen)
         if not is_old:
             seen.add(number)
 
