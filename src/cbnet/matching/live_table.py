@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, cast
 
@@ -35,7 +36,7 @@ from cbnet.matching.memtable import MemTable, TargetFilter
 from cbnet.matching.rule import checked_interface
 from cbnet.matching.spellings import Spellings, filters_by_tests
 from cbnet.matching.storage.codes import Test
-from cbnet.matching.storage.columns import columns_of_encoded
+from cbnet.matching.storage.columns import columns_of_encoded, columns_of_tags
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 from cbnet.matching.storage.merge import merge_columns
 from cbnet.matching.storage.used_leaves import used_message
@@ -163,6 +164,29 @@ class LiveTable(Generic[Key]):
                 self._state.memtables[-1].add(item)
                 self._start_merging()
             return self._spellings.add(item, filter, is_new=is_new)
+
+    def fill(self, filters: Iterable[tuple[Key, Filter]]) -> None:
+        """Add very many filters that are not in the table; those of tags only are compiled at once, as its base."""
+        self.wait()
+        others: list[tuple[Key, Filter]] = []
+
+        def descriptors() -> Iterator[tuple[int, Iterable[str]]]:
+            for interface, filter in filters:
+                if filter.constraints or filter.conditions:
+                    others.append((interface, filter))
+                else:
+                    yield self._target(interface), filter.tags
+
+        with self._lock:
+            levels, memtables = self._state
+            if not any(map(len, levels)):
+                columns = replace(columns_of_tags((), descriptors()), interfaces=list(self._labels))
+                compiled = CompiledTable.build(columns, reduce=False, labelled=False)
+                self._state = _State((Level(compiled),), memtables)
+            else:
+                others += filters
+        for interface, filter in others:
+            self.add(interface, filter)
 
     def remove(self, interface: Key, filter: Filter) -> bool:
         """Remove a filter from the predicate of an interface; return whether it was present."""

@@ -12,6 +12,7 @@ Filters read from Arrow need no Python object per constraint.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -278,6 +279,27 @@ def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, E
         texts(list(ranks.strings)),
         ranks.sets,
         joined_texts(codes),
+    )
+
+
+def columns_of_tags(interfaces: Sequence[Any], filters: Iterable[tuple[int, Iterable[str]]]) -> Columns:
+    """Return filters of tags only, each with its target, as columns; without an object for each."""
+    ranks: dict[str, int] = {}
+    targets, symbols, ends = array("I"), array("q"), array("q", [0])
+    for target, tags in filters:
+        targets.append(target)
+        symbols.extend([ranks.setdefault(tag, len(ranks)) for tag in tags])
+        ends.append(len(symbols))
+    numbers, _ = sort_numbers(_split([]))
+    return assemble(
+        interfaces,
+        np.array(targets, np.uint32),
+        np.array(ends, np.int64),
+        (np.array(symbols, np.int64), texts([*ranks]), 0),
+        np.full(len(symbols), int(Test.TAG), np.int64),
+        np.zeros(len(symbols), np.int64),
+        numbers,
+        texts([]),
     )
 
 

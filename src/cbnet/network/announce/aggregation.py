@@ -96,10 +96,7 @@ class Aggregation:
             bit = self._store.bit(source)
             for filter in filters:
                 sources[filter] = sources.get(filter, 0) | bit
-        for filter, bits in sources.items():
-            found = self._row_or_filter(filter)
-            row, decoded = (found, None) if isinstance(found, int) else (self._store.insert(filter), found)
-            self._store.switch(row, bits, self._unions.carriers, decoded)
+        self._store.fill(sources)
 
     def _row_or_filter(self, filter: bytes) -> int | Filter:
         """Return the row of a filter or, if it has none, the checked filter."""

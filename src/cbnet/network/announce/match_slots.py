@@ -10,7 +10,7 @@ slots may have one set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cbnet.language.filter import Filter
@@ -42,6 +42,22 @@ class MatchSlots:
         self._table.add(slot, filter)
         self._sizes[slot] += 1
         return slot
+
+    def fill(self, filters: Iterable[tuple[Filter, int]]) -> list[int]:
+        """Add very many filters with their sources, which no slot has yet; return the slot of each."""
+        slots: list[int] = []
+
+        def with_slots() -> Iterator[tuple[int, Filter]]:
+            for filter, sources in filters:
+                slot = self._by_sources.get(sources)
+                if slot is None:
+                    slot = self._take(sources)
+                self._sizes[slot] += 1
+                slots.append(slot)
+                yield slot, filter
+
+        self._table.fill(with_slots())
+        return slots
 
     def remove(self, filter: Filter, slot: int) -> None:
         """Remove a filter from its slot, if it has one."""

@@ -12,7 +12,7 @@ removed, changes groups and not filters. Columns, not an object per row: a route
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from cbnet.language.filter import Filter
 from cbnet.network.announce.match_slots import NO_SLOT, MatchSlots
@@ -140,24 +140,46 @@ class SourceFilters:
         self._slot_of[row] = NO_SLOT
         self._free.append(row)
 
-    def switch(self, row: int, bits: int, carriers: Callable[[int], int], filter: Filter | None) -> None:
-        """Give a filter to sources, or take it away from those that have it.
+    def fill(self, contents: Mapping[bytes, int]) -> None:
+        """Give filters to sources that are matched and empty, before any target is open.
+
+        contents: the bits of the sources of each filter.
+        """
+        rows = [self._filled_row(filter, bits) for filter, bits in contents.items()]
+        decoded = ((filter_from_bytes(filter), bits) for filter, bits in contents.items())
+        for row, slot in zip(rows, self._slots.fill(decoded), strict=True):
+            self._slot_of[row] = slot
+
+    def _filled_row(self, filter: bytes, bits: int) -> int:
+        found = self._rows.get(filter)
+        row = self.insert(filter) if found is None else found
+        old = self.group_of[row]
+        sources = old.sources | bits
+        group = self.groups.get(sources)
+        if group is None:
+            group = self.groups[sources] = Group(sources, 0)
+        self._leave(row, old)
+        self._join(row, group)
+        while bits:
+            bit = bits & -bits
+            bits ^= bit
+            self._count(bit, 1)
+        return row
+
+    def switch(self, row: int, bit: int, carriers: Callable[[int], int], filter: Filter | None) -> None:
+        """Give a filter to a source, or take it away.
 
         carriers: returns the targets of a new group. filter: the decoded one, if it is known.
         """
         old = self.group_of[row]
-        sources = old.sources ^ bits
+        sources = old.sources ^ bit
         group = self.groups.get(sources, self._nowhere)
         if sources and not group.sources:
             group = self.groups[sources] = Group(sources, carriers(sources))
         self._leave(row, old)
         self._join(row, group)
-        rest = bits
-        while rest:
-            bit = rest & -rest
-            rest ^= bit
-            self._count(bit, 1 if sources & bit else -1)
-        if bits & self._matched:
+        self._count(bit, 1 if sources & bit else -1)
+        if bit & self._matched:
             decoded = filter if filter is not None else filter_from_bytes(self.filters[row])
             self._slots.remove(decoded, self._slot_of[row])
             self._slot_of[row] = self._slots.add(decoded, sources & self._matched)

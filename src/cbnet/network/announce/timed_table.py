@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from time import thread_time_ns
 from typing import Any
@@ -60,6 +60,20 @@ class TimedTable(LiveTable[int]):
         is_new = super().add(interface, filter)
         self.size += is_new
         return is_new
+
+    def fill(self, filters: Iterable[tuple[int, Filter]]) -> None:
+        """Add very many filters that are not in the table."""
+        listed = 0
+
+        def counted() -> Iterator[tuple[int, Filter]]:
+            nonlocal listed
+            for each in filters:
+                listed += 1
+                yield each
+
+        before = self.size
+        super().fill(counted())
+        self.size = before + listed
 
     def remove(self, interface: int, filter: Filter) -> bool:
         """Remove a filter; return False if the interface does not have it."""

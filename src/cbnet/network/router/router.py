@@ -114,9 +114,9 @@ class Router:
             requesters=self._requesters,
             pulls=self._pulls,
         )
+        self._announcer.retained.load(data.table)
         if data.predicate.filters:
             self.subscriptions.set(InternalSubscriber.LOADED, 0, data.predicate)
-        self._announcer.retained.load(data.table)
         self.gateway_port = GatewayPort(
             context=context,
             versions=self.versions,
