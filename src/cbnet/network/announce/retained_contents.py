@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from cbnet.network.announce.content_digest import DIGEST_BYTES, content_digest
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, StreamKey
 from cbnet.network.protocol.fields import MAX_HELD
+from cbnet.network.protocol.filter_codec import DIGEST_BYTES, filters_digest
 
 _SECONDS = 60.0  # that contents are kept after the end of a session
 _USED_SECONDS = 120.0  # that the sender uses what the receiver has listed
@@ -158,4 +158,4 @@ class RetainedContents:
 
 def joint_digest(content: Sequence[Iterable[bytes]]) -> bytes:
     """Return the digest of the content of a stream, of both kinds."""
-    return blake2b(b"".join(map(content_digest, content)), digest_size=DIGEST_BYTES).digest()
+    return blake2b(b"".join(map(filters_digest, content)), digest_size=DIGEST_BYTES).digest()

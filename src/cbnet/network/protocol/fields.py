@@ -60,7 +60,7 @@ Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_ROUTERS)]
 Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
 FilterBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]
-ContentDigest: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]  # see `announce.content_digest`
+ContentDigest: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]  # see `filter_codec.filters_digest`
 Filters: TypeAlias = Annotated[list[FilterBytes], Meta(max_length=MAX_FRAME_FILTERS)]
 StreamFilters: TypeAlias = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=2 * MAX_FRAME_FILTERS)]
 TreeNumber: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_TREES)]

@@ -12,8 +12,9 @@ encoded as `x = false`, and 5.0 as 5. Routers compare, store and forward the byt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import pairwise
 from typing import TypeAlias, TypeGuard
 
@@ -34,6 +35,10 @@ _decoder = msgspec.msgpack.Decoder(list[str | _Part])
 _MAX_SHARED_BYTES = 256  # of a filter whose constraints may be shared, so that they take a few MB
 # Filters have many constraints in common; one that is known, with its key and hash, saves 7 µs.
 _shared_constraint = lru_cache(maxsize=8192, typed=True)(Constraint)
+
+
+DIGEST_BYTES = 16
+_DIGESTS = (1 << 8 * DIGEST_BYTES) - 1
 
 
 def canonical_filter(filter: Filter) -> Filter:
@@ -93,6 +98,12 @@ def filter_from_bytes(encoded: bytes) -> Filter:
 
 def _are_tags(parts: list[str | _Part]) -> TypeGuard[list[str]]:
     return all(type(part) is str for part in parts)
+
+
+def filters_digest(filters: Iterable[bytes]) -> bytes:
+    """Return the digest of encoded filters, which does not depend on their order: the sum of their hashes."""
+    hashes = (int.from_bytes(blake2b(each, digest_size=DIGEST_BYTES).digest()) for each in filters)
+    return (sum(hashes) & _DIGESTS).to_bytes(DIGEST_BYTES)
 
 
 def _is_bool_ne(constraint: Constraint) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cbnet.network.announce.content_digest import content_digest
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import OWN_SOURCES
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
+from cbnet.network.protocol.filter_codec import filters_digest
 from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 _MAX_PAGE_BYTES = 1 << 18
@@ -61,7 +61,7 @@ class TableReport:
     def _interface(self, root: str, neighbour: str) -> InterfaceTable:
         subscriptions, offers = (self._filters(root, neighbour, kind) for kind in (0, 1))
         return InterfaceTable(
-            root, neighbour, len(subscriptions), content_digest(subscriptions), len(offers), content_digest(offers)
+            root, neighbour, len(subscriptions), filters_digest(subscriptions), len(offers), filters_digest(offers)
         )
 
     def _filters(self, root: str, neighbour: str, kind: int) -> set[bytes]:

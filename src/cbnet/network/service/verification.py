@@ -17,10 +17,9 @@ from typing import NamedTuple, TypeAlias
 
 from cbnet.errors import CbnetError
 from cbnet.language.predicate import Predicate
-from cbnet.network.announce.content_digest import content_digest
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes
+from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes, filters_digest
 from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
 from cbnet.network.security.tls import Tls
 from cbnet.network.service.computed_table import read_computed_table
@@ -139,7 +138,7 @@ async def _compare(
     for interface in sorted(computed.keys() | {each for each in held if each[0] in roots}):
         expected = computed.get(interface, ())
         result.filters += len(expected)
-        if held.get(interface, (0, content_digest(()))) != (len(expected), content_digest(expected)):
+        if held.get(interface, (0, filters_digest(()))) != (len(expected), filters_digest(expected)):
             root, neighbour, offers = interface
             actual = set(await client.table_filters(root, neighbour, offers=offers, timeout=_TIMEOUT))
             result.differences.append(_difference(name, interface, actual, set(expected)))
