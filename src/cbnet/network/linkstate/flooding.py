@@ -43,7 +43,7 @@ class Flooding:
         self._links = links
         self._requests = RecordRequests(context.settings.retry)
         # Records of neighbours that no longer have a link to this router, as others say; the neighbours are probed.
-        self._unconfirmed: dict[str, tuple[int, LinkRecord]] = {}
+        self.unconfirmed: dict[str, tuple[int, LinkRecord]] = {}
         self._summarised: set[int] = set()  # links over which a summary was received
         self._is_synchronised = False
         # called with a record of this router, or the entry of one, and the link over which it was received
@@ -71,8 +71,8 @@ class Flooding:
 
     def request_missing(self) -> None:
         """Request missing records that were not requested yet, or not answered in time."""
-        for owner in [owner for owner in self._unconfirmed if not self._links.answering(owner)]:
-            self._install(*self._unconfirmed.pop(owner))
+        for owner in [owner for owner in self.unconfirmed if not self._links.answering(owner)]:
+            self._install(*self.unconfirmed.pop(owner))
         if not self._requests:
             return
         due: dict[tuple[int, type[RecordRequest | RecordSummary]], list[RecordEntry]] = {}
@@ -118,7 +118,7 @@ class Flooding:
     # --- inside
 
     def _install(self, link: int, record: LinkRecord) -> None:
-        self._unconfirmed.pop(record.owner, None)
+        self.unconfirmed.pop(record.owner, None)
         outcome = self._database.install(record, self._context.now)
         self._context.counters[outcome.value] += 1
         if outcome is UpdateOutcome.INSTALLED:
@@ -135,7 +135,7 @@ class Flooding:
             self._requests.add(link, record.owner, version_of(record))
             if self._has_left(record):
                 self._links.probe(record.owner)
-                self._unconfirmed[record.owner] = link, self._with_age(record)
+                self.unconfirmed[record.owner] = link, self._with_age(record)
         elif self._database.contradicts(record):  # the version alone would tell the owner nothing
             self._context.outbox.send_all(self._links.answering(record.owner), record)
 

@@ -232,7 +232,7 @@ class Router:
             except WireError as error:
                 self._shut(link, error.reason)
                 self._is_due = True
-        return self._done() if self._is_due else self._context.outbox.take()
+        return self._done() if self._is_due or self._flooding.unconfirmed else self._context.outbox.take()
 
     def held(self, link: int, now: float) -> None:
         """Record that reading from a link is paused."""
