@@ -150,7 +150,8 @@ class Announcer:
     def _open_streams(self) -> None:
         """Open the streams of the newest version that can be opened; note when all have arrived."""
         version = self._versions.newest
-        if self.retained.awaits({link.neighbour for link in version.links()}, self._context.now):
+        uptime = max(self._context.now, self._versions.network_age)
+        if self.retained.awaits({link.neighbour for link in version.links()}, uptime):
             self._may_open = True
             return
         for tree in version.trees:

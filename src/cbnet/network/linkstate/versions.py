@@ -42,6 +42,12 @@ class Versions:
         """Whether a new version is to be adopted now."""
         return self.is_outdated and self._context.now - self._adopted >= self._context.settings.settle
 
+    @property
+    def network_age(self) -> float:
+        """For how long other routers have been running, at least, in seconds."""
+        others = (name for name in self._database.routers() if name != self._context.name)
+        return max((self._database.age(name, self._context.now) / 1000 for name in others), default=0.0)
+
     def adopt(self) -> bool:
         """Adopt the present topology; return whether it has other links than the newest version."""
         self._topology, self._adopted = self._database.topology, self._context.now

@@ -178,3 +178,13 @@ def test_a_neighbour_of_the_table_that_does_not_come_is_awaited_for_a_minute():
     assert (filters_sent(memory), memory.router("c").streams.outgoing) == (0, {})
     memory.run(20)
     assert held(memory, "a", "b") == set(encoded("#jazz and #vinyl", "#news"))
+
+
+def test_in_a_running_network_a_restarted_router_does_not_await_a_neighbour_that_is_down():
+    memory = started(TABLES, seconds=70.0)
+    memory.kill("d")
+    memory.kill("c")
+    memory.run(5)
+    memory.start("c")
+    memory.run(5)
+    assert held(memory, "a", "b") == set(encoded("#jazz and #vinyl", "#news"))
