@@ -48,7 +48,7 @@ class Acknowledgements:
             if stream is not None:  # else it has ended
                 stream.acknowledge(min(ack.sequence, stream.sequence), ack.version, self._versions.newest.id)
                 self.advanced[stream] = None
-                self.consider(stream.feeds)
+                self.consider(each for each in stream.feeds if stream in each.blockers.values())
         for report in frame.waiting:
             stream = self._streams.to_number.get((known.session, report.number))
             if stream is not None:

@@ -53,7 +53,7 @@ class Announcer:
         self._changed: dict[Incoming, None] = {}  # in this turn
         self._changes: dict[int, list[Change]] = {}  # to send, by session
         self._ended: dict[int, list[int]] = {}  # streams, by session
-        self._released: dict[Incoming, None] = {}  # streams that fed one that was removed in this turn
+        self._reconsidered: dict[Incoming, None] = {}  # streams that feed one that was opened or removed in this turn
 
     # --- events
 
@@ -119,8 +119,8 @@ class Announcer:
         for stream in changed:
             fed = (*self._streams.fed_by(stream), *self._exports.fed_by(stream))
             stream.record({each: each.sequence for each in fed}, self._context.now)
-        released, self._released = self._released, {}
-        return [*changed, *released]
+        reconsidered, self._reconsidered = self._reconsidered, {}
+        return [*changed, *reconsidered]
 
     # --- streams of neighbours
 
@@ -136,10 +136,10 @@ class Announcer:
             self._end(fed)
         for export in self._exports.fed_by(stream):
             self._exports.close()
-            self._released.update(dict.fromkeys(export.feeds))
+            self._reconsidered.update(dict.fromkeys(export.feeds))
         self._receiver.forget(stream)
         self._changed.pop(stream, None)
-        self._released.pop(stream, None)
+        self._reconsidered.pop(stream, None)
         self._streams.remove_incoming(stream)
         if not self.retained.has(stream):
             self._streams.remove_source(stream)
@@ -176,6 +176,7 @@ class Announcer:
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
         others = list(self._streams.of_session(link.session))
         self._streams.add_outgoing(stream, OWN_SOURCES)
+        self._reconsidered.update(dict.fromkeys(stream.feeds))  # it is beyond them now
         base, differences = self._opening(stream, others)
         for kind in self._streams.kinds:
             kind.take(stream)
@@ -232,7 +233,7 @@ class Announcer:
 
     def _release(self, stream: Outgoing) -> None:
         self._streams.remove_outgoing(stream)
-        self._released.update(dict.fromkeys(stream.feeds))
+        self._reconsidered.update(dict.fromkeys(stream.feeds))
 
     def _collect_changes(self) -> None:
         self._exports.collect_changes()

@@ -90,6 +90,7 @@ class Incoming:
     acked: int = 0
     stamped: tuple[int, int] = (0, 0)  # version and sequence of the last acknowledgement for a version
     log: list[tuple[int, Needs]] = field(default_factory=list)
+    blockers: dict[str, Outgoing | None] = field(default_factory=dict)  # of the next acknowledgement of either kind
     changed: float = 0.0  # time of the last change
     reported: list[str] = field(default_factory=list)  # links that the neighbour knows this stream is waiting for
 
@@ -113,16 +114,19 @@ class Incoming:
 
     def acknowledged(self) -> int:
         """Return the last change that all streams fed by this one have."""
-        last = self._last(lambda needs: all(outgoing.has(needed) for outgoing, needed in needs.items()))
+        last, self.blockers["streams"] = self._last(
+            lambda needs: next((outgoing for outgoing, needed in needs.items() if not outgoing.has(needed)), None)
+        )
         return max(last, self.acked)
 
     def stampable(self, version: int, beyond: Sequence[Outgoing]) -> int:
         """Return the last change that all routers beyond have, in a version."""
-        return self._last(
-            lambda needs: all(outgoing.is_stamped(version, needs.get(outgoing, 0)) for outgoing in beyond)
+        last, self.blockers["version"] = self._last(
+            lambda needs: next((each for each in beyond if not each.is_stamped(version, needs.get(each, 0))), None)
         )
+        return last
 
-    def _last(self, is_done: Callable[[Needs], bool]) -> int:
-        """Return the last change in the log of which something is true: it is of all before, too."""
-        count = bisect_left(self.log, True, key=lambda entry: not is_done(entry[1]))
-        return self.log[count - 1][0] if count else 0
+    def _last(self, blocker: Callable[[Needs], Outgoing | None]) -> tuple[int, Outgoing | None]:
+        """Return the last change in the log that nothing blocks, and what blocks the next: it blocks all after, too."""
+        count = bisect_left(self.log, True, key=lambda entry: blocker(entry[1]) is not None)
+        return self.log[count - 1][0] if count else 0, blocker(self.log[count][1]) if count < len(self.log) else None
