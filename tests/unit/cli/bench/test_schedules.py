@@ -34,6 +34,7 @@ def test_schedules_are_shown_to_people(cbnet, monkeypatch):
 
 def test_a_violation_ends_with_code_1_and_names_the_seed(cbnet, monkeypatch):
     monkeypatch.setattr(Confirmations, "missing", lambda *_, **__: [])
+    monkeypatch.setattr(Confirmations, "_blocking", lambda *_: None)
     outcome = cbnet("bench", "schedules", "--schedules", 10, "--trees", "1")
     assert outcome.code == 1
     assert "was confirmed subscription" in " ".join(outcome.out.split())
