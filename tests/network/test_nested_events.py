@@ -105,7 +105,7 @@ def test_a_trace_explains_conditions_and_nested_attributes():
     lab.clients["a"].trace(7, EVENT, predicate="detail.watts * 2 > 20", at="b")
     lab.run(1)
     hops = {answer.hop.router: answer.hop for answer in lab.answers("a", TracedFrame)}
-    assert hops["a"].branches[0].why == ["b: detail.owner = null"]
+    assert hops["a"].branches[0].why == ["detail.owner = null"]
     assert hops["b"].delivered == ["subscription 3 of client of b: detail.owner = null"]
     first, second = hops["b"].missed
     assert 'detail.state = "off" fails: detail.state is "on"' in first

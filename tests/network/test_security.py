@@ -213,7 +213,7 @@ def test_routers_link_with_certificates_for_their_names(run, ours):
         async with router(secured(ours.tls(HERE, "a"), routers={"b"})) as a:
             there = secured(ours.tls(HERE, "b"), routers={"a"})
             async with router(there, "b", {"a": a.address}) as b:
-                await wait_until_async(lambda: len(a.router.view) == len(b.router.view) == 2)
+                await wait_until_async(lambda: len(a.router.version) == len(b.router.version) == 2)
                 tls, token = ours.tls(), TICKER.token
                 async with await connect_async(str(a.address), tls=tls, token=token) as at_a:
                     subscription = await at_a.subscribe('region = "EU"', wait=True)

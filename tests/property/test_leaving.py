@@ -6,7 +6,7 @@ import pytest
 
 from cbnet import Message, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet.routing import SCHEMES
+from cbnet.network.link.settings import LIVE_SCHEMES
 
 WANTS = ("true", "k < 2", "k = 1", "k > 1")
 
@@ -63,7 +63,7 @@ class Ring:
         return missed, twice
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", LIVE_SCHEMES)
 @pytest.mark.parametrize("seed", [5, 7])
 def test_nobody_else_misses_a_message_while_a_router_leaves_and_comes_back(scheme, seed):
     ring = Ring(seed, scheme)
@@ -83,7 +83,7 @@ def test_nobody_else_misses_a_message_while_a_router_leaves_and_comes_back(schem
 def test_some_messages_are_missed_when_a_router_is_killed():
     missed = 0
     for seed in (5, 6, 7, 13):
-        ring = Ring(seed, "psf")
+        ring = Ring(seed, "multitree")
         ring.publish()
         ring.memory.run(0.5)
         ring.memory.kill(ring.leaving)
