@@ -35,7 +35,7 @@ from cbnet.network.errors import NotConfirmed, Refused, TooSlow
 from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
-from cbnet.network.protocol.fields import check_name
+from cbnet.network.protocol.fields import MAX_SECONDS, check_name
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
@@ -320,7 +320,8 @@ class AsyncClient:
         end = self._loop.time() + timeout
 
         def send() -> None:
-            self._link.send(msgspec.structs.replace(frame, timeout=max(0.001, end - self._loop.time())))
+            left = min(max(0.001, end - self._loop.time()), MAX_SECONDS)
+            self._link.send(msgspec.structs.replace(frame, timeout=left))
 
         return reply_of(await self._link.call(frames.PullFrame, number, send, timeout), timeout)
 
@@ -482,7 +483,7 @@ class AsyncClient:
     def _wait(self, id: int) -> float:
         """Return the seconds left to confirm a subscription or an offer."""
         deadline = self._deadlines.get(id)
-        return 0.0 if deadline is None else max(0.001, deadline - self._loop.time())
+        return 0.0 if deadline is None else min(max(0.001, deadline - self._loop.time()), MAX_SECONDS)
 
     def _send_answer(self, data: bytes) -> None:
         if self.is_connected:  # otherwise the requester has given up

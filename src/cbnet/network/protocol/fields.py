@@ -48,6 +48,7 @@ MAX_VISITED_ROUTERS = 256  # by one request
 MAX_STEPS = 1_000  # of a traced request and its reply
 MAX_TOKEN_LENGTH = 128
 
+MAX_SECONDS = 3_600.0  # that a client waits for an answer
 MAX_INT = 2**63 - 1
 MAX_SEQUENCE = MAX_INT
 _MAX_FLOAT = 1.7976931348623157e308
@@ -88,7 +89,7 @@ Payload: TypeAlias = Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
 
 RequestBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_REQUEST_BYTES)]  # see `request_codec`
 Keep: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)] | None  # ms that a reply may be cached; None: no limit
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_600)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
 
 
 def check_name(what: str, name: str) -> None:

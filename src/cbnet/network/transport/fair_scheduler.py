@@ -2,7 +2,8 @@
 
 Frames arrive in batches of any size. A message takes microseconds or, if it is long and the table large, some
 hundredths of a second. So frames are processed in small batches; after `TIME_SLICE` seconds the rest waits until the
-other connections have been served. A nested message may take most of a second, so they are processed one by one.
+other connections have been served. A nested message, or an announcement of many filters, may take most of a second, so
+they are processed one by one.
 
 Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
 arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
@@ -15,7 +16,16 @@ import asyncio
 from collections.abc import Callable, Collection, Hashable
 from time import thread_time
 
-from cbnet.network.protocol.frames import Frame, OfferFrame, StatusRequest, Subscribe, Trace, Unsubscribe, Withdraw
+from cbnet.network.protocol.frames import (
+    Announce,
+    Frame,
+    OfferFrame,
+    StatusRequest,
+    Subscribe,
+    Trace,
+    Unsubscribe,
+    Withdraw,
+)
 from cbnet.network.transport.connection import Connection
 
 TIME_SLICE = 0.02  # seconds
@@ -75,7 +85,7 @@ class FairScheduler:
         if not _SLOW.isdisjoint(map(type, frames)):
             self._serve_slow(connection, frames)
             return
-        batch = 1 if connection.has_nested else BATCH
+        batch = 1 if connection.has_nested or Announce in map(type, frames) else BATCH
         if len(frames) <= batch:
             self._process(connection, frames)
         else:
