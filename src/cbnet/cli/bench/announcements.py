@@ -96,12 +96,12 @@ def _costs(outcomes: Sequence[AnnouncementOutcome]) -> Grid:
 
 
 def _sizes(outcomes: Sequence[AnnouncementOutcome]) -> Grid:
-    from cbnet.lab.bench.network.announcements import Spread
+    from cbnet.lab.bench.network.announcements import MinMedianMax
 
     heads = ("trees", "filters: min", "median", "max", "flooding", "MB: min", "median", "max")
     grid = new_grid("Different filters that a router holds, and its memory", "population", *heads)
     for each in outcomes:
-        held, memory = Spread.of(each.measured.cost.held), Spread.of(each.measured.memory)
+        held, memory = MinMedianMax.of(each.measured.cost.held), MinMedianMax.of(each.measured.memory)
         filters = (f"{count:,.0f}" for count in (held.least, held.median, held.most, each.flooding.held[0]))
         sizes = (number(size / _MEGABYTE) for size in (memory.least, memory.median, memory.most))
         add_cells(grid, each.plan.population, each.plan.routing, *filters, *sizes)

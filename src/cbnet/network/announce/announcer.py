@@ -68,7 +68,7 @@ class Announcer:
         self._streams.forget_branches()
 
     def open_session(self, link: int) -> None:
-        """Tell a neighbour which contents of its streams this router still has."""
+        """Send a neighbour the digests of the contents of its streams that this router still has."""
         digests = self.retained.listed(self._links.name(link), self._context.now)
         if digests:
             self._context.outbox.send(link, Held(digests))

@@ -88,7 +88,7 @@ class Exports:
     # --- changes
 
     def restart(self, *, is_telling: bool) -> None:
-        """Tell everything again, to other domains than before; or stop."""
+        """Export the whole content again, to other domains than before; or stop."""
         self.close()
         self.is_telling = is_telling
 
@@ -101,7 +101,7 @@ class Exports:
             self._current = None
 
     def open(self) -> None:
-        """Tell everything anew if other streams tell about this domain, and all have come."""
+        """Export the whole content anew if the export has other feeds now, and all have come."""
         feeds = self._feeds() if self.is_telling else None
         if feeds is None or (self._current is not None and self._current.feeds == feeds):
             return
@@ -116,7 +116,7 @@ class Exports:
         self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=True))
 
     def collect_changes(self) -> None:
-        """Tell what has changed."""
+        """Export what has changed."""
         export = self._current
         if export is None or not any(kind.has_pending(export) for kind in self._streams.kinds):
             return

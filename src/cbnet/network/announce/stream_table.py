@@ -12,7 +12,7 @@ from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
 
 
-class Branch(NamedTuple):
+class TreeBranch(NamedTuple):
     """A branch of a tree at this router."""
 
     to: TreeLink
@@ -32,7 +32,7 @@ class StreamTable:
         self.outgoing: dict[StreamKey, Outgoing] = {}
         self.by_number: dict[tuple[int, int], Incoming] = {}  # by session and number
         self.to_number: dict[tuple[int, int], Outgoing] = {}
-        self._branches: dict[int, tuple[TreeView, list[Branch]]] = {}  # by the identity of a tree
+        self._branches: dict[int, tuple[TreeView, list[TreeBranch]]] = {}  # by the identity of a tree
         self.generation = 0  # changes with the versions, the links and the set of streams
 
     # --- lookup
@@ -50,7 +50,7 @@ class StreamTable:
         """Return the outgoing streams that an incoming one feeds."""
         return [each for each in self.outgoing.values() if stream in each.feeds]
 
-    def branches(self, tree: TreeView) -> list[Branch]:
+    def branches(self, tree: TreeView) -> list[TreeBranch]:
         """Return the branches of a tree."""
         known = self._branches.get(id(tree))
         if known is None:
@@ -58,12 +58,12 @@ class StreamTable:
             known = self._branches[id(tree)] = tree, branches
         return known[1]
 
-    def _branch(self, link: TreeLink) -> Branch:
+    def _branch(self, link: TreeLink) -> TreeBranch:
         streams = self._telling(link)
         subscriptions, offers = (
             None if streams is None else sum({kind.bit(stream) for stream in streams}) for kind in self.kinds
         )
-        return Branch(link, self._links.by_session(link.session), subscriptions, offers)
+        return TreeBranch(link, self._links.by_session(link.session), subscriptions, offers)
 
     def _telling(self, link: TreeLink) -> list[Incoming] | None:
         """Return the streams that together tell what is wanted behind a link; None if it is not known of all nodes.

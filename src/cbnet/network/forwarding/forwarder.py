@@ -18,7 +18,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.announce.stream_table import Branch, StreamTable
+from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, wants_hypothetically
@@ -39,7 +39,7 @@ _MAX_RETRIED = 10_000  # packets that were committed again here, and are not onc
 class SendResult(NamedTuple):
     """The branches that a packet was sent to, and the reason if it was dropped for others."""
 
-    sent: Sequence[Branch]
+    sent: Sequence[TreeBranch]
     dropped: DropReason | None
 
 
@@ -174,7 +174,7 @@ class Forwarder:
         ]
         if wanted and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
-        sent: list[Branch] = []
+        sent: list[TreeBranch] = []
         for branch in wanted:
             if branch.link is not None:
                 self._context.outbox.send(branch.link, _packet_to(branch, packet))
@@ -185,7 +185,7 @@ class Forwarder:
         retried = self._retry(packet, content, matches)
         return SendResult([*sent, *retried.sent], retried.dropped)
 
-    def _is_wanted(self, branch: Branch, packet: Packet, content: Content, matches: Matches) -> bool:
+    def _is_wanted(self, branch: TreeBranch, packet: Packet, content: Content, matches: Matches) -> bool:
         if branch.subscriptions is None:
             self._context.counters[Event.PACKETS_UNPRUNED] += 1
             return True
@@ -222,7 +222,7 @@ class Forwarder:
             self._unicast.send(report)
 
 
-def _packet_to(branch: Branch, packet: Packet) -> Packet:
+def _packet_to(branch: TreeBranch, packet: Packet) -> Packet:
     return Packet(  # `replace` takes longer
         source=packet.source,
         life=packet.life,

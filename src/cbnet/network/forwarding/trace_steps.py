@@ -16,8 +16,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
-from cbnet.network.announce.stream_table import Branch as TreeBranch
-from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import (
     InternalSubscriber,
     Matches,

@@ -22,14 +22,14 @@ from cbnet.network.protocol.fields import MAX_WEIGHT, LinkField
 from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees
 
 
-class Edge(NamedTuple):
+class SessionEdge(NamedTuple):
     """A link of the topology: the session in use, and its length."""
 
     session: int
     weight: int
 
 
-Edges: TypeAlias = Mapping[tuple[str, str], Edge]  # by the names of both ends, the smaller first
+Edges: TypeAlias = Mapping[tuple[str, str], SessionEdge]  # by the names of both ends, the smaller first
 
 
 class Version:
@@ -145,9 +145,9 @@ def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]
     return [ids.get(root, busiest[0]) for root in roots] or busiest
 
 
-def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]]) -> dict[tuple[str, str], Edge]:
+def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]]) -> dict[tuple[str, str], SessionEdge]:
     """Return the links that a node can reach and that both ends announce, by the names of their ends."""
-    edges: dict[tuple[str, str], Edge] = {}
+    edges: dict[tuple[str, str], SessionEdge] = {}
     queue = [start]
     reached = {start}
     done: set[str] = set()
@@ -157,7 +157,7 @@ def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]])
             back = links(v).get(u) if v not in done else None
             session = max(set(link.sessions).intersection(back.sessions), default=None) if back is not None else None
             if back is not None and session is not None:
-                edges[min(u, v), max(u, v)] = Edge(session, max(link.weight, back.weight))
+                edges[min(u, v), max(u, v)] = SessionEdge(session, max(link.weight, back.weight))
                 if v not in reached:
                     reached.add(v)
                     queue.append(v)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.announce.stream_table import Branch, StreamTable
+from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
@@ -153,7 +153,7 @@ class PullRouter:
         else:
             self._give_up(request, "no other router offers it" if request.tried else "no router offers it")
 
-    def _forward(self, request: Request, branch: Branch) -> None:
+    def _forward(self, request: Request, branch: TreeBranch) -> None:
         me, neighbour = self._context.name, branch.to.neighbour
         verb = "may offer" if branch.offers is None else "offers"
         forward = with_step(request, me, f"sent toward {neighbour}, whose side {verb} it")
@@ -175,7 +175,7 @@ class PullRouter:
         self._requesters.record_steps(request)
         self._context.outbox.send(link, request)
 
-    def _next_branch(self, request: Request) -> Branch | None:
+    def _next_branch(self, request: Request) -> TreeBranch | None:
         """Return the smallest side that offers the item and was not visited."""
         tree = self._versions.newest.tree(request.tree, request.source)
         if tree is None:

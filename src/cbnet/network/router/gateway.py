@@ -110,7 +110,7 @@ class Gateway:
     # --- what the sides are told of each other
 
     def _join(self, of: int) -> None:
-        """Tell about one side on the other sides where this gateway is active, and only there."""
+        """Register one side on the other sides where this gateway is active, and only there."""
         active = self.position.active
         others = active - {of} if of in active else frozenset()
         before = {on for each, on in self._registrations if each == of}
@@ -128,7 +128,7 @@ class Gateway:
         self._tell(of)
 
     def _tell(self, of: int) -> None:
-        """Tell the other sides what has changed on one, if it is due."""
+        """Register on the other sides what has changed on one, if it is due."""
         outside, now = self._outsides[of], self._sides[of].now
         if outside.is_due(now):
             changes = outside.tell(now)

@@ -75,7 +75,7 @@ class GatewayPort:
     # --- this domain, told to others
 
     def tell(self, *, is_telling: bool) -> None:
-        """Tell the gateway everything that this domain wants and offers, and then the changes; or stop."""
+        """Export all that this domain wants and offers to the gateway, and then the changes; or stop."""
         self.exports.restart(is_telling=is_telling)
         self._announcer.links_changed()
         self._acknowledgements.consider_all()

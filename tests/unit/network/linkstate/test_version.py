@@ -5,7 +5,7 @@ import pytest
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.version import Edge, reachable_edges, tree_roots, version_id
+from cbnet.network.linkstate.version import SessionEdge, reachable_edges, tree_roots, version_id
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_WEIGHT
 from cbnet.network.protocol.frames import LinkField, LinkRecord
@@ -53,12 +53,12 @@ def edges(**links):
 def test_an_edge_needs_both_ends_and_a_session_that_both_have():
     assert edges(a={"b": LinkField(1, [1])}) == {}
     assert edges(a={"b": LinkField(1, [1])}, b={"a": LinkField(1, [2])}) == {}
-    assert edges(a={"b": LinkField(1, [1])}, b={"a": LinkField(1, [1])}) == {("a", "b"): Edge(1, 1)}
+    assert edges(a={"b": LinkField(1, [1])}, b={"a": LinkField(1, [1])}) == {("a", "b"): SessionEdge(1, 1)}
 
 
 def test_the_greatest_common_session_is_in_use_and_the_greater_length_counts():
     found = edges(a={"b": LinkField(3, [1, 5, 9])}, b={"a": LinkField(7, [1, 5, 6])})
-    assert found == {("a", "b"): Edge(5, 7)}
+    assert found == {("a", "b"): SessionEdge(5, 7)}
 
 
 def test_only_what_can_be_reached_is_there():

@@ -48,7 +48,7 @@ class AnnouncementPlan:
 
 
 @dataclass(frozen=True)
-class Spread:
+class MinMedianMax:
     """The least, the median and the greatest of some numbers, one for each router."""
 
     least: float
@@ -56,7 +56,7 @@ class Spread:
     most: float
 
     @classmethod
-    def of(cls, numbers: Sequence[float]) -> Spread:
+    def of(cls, numbers: Sequence[float]) -> MinMedianMax:
         """Return the spread of some numbers."""
         return cls(*np.percentile(numbers, (0, 50, 100)).tolist())
 
@@ -98,7 +98,7 @@ class AnnouncementOutcome:
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
         plan, measured, verdict = self.plan, self.measured, self.measured.verdict
-        held, memory = Spread.of(measured.cost.held), Spread.of(measured.memory)
+        held, memory = MinMedianMax.of(measured.cost.held), MinMedianMax.of(measured.memory)
         return {
             "topology": plan.topology, "routers": self.routers, "links": self.links, "trees": str(plan.routing),
             "population": plan.population, "filters": plan.filters, "distinct": self.distinct, "seed": plan.seed,

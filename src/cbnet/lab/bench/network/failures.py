@@ -54,7 +54,7 @@ Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
-class Event:
+class FailureEvent:
     """A failure or a repair."""
 
     is_failure: bool
@@ -135,7 +135,7 @@ def bench_failure(plan: ThroughputPlan, kind: str, report: Report) -> FailureOut
         publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
         with network_load(places, publish_at, traffic, expected, plan.payload, plan.processes) as load:
             report(f"{plan.topology}: {rate:,.0f} messages per second, and failures")
-            events: list[Event] = []
+            events: list[FailureEvent] = []
             before = counters_of(network)
             received = load.run(
                 order, expected_count(order, expected), lambda: events.extend(_happen(network, acts)), _QUIET
@@ -145,7 +145,7 @@ def bench_failure(plan: ThroughputPlan, kind: str, report: Report) -> FailureOut
     return _outcome(plan, kind, victims, order, expected, received, events, counters)
 
 
-def _happen(network: ProcessNetwork, acts: Sequence[Act]) -> Iterator[Event]:
+def _happen(network: ProcessNetwork, acts: Sequence[Act]) -> Iterator[FailureEvent]:
     """Let failures and repairs happen, in turn; yield each when the network has converged."""
     next_at = time.monotonic() + _START_S
     for index, act in enumerate(acts):
@@ -153,7 +153,7 @@ def _happen(network: ProcessNetwork, acts: Sequence[Act]) -> Iterator[Event]:
         at, next_at = time.monotonic_ns(), time.monotonic() + _PAUSE_S
         act()
         network.wait(_START)
-        yield Event(index % 2 == 0, at, time.monotonic_ns())
+        yield FailureEvent(index % 2 == 0, at, time.monotonic_ns())
         next_at = max(next_at, time.monotonic() + _MIN_REST)
 
 
@@ -164,7 +164,7 @@ def _outcome(
     order: Order,
     expected: ExpectedDeliveries,
     received: ReceivedDeliveries,
-    events: Sequence[Event],
+    events: Sequence[FailureEvent],
     counters: Counter[str],
 ) -> FailureOutcome:
     assert order.rate is not None
@@ -184,18 +184,18 @@ def _outcome(
     )  # fmt: skip
 
 
-def _changes(sent: Counts, events: Sequence[Event], in_flight: int) -> list[Mask]:
+def _changes(sent: Counts, events: Sequence[FailureEvent], in_flight: int) -> list[Mask]:
     """Return which messages were sent during the change of each event; in_flight: ns before it that count, too."""
     starts = [max(event.at - in_flight, before) for event, before in zip(events, _ends(events), strict=True)]
     return [(sent >= start) & (sent < event.converged) for start, event in zip(starts, events, strict=True)]
 
 
-def _ends(events: Sequence[Event]) -> list[int]:
+def _ends(events: Sequence[FailureEvent]) -> list[int]:
     """Return when the change before each event ended."""
     return [0, *(event.converged for event in events[:-1])]
 
 
-def _missed(missing: Counts, sent: Counts, changes: Sequence[tuple[Event, Mask]]) -> Missed:
+def _missed(missing: Counts, sent: Counts, changes: Sequence[tuple[FailureEvent, Mask]]) -> Missed:
     """Return the messages missed during some changes."""
     messages = deliveries = 0
     last = converged = 0.0
