@@ -9,10 +9,10 @@ import pytest
 from support.waiting import wait_until_async
 
 from cbnet import parse_filter
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect, connect_async
 from cbnet.network.link.links import session_id
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
     Announce,
     Close,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from support.memory_networks import Alone, Lab, hello, sent, shut
 
 from cbnet import parse_filter
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Close, Deliver, Hello, LinkField, LinkRecord, Packet, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 

@@ -3,7 +3,7 @@
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce
-from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 
 
 def reduced(filters):

@@ -1,10 +1,10 @@
 """Small networks in memory, and single routers with scripted peers."""
 
 from cbnet import parse_filter
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.link.actions import Send, Shut
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Announce, Hello, LinkField, LinkRecord, Publish, StreamChange
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.router.router import Router

@@ -40,6 +40,7 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+MAX_FILTER_BYTES = 1 << 16  # of the byte form of a filter
 
 
 def validate_limits(limits: object) -> Limits:

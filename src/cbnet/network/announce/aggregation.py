@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, TypeVar
 from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import satisfiable
 from cbnet.language.relations.reduction import reduce
+from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
 from cbnet.network.announce.match_slots import MatchSlots
 from cbnet.network.announce.reduced_unions import ReducedUnions
 from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.source_filters import SourceFilters
 from cbnet.network.announce.timed_table import TimedTable
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
 
 Target = TypeVar("Target", bound=Hashable)
 
@@ -65,8 +65,8 @@ class Aggregation:
     def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Add and remove filters of a source; one that is in both lists stays.
 
-        Adding a present filter or removing an absent one is ignored. A `WireError` for an invalid one leaves all as
-        it was.
+        Adding a present filter or removing an absent one is ignored. An `InputError` for an invalid one leaves all
+        as it was.
         """
         store, unions, bit = self._store, self._unions, self._store.bit(source)
         added_rows = {filter: self._row_or_filter(filter) for filter in added}

@@ -26,8 +26,8 @@ from cbnet.language.relations.covering import FilterAnalysis, outcome_constraint
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.ranges import AttributeRange, by_name
 from cbnet.language.relations.string_range import StringRange, after
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.values import Value, ValueType, value_type
-from cbnet.network.protocol.filter_codec import filter_from_bytes
 
 MAX_FAILED = 2000  # comparisons of one filter: some 40 ms
 _FEW = 32  # rows that usually suffice

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 
 from cbnet.language.filter import Filter
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.cover_index import CoverIndex
 from cbnet.network.announce.source_filters import Group, SourceFilters
-from cbnet.network.protocol.filter_codec import filter_from_bytes
 
 
 class UnionTarget:

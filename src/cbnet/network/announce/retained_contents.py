@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from cbnet.language.syntax.byte_form import DIGEST_BYTES, filters_digest
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, StreamKey
 from cbnet.network.protocol.fields import MAX_HELD
-from cbnet.network.protocol.filter_codec import DIGEST_BYTES, filters_digest
 
 _SECONDS = 60.0  # that contents are kept after the end of a session
 _USED_SECONDS = 120.0  # that the sender uses what the receiver has listed

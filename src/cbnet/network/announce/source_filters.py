@@ -15,8 +15,8 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from cbnet.language.filter import Filter
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.match_slots import NO_SLOT, MatchSlots
-from cbnet.network.protocol.filter_codec import filter_from_bytes
 
 NO_FILTER = b""
 

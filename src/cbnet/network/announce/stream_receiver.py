@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cbnet.errors import InputError
 from cbnet.network.announce.announce_writer import read_change
 from cbnet.network.announce.retained_contents import RetainedContents
 from cbnet.network.announce.stream_table import StreamTable
@@ -44,7 +45,10 @@ class StreamReceiver:
             return None
         del self._parts[stream]
         for kind, added, removed in zip(self._streams.kinds, parts.added, parts.removed, strict=True):
-            kind.change(stream, added, removed)
+            try:
+                kind.change(stream, added, removed)
+            except InputError as error:
+                raise WireError(error.summary) from None
         stream.sequence = change.sequence
         return stream
 

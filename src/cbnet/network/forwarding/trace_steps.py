@@ -14,6 +14,7 @@ from cbnet.errors import InputError
 from cbnet.language.binding import MAX_EXAMINED
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
 from cbnet.network.announce.stream_table import StreamTable, TreeBranch
@@ -35,7 +36,6 @@ from cbnet.network.protocol.fields import (
     MAX_REASON_LENGTH,
     NOT_KNOWN,
 )
-from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 

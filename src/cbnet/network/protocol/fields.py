@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from cbnet.errors import InputError
+from cbnet.language.limits import MAX_FILTER_BYTES
 
 MAX_NAME_LENGTH = 64
 MAX_VALUES = 4_096  # of a message; objects and arrays count too
@@ -24,7 +25,6 @@ MAX_TREES = 64
 MAX_WAITING_LINKS = 16  # that a router reports of a stream
 MAX_HELD = 64  # contents of streams that outlive a session
 MAX_TRIES = 3  # a packet is committed to a tree again, after the first time
-MAX_FILTER_BYTES = 1 << 16
 MAX_PREDICATE_LENGTH = 1 << 16
 MAX_ENTRIES = 2_048
 MAX_ROUTERS = 5_000
@@ -61,7 +61,7 @@ Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_ROUTERS)]
 Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
 FilterBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]
-ContentDigest: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]  # see `filter_codec.filters_digest`
+ContentDigest: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]  # see `byte_form.filters_digest`
 Filters: TypeAlias = Annotated[list[FilterBytes], Meta(max_length=MAX_FRAME_FILTERS)]
 StreamFilters: TypeAlias = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=2 * MAX_FRAME_FILTERS)]
 TreeNumber: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_TREES)]

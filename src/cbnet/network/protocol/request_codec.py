@@ -1,6 +1,6 @@
 """Encoding of requests: the filter that replies must match, in the canonical form of filters.
 
-    symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `filter_codec`
+    symbol = "A" and #quote        [["symbol", 0, "A"], "quote"]       MessagePack, as in `byte_form`
 
 A request has tags and equality constraints only, each attribute once, so the filter is also the message that is
 matched with offers [2014 §2]. Equal requests are equal bytes, which are the keys of caches. Every router on the path
@@ -19,10 +19,10 @@ from cbnet.errors import InputError, LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.roles import filter_of, request_of
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.language.syntax.parser import parse_filter
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_REQUEST_BYTES, MAX_REQUEST_TERMS, Attributes, Tags
-from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes
 from cbnet.network.protocol.wire import WireError
 
 RequestLike: TypeAlias = str | Filter | Message | Mapping[str, Any]
@@ -75,11 +75,11 @@ def _decode(encoded: bytes) -> DecodedRequest:
         raise WireError(f"invalid request: {error}") from None
     if count > MAX_REQUEST_TERMS:
         raise WireError(f"a request of {count:,} values and tags; at most {MAX_REQUEST_TERMS} are allowed")
-    filter = filter_from_bytes(encoded)
     try:
+        filter = filter_from_bytes(encoded)
         message = request_of(filter)
     except InputError as error:
-        raise WireError(f"invalid request: {error}") from None
+        raise WireError(f"invalid request: {error.summary}") from None
     return DecodedRequest(filter, Content(_Fields(dict(message.attributes), sorted(message.tags))))
 
 

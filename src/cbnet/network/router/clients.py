@@ -12,6 +12,7 @@ from typing import Final
 from cbnet.errors import InputError, LimitError
 from cbnet.language.limits import Limits
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION, Confirmations
 from cbnet.network.announce.subscriptions import Subscriptions
@@ -23,7 +24,6 @@ from cbnet.network.link.links import LinkTable
 from cbnet.network.logs import log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
-from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import (
     FilterRequest,
     Frame,

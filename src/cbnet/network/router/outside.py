@@ -14,9 +14,9 @@ from collections.abc import Iterable
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
 from cbnet.network.announce.exports import ExportChange
 from cbnet.network.logs import log
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
 from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.router.gateway_port import FilterChange
 from cbnet.routing.domains.summary import summary

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cbnet.language.syntax.byte_form import filters_digest
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import OWN_SOURCES
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
-from cbnet.network.protocol.filter_codec import filters_digest
 from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 _MAX_PAGE_BYTES = 1 << 18

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from cbnet.errors import InputError
+from cbnet.language.syntax.byte_form import filter_to_bytes, tags_to_bytes
 from cbnet.matching.files.rule_files import read_columns
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns
-from cbnet.network.protocol.filter_codec import filter_to_bytes, tags_to_bytes
 
 _TEST_MASK = 0x3F
 

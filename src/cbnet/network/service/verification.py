@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeAlias
 
 from cbnet.errors import CbnetError
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes, filters_digest
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.filter_codec import filter_from_bytes, filter_to_bytes, filters_digest
 from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
 from cbnet.network.security.tls import Tls
 from cbnet.network.service.computed_table import read_computed_table

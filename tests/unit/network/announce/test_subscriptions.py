@@ -3,8 +3,8 @@
 from support.memory_networks import content, encoded
 
 from cbnet import parse, parse_filter
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.announce.subscriptions import InternalSubscriber, OwnSource, Subscriptions
-from cbnet.network.protocol.filter_codec import filter_to_bytes
 
 
 def subscriptions(*said):

@@ -6,10 +6,10 @@ from pathlib import Path
 from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.leaves import MAX_DEPTH
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.link import settings
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol import frames, wire
-from cbnet.network.protocol.filter_codec import filter_to_bytes
 from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters

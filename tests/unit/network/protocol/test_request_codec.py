@@ -6,7 +6,7 @@ import pytest
 
 from cbnet import Filter, InputError, Message, parse_filter
 from cbnet.errors import LimitError
-from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.protocol.request_codec import as_request, request_from_bytes, request_to_bytes
 from cbnet.network.protocol.wire import WireError
 

@@ -5,8 +5,8 @@ from support.memory_domains import Domains
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network import MemoryClient, Settings
-from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.protocol.frames import ItemField, PullFailure, PullReply, TraceEnd
 from cbnet.network.router import outside
 from cbnet.network.router.gateway import Gateway

@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet import InputError, Table, parse
-from cbnet.network.protocol.filter_codec import filter_to_bytes
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.service.computed_table import read_computed_table
 
 NODES = ["north", "here", "south"]

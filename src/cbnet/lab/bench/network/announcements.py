@@ -23,8 +23,8 @@ from cbnet.lab.bench.routing import Routing
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce
+from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
 from cbnet.topology import Graph, topology
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from functools import cache
 
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network import MemoryClient, MemoryNetwork, Router
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.linkstate.tree_view import TreeView
-from cbnet.network.protocol.filter_codec import filter_from_bytes
 from cbnet.network.simulation.memory_network import ConnectionEnd
 
 Neighbours = Mapping[str, set[str]]

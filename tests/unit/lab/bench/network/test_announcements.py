@@ -6,7 +6,7 @@ from cbnet import Message, covers, parse
 from cbnet.errors import InputError
 from cbnet.lab.bench.network.announcements import flooding_cost
 from cbnet.lab.bench.network.filter_population import POPULATIONS, filter_population
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_to_bytes
+from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.topology import topology
 
 

@@ -10,9 +10,8 @@ from cbnet.errors import InputError
 from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import NOT_FALSE, NOT_TRUE, AllOf, Is, predicate_of
-from cbnet.network.protocol.fields import MAX_FILTER_BYTES
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
-from cbnet.network.protocol.wire import WireError
+from cbnet.language.limits import MAX_FILTER_BYTES
+from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
 
 TRUE, FALSE = Outcome.TRUE, Outcome.FALSE
 
@@ -120,7 +119,7 @@ def test_a_filter_is_written_in_one_form(text, written):
     ],
 )
 def test_anything_else_is_refused(written):
-    with pytest.raises(WireError):
+    with pytest.raises(InputError):
         filter_from_bytes(written)
 
 
@@ -173,7 +172,7 @@ def test_a_filter_of_short_floats_that_would_be_too_long_is_refused():
     shorts = [b"\x93\xa1x\x01\xca" + n.to_bytes(4) for n in range(0x3F000001, 0x3F000001 + 7_200)]
     written = b"\xdc" + len(shorts).to_bytes(2) + b"".join(shorts)
     assert len(written) <= MAX_FILTER_BYTES
-    with pytest.raises(WireError):
+    with pytest.raises(InputError):
         filter_from_bytes(written)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from support.strategies import any_predicates, filters
 
-from cbnet.network.protocol.filter_codec import canonical_filter, filter_from_bytes, filter_to_bytes
+from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
 
 
 @given(any_predicates)

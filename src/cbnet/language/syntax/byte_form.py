@@ -1,4 +1,4 @@
-"""Encoding of filters in records: one canonical form, so that equal filters are equal bytes.
+"""Byte form of filters: one canonical form, so that equal filters are equal bytes.
 
     price < 500 and #upgradeable        [["price", 2, 500], "upgradeable"]       MessagePack
     dest in ("LIN", "MXP")              [["dest", 10, ["LIN", "MXP"]]]
@@ -7,7 +7,8 @@
 A constraint is an array of its name, its operator (its index in `Op`) and, except for `exists`, its constant; that of
 `in` is an array. A condition is an array of its text, a tag is a string. Constraints precede conditions, and these
 precede tags, all sorted and without duplicates; constraints that the conditions imply are left out; `x != true` is
-encoded as `x = false`, and 5.0 as 5. Routers compare, store and forward the bytes; any other form is refused.
+encoded as `x = false`, and 5.0 as 5. Routers compare, store and forward the bytes; any other form is refused, with an
+`InputError`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from cbnet.errors import InputError
 from cbnet.language.condition import Condition
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
+from cbnet.language.limits import MAX_FILTER_BYTES
 from cbnet.language.syntax.parser import parse_condition
-from cbnet.network.protocol.fields import MAX_FILTER_BYTES, Scalar
-from cbnet.network.protocol.wire import WireError
+from cbnet.language.values import Value
 
-_Part: TypeAlias = list[Scalar | list[Scalar]]  # a constraint or a condition
+_Part: TypeAlias = list[Value | list[Value]]  # a constraint or a condition
 _OPS = tuple(Op)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[str | _Part])
@@ -76,7 +77,7 @@ def _checked(encoded: bytes) -> bytes:
 
 
 def filter_from_bytes(encoded: bytes) -> Filter:
-    """Decode a filter; raise a `WireError` if it is invalid."""
+    """Decode a filter; raise an `InputError` if it is invalid."""
     constraint = _shared_constraint if len(encoded) <= _MAX_SHARED_BYTES else Constraint
     try:
         parts = _decoder.decode(encoded)
@@ -89,10 +90,12 @@ def filter_from_bytes(encoded: bytes) -> Filter:
             [_decode_condition(part[0]) for part in arrays if len(part) == 1],
         )
         is_canonical = filter_to_bytes(filter) == encoded
-    except (msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
-        raise WireError(f"invalid filter: {error}") from None
+    except InputError as error:
+        raise InputError(f"invalid filter: {error.summary}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"invalid filter: {error}") from None
     if not is_canonical:
-        raise WireError(f"filter not in canonical form: {filter}")
+        raise InputError(f"filter not in canonical form: {filter}")
     return filter
 
 
@@ -117,10 +120,10 @@ def _encode_constraint(constraint: Constraint) -> list[object]:
 
 def _decode_constraint(part: _Part, constraint: Callable[..., Constraint]) -> Constraint:
     if not 2 <= len(part) <= 3:
-        raise WireError("invalid filter: a constraint has a name, an operator and a constant")
+        raise InputError("a constraint has a name, an operator and a constant")
     name, op, *constant = part
     if not isinstance(name, str) or type(op) is not int or not 0 <= op < len(_OPS):
-        raise WireError("invalid filter: a constraint begins with a name and the index of an operator")
+        raise InputError("a constraint begins with a name and the index of an operator")
     if constant and isinstance(constant[0], list):
         return Constraint(name, _OPS[op], constant[0])
     return constraint(name, _OPS[op], *constant)
@@ -128,5 +131,5 @@ def _decode_constraint(part: _Part, constraint: Callable[..., Constraint]) -> Co
 
 def _decode_condition(text: object) -> Condition:
     if not isinstance(text, str):
-        raise WireError("invalid filter: a condition is a text")
+        raise InputError("a condition is a text")
     return parse_condition(text)
