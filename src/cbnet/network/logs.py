@@ -5,19 +5,27 @@
 
 An event has a name and members with values. Values chosen by peers are quoted where they could be misread, so that a
 peer cannot forge log lines. At most 20 events of one name are written per second; the number suppressed is logged.
+
+A thread of its own writes the lines, so a pipe that nobody reads cannot stop the router; lines that do not fit in the
+queue are lost, and counted in a line.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
+from queue import Full, Queue
+from threading import Thread
 from typing import Any, TextIO
 
 _log = logging.getLogger("cbnet.network")
 _log.addHandler(logging.NullHandler())  # a program that uses cbnet configures logging itself
 _MAX_PER_SECOND = 20  # lines of one event
+_MAX_QUEUED = 1_000  # lines
+_LINGER = 1.0  # seconds for the last lines to be written
 
 
 def log(level: int, event: str, **members: Any) -> None:
@@ -27,10 +35,53 @@ def log(level: int, event: str, **members: Any) -> None:
 
 def configure(form: str, level: str, router: str, stream: TextIO | None = None) -> None:
     """Write the events of this process, and the log records of libraries, to standard error."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = BackgroundHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(router) if form == "json" else Text())
     handler.addFilter(RateLimit())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+class BackgroundHandler(logging.Handler):
+    """Writes lines to a file in a thread of its own; never waits for it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        stream.flush()
+        self._file = stream.fileno()
+        self._lines: Queue[bytes | None] = Queue(_MAX_QUEUED)
+        self._lost = 0
+        self._thread = Thread(target=self._write, name="cbnet-log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue a line, with the number of lines lost before it."""
+        if self._lost and self._put(_lost_lines(self._lost)):
+            self._lost = 0
+        self._lost += not self._put(record)
+
+    def close(self) -> None:
+        """Write the queued lines, if that does not take long."""
+        super().close()
+        try:
+            self._lines.put_nowait(None)
+        except Full:
+            return
+        self._thread.join(_LINGER)
+
+    def _put(self, record: logging.LogRecord) -> bool:
+        try:
+            self._lines.put_nowait(f"{self.format(record)}\n".encode(errors="backslashreplace"))
+        except Full:
+            return False
+        return True
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                while line:
+                    line = line[os.write(self._file, line) :]
+            except OSError:  # nobody will read it
+                continue
 
 
 class Text(logging.Formatter):
@@ -76,6 +127,12 @@ class RateLimit(logging.Filter):
         if suppressed and hasattr(record, "members"):
             record.members = {**record.members, "suppressed": suppressed}
         return count < _MAX_PER_SECOND
+
+
+def _lost_lines(count: int) -> logging.LogRecord:
+    record = _log.makeRecord(_log.name, logging.WARNING, "", 0, "log lines lost", (), None)
+    record.members = {"count": count}
+    return record
 
 
 def _event(record: logging.LogRecord) -> str:

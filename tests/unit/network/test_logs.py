@@ -3,10 +3,12 @@
 import io
 import json
 import logging
+import os
+import time
 
 import pytest
 
-from cbnet.network.logs import JsonLines, RateLimit, Text, log
+from cbnet.network.logs import BackgroundHandler, JsonLines, RateLimit, Text, log
 
 
 def record(event, created=0.0, **members):
@@ -79,3 +81,32 @@ def test_log_records_of_libraries_are_limited_whatever_their_text():
 def test_library_use_logs_nothing_by_default(capfd):
     log(logging.WARNING, "dropped", reason="x")
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_unread_pipe_does_not_stop_the_logger_and_lost_lines_are_counted():
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as stream, os.fdopen(reading, "rb") as reader:
+        handler = BackgroundHandler(stream)
+        handler.setFormatter(JsonLines("a"))
+        began = time.monotonic()
+        for number in range(20_000):  # some 2 MB; a pipe holds 64 KiB
+            handler.emit(record("link up", number=number))
+        assert time.monotonic() - began < 10.0  # it has not waited for a reader
+        written = [json.loads(reader.readline()) for _ in range(1_000)]  # at least as many as the queue holds
+        handler.emit(record("last"))
+        while written[-1]["event"] != "last":
+            written.append(json.loads(reader.readline()))
+        handler.close()
+    kept = [row["number"] for row in written if row["event"] == "link up"]
+    assert kept == sorted(kept)
+    assert sum(row["count"] for row in written if row["event"] == "log lines lost") == 20_000 - len(kept) > 0
+
+
+def test_the_last_lines_are_written_before_the_end():
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as stream, os.fdopen(reading, "rb") as reader:
+        handler = BackgroundHandler(stream)
+        handler.setFormatter(Text())
+        handler.emit(record("router stopped"))
+        handler.close()
+        assert b"router stopped" in reader.readline()
