@@ -11,10 +11,10 @@ from support.strategies import filters
 from cbnet.language import Filter, parse
 from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.syntax.byte_form import filter_from_bytes
-from cbnet.network.announce.aggregation import Aggregation, normalised
-from cbnet.network.announce.cover_index import CoverIndex
-from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.timed_table import TimedTable, empty_table
+from cbnet.routing.aggregation.aggregation import Aggregation, normalised
+from cbnet.routing.aggregation.cover_index import CoverIndex
+from cbnet.routing.aggregation.match_slots import Slots
 
 TEXTS = (
     "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cbnet.network.announce.aggregation import Difference
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
+from cbnet.routing.aggregation.aggregation import Difference
 
 MAX_PART_BYTES = 1 << 18  # of filters and indexes in one frame
 _INDEX_BYTES = 3

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cbnet.network.announce.aggregation import Difference
 from cbnet.network.announce.announce_writer import Change, announce_frames
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents
@@ -32,6 +31,7 @@ from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
+from cbnet.routing.aggregation.aggregation import Difference
 
 
 class Announcer:

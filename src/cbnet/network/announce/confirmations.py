@@ -15,7 +15,6 @@ from math import inf
 
 from cbnet.language.filter import Filter
 from cbnet.network.announce.acknowledgements import Acknowledgements
-from cbnet.network.announce.aggregation import normalised
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Needs, Outgoing
@@ -24,6 +23,7 @@ from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Offered, Subscribed
+from cbnet.routing.aggregation.aggregation import normalised
 
 SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
 _MIN_ENTRIES = 1_000  # from which on those of clients that do not wait any more are removed

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cbnet.network.announce.aggregation import Difference
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
 from cbnet.network.announce.subscriptions import OwnSource
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
+from cbnet.routing.aggregation.aggregation import Difference
 
 OTHER_DOMAINS = "other domains"  # where a stream to a neighbour has the neighbour's name
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cbnet.network.announce.aggregation import Aggregation
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
+from cbnet.routing.aggregation.aggregation import Aggregation
 
 
 class TreeBranch(NamedTuple):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cbnet.network.announce.aggregation import Difference
+from cbnet.routing.aggregation.aggregation import Difference
 
 _MIN_SINCE = 64
 _MAX_LOG = 64  # changes whose acknowledgement is pending; more are acknowledged together

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
-from cbnet.network.announce.aggregation import Aggregation, normalised
-from cbnet.network.announce.slots import Slots
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
+from cbnet.routing.aggregation.aggregation import Aggregation, normalised
+from cbnet.routing.aggregation.match_slots import Slots
 
 
 class InternalSubscriber(Enum):

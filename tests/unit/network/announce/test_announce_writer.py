@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from support.memory_networks import hello
 
 from cbnet.network.announce import announce_writer
-from cbnet.network.announce.aggregation import Difference
 from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.network.protocol.wire import MAX_ROUTER_FRAME_BYTES, FrameReader, encode
+from cbnet.routing.aggregation.aggregation import Difference
 
 _FILTERS = st.lists(st.binary(min_size=1, max_size=6), unique=True, max_size=8)
 

@@ -7,10 +7,10 @@ import pytest
 from cbnet import parse
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.announce.aggregation import Difference
 from cbnet.network.announce.exports import ExportChange
 from cbnet.network.router import outside
 from cbnet.network.router.outside import Outside
+from cbnet.routing.aggregation.aggregation import Difference
 from cbnet.routing.domains.summary import SUMMARIES, summary
 
 NONE = Difference([], [])

@@ -3,7 +3,6 @@
 import pytest
 from support.growing_networks import GrowingNetwork
 
-from cbnet.network.announce.aggregation import Aggregation, Difference
 from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming
@@ -14,6 +13,7 @@ from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.simulation.random_schedule import RandomSchedule
+from cbnet.routing.aggregation.aggregation import Aggregation, Difference
 
 _take = Aggregation.take
 

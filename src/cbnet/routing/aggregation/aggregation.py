@@ -18,11 +18,10 @@ from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import satisfiable
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
-from cbnet.network.announce.match_slots import MatchSlots
-from cbnet.network.announce.reduced_unions import ReducedUnions
-from cbnet.network.announce.slots import Slots
-from cbnet.network.announce.source_filters import SourceFilters
-from cbnet.network.announce.timed_table import TimedTable
+from cbnet.matching import LiveTable
+from cbnet.routing.aggregation.match_slots import MatchSlots, Slots
+from cbnet.routing.aggregation.reduced_unions import ReducedUnions
+from cbnet.routing.aggregation.source_filters import SourceFilters
 
 Target = TypeVar("Target", bound=Hashable)
 
@@ -37,7 +36,7 @@ class Difference(NamedTuple):
 class Aggregation:
     """The filters of sources, and the reduced union of some sources for each target."""
 
-    def __init__(self, table: TimedTable, slots: Slots[Any]) -> None:
+    def __init__(self, table: LiveTable[int], slots: Slots[Any]) -> None:
         self._slots = MatchSlots(table, slots)
         self._store = SourceFilters(self._slots)
         self._unions = ReducedUnions(self._store)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from cbnet.language.filter import Filter
 from cbnet.language.syntax.byte_form import filter_from_bytes
-from cbnet.network.announce.match_slots import NO_SLOT, MatchSlots
+from cbnet.routing.aggregation.match_slots import NO_SLOT, MatchSlots
 
 NO_FILTER = b""
 

@@ -18,8 +18,8 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from cbnet.language.filter import Filter
 from cbnet.language.syntax.byte_form import filter_from_bytes
-from cbnet.network.announce.cover_index import CoverIndex
-from cbnet.network.announce.source_filters import Group, SourceFilters
+from cbnet.routing.aggregation.cover_index import CoverIndex
+from cbnet.routing.aggregation.source_filters import Group, SourceFilters
 
 
 class UnionTarget:

@@ -1,6 +1,6 @@
 """Numbers for what comes and goes."""
 
-from cbnet.network.announce.slots import Slots
+from cbnet.routing.aggregation.match_slots import Slots
 
 
 def test_a_number_that_is_given_back_is_taken_again():

@@ -7,8 +7,8 @@ import pytest
 from cbnet.language import Constraint, Filter, Op, parse_filter
 from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.announce import cover_index as module
-from cbnet.network.announce.cover_index import CoverIndex
+from cbnet.routing.aggregation import cover_index as module
+from cbnet.routing.aggregation.cover_index import CoverIndex
 
 
 def random_filter(rng):
