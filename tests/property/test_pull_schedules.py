@@ -12,7 +12,7 @@ import pytest
 from cbnet.language.message import Message
 from cbnet.language.syntax.parser import parse
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.version import reachable_edges
+from cbnet.network.linkstate.versions import reachable_edges
 from cbnet.network.protocol.frames import ItemField, LinkField, PullFailure, PullReply
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork

@@ -41,7 +41,7 @@ def gateway(
 
 def _run(plan: GatewayPlan, *, as_json: bool) -> None:
     from cbnet.network.logs import configure
-    from cbnet.network.service.gateway_process import serve_gateway
+    from cbnet.network.service.router_process import serve_gateway
     from cbnet.network.transport.event_loop import run
 
     def on_start(addresses: Mapping[str, Address]) -> None:

@@ -8,12 +8,32 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cbnet.network.link.actions import Outbox
-from cbnet.network.link.clock import Clock
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.settings import Settings
 from cbnet.network.logs import log
 
 _WARNING_INTERVAL = 5.0  # seconds between two warnings of one event
+
+
+class Clock:
+    """Seconds since the start, driven by another clock, and independent of its jumps.
+
+    `now` never runs back, and grows by at most `max_step` per update: a jump alone closes no link and expires no
+    record. `elapsed` counts steps in full; it bounds how long replies are cached, also while the process was suspended.
+    """
+
+    def __init__(self, max_step: float) -> None:
+        self.now = 0.0
+        self.elapsed = 0.0  # with steps of any length
+        self._max_step = max_step
+        self._last: float | None = None
+
+    def advance(self, now: float) -> None:
+        """Advance to the time of the other clock."""
+        step = 0.0 if self._last is None else now - self._last
+        self._last = now
+        self.now += min(max(step, 0.0), self._max_step)
+        self.elapsed += max(step, 0.0)
 
 
 @dataclass

@@ -1,4 +1,9 @@
-"""The versions of the topology that a router keeps, newest first.
+"""Versions of the topology: the links that one router can reach, and its trees on them.
+
+    link records ─► links that both ends have in common ─► the part that this router can reach ─► k trees
+
+The id of a version is a hash of the link records of all routers that can be reached. So routers with the same records
+have the same version, with the same trees, and no version comes twice.
 
 A new version is adopted after a change of the topology, at most once in a while: while a network starts there are very
 many. Earlier versions are kept until the newest one is complete and some time has passed, as packets and other routers
@@ -7,12 +12,122 @@ may still use them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
 from cbnet.network.link.context import RouterContext
+from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.tree_view import TreeView
-from cbnet.network.linkstate.version import Edges, Version, reachable_edges, version_id
+from cbnet.network.linkstate.tree_view import TreeLink, TreeView, view_tree
+from cbnet.network.protocol.fields import MAX_WEIGHT, LinkField
+from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees
 
 _MAX_KEPT = 6
+
+
+class SessionEdge(NamedTuple):
+    """A link of the topology: the session in use, and its length."""
+
+    session: int
+    weight: int
+
+
+Edges: TypeAlias = Mapping[tuple[str, str], SessionEdge]  # by the names of both ends, the smaller first
+
+
+class Version:
+    """The topology around one router; computed on demand, as very many are superseded before they are used."""
+
+    def __init__(self, settings: Settings, id: int, edges: Edges) -> None:
+        self.id = id
+        self.edges = edges
+        self.complete: float | None = None  # when all its streams had arrived here
+        self._settings = settings
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The reachable routers, including this one."""
+        return frozenset((self._settings.name, *chain.from_iterable(self.edges)))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def trees(self) -> list[TreeView]:
+        """The trees; none if no other router is reachable."""
+        if not self.edges:
+            return []
+        graph, settings = self._graph, self._settings
+        is_shared = settings.scheme == "multitree"
+        roots = tree_roots(graph, settings.trees, settings.roots) if is_shared else range(len(graph))
+        sessions = {ends: edge.session for ends, edge in self.edges.items()}
+        trees = [
+            view_tree(number, tree, self._node_names, self._me, sessions, is_shared=is_shared)
+            for number, tree in enumerate(shortest_path_trees(graph, roots))
+        ]
+        return trees if is_shared else [_matched_as(tree, trees[self._me]) for tree in trees]
+
+    def links(self) -> Iterable[TreeLink]:
+        """Yield the links of this router on all trees."""
+        return chain.from_iterable(tree.links.values() for tree in self.trees)
+
+    def tree(self, number: int, source: str) -> TreeView | None:
+        """Return the tree with a number, or that of a source if each has its own; None if there are no trees."""
+        if not self.trees:
+            return None
+        if self._settings.scheme == "multitree":
+            return self.trees[number % len(self.trees)]
+        return self.trees[self._node_names.index(source if source in self.names else self._settings.name)]
+
+    def tree_for(self, neighbour: str, nodes: int, number: int) -> TreeView | None:
+        """Return the tree of a packet for these nodes on this router's side; if several, as its number says."""
+        found = self._trees_by_side.get((neighbour, nodes))
+        if found is None:
+            return None
+        number %= len(self.trees)
+        return self.trees[number if number in found else found[0]]  # what is beyond is the same on each
+
+    @cached_property
+    def _trees_by_side(self) -> dict[tuple[str, int], list[int]]:
+        found: dict[tuple[str, int], list[int]] = {}
+        for index, tree in enumerate(self.trees):
+            for link in tree.links.values():
+                if link.tells:  # packets come from where this router's side is announced
+                    found.setdefault((link.neighbour, link.near), []).append(index)
+        return found
+
+    @cached_property
+    def _graph(self) -> Graph:
+        links = ((u, v, edge.weight) for (u, v), edge in self.edges.items())
+        return Graph.from_edges(links, names=[self._settings.name])
+
+    @cached_property
+    def _node_names(self) -> list[str]:
+        """The reachable routers, by id."""
+        return [str(name) for name in self._graph.names]
+
+    @property
+    def _me(self) -> int:
+        return self._node_names.index(self._settings.name)
+
+    @cached_property
+    def _hops(self) -> dict[str, str]:
+        """The next hop to each other node, on a shortest path."""
+        tree, names = shortest_path_tree(self._graph, self._me), self._node_names
+        return {
+            names[node]: names[child]
+            for child in tree.children(tree.root).tolist()
+            for node in tree.descendants(child).tolist()
+        }
+
+    def next_hop(self, node: str) -> str | None:
+        """Return the next hop to a node; None if it is unreachable."""
+        return self._hops.get(node)
 
 
 class Versions:
@@ -78,3 +193,51 @@ class Versions:
             if tree is not None:
                 return tree
         return None
+
+
+def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
+    """Return the tree of another source, on which a neighbour gets what matches its side of the own tree.
+
+    With consistent shortest paths that side has all nodes behind the neighbour on any tree: F* of [2006 §3.3].
+    """
+    links = {w: link._replace(matched=own.links[w].heard) if link.hears else link for w, link in tree.links.items()}
+    return TreeView(tree.number, tree.root, links)
+
+
+def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]:
+    """Return the roots of the trees: those configured, or the nodes with the most neighbours, ties by id.
+
+    A root that is unreachable is replaced by the node with the most neighbours. No tree is rooted at a node that
+    leaves, whose links all have the maximum length, if others exist.
+    """
+    heads = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
+    is_staying = np.zeros(len(graph), bool)
+    is_staying[heads[graph.weights < MAX_WEIGHT]] = True
+    busiest: list[int] = np.lexsort((-graph.degrees, ~is_staying))[:trees].tolist()
+    ids = {str(name): id for id, name in enumerate(graph.names)}
+    return [ids.get(root, busiest[0]) for root in roots] or busiest
+
+
+def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]]) -> dict[tuple[str, str], SessionEdge]:
+    """Return the links that a node can reach and that both ends announce, by the names of their ends."""
+    edges: dict[tuple[str, str], SessionEdge] = {}
+    queue = [start]
+    reached = {start}
+    done: set[str] = set()
+    for u in queue:  # grows meanwhile
+        done.add(u)
+        for v, link in links(u).items():
+            back = links(v).get(u) if v not in done else None
+            session = max(set(link.sessions).intersection(back.sessions), default=None) if back is not None else None
+            if back is not None and session is not None:
+                edges[min(u, v), max(u, v)] = SessionEdge(session, max(link.weight, back.weight))
+                if v not in reached:
+                    reached.add(v)
+                    queue.append(v)
+    return dict(sorted(edges.items()))
+
+
+def version_id(records: Iterable[tuple[str, int, int]]) -> int:
+    """Return the id of a version: a hash of owner, life and number of changes of each link record."""
+    text = "\n".join(f"{owner}\0{life}\0{changes}" for owner, life, changes in sorted(records))
+    return max(1, int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from cbnet.network.protocol.announce_frames import Announce, AnnounceAck, Held
 from cbnet.network.protocol.fields import (
     Branch,
     Hop,
@@ -70,7 +69,7 @@ from cbnet.network.protocol.pull_frames import (
     Withdraw,
     Withdrawn,
 )
-from cbnet.network.protocol.record_frames import LinkRecord, RecordRequest, RecordSummary
+from cbnet.network.protocol.router_frames import Announce, AnnounceAck, Held, LinkRecord, RecordRequest, RecordSummary
 from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [

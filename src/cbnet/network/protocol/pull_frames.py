@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from cbnet.network.protocol.fields import (
     MAX_HOLDERS,
+    MAX_STEPS,
     MAX_VISITED_ROUTERS,
     Attributes,
     GatewayPath,
@@ -20,6 +22,7 @@ from cbnet.network.protocol.fields import (
     PredicateText,
     RequestBytes,
     Seconds,
+    StepField,
     Steps,
     Tags,
     TreeNumber,
@@ -167,3 +170,17 @@ class PullFailure(FrameBase, tag=FrameNumber.PULL_FAILURE.value):
     tried: Number  # routers with a matching offer
     asked: Number  # holders
     steps: Steps
+
+
+PullMessage = TypeVar("PullMessage", Request, ReplyFrame, NoItem)
+REPLY_STEP = "reply received"  # the step of every router on the path of a reply
+_MAX_STEP_LENGTH = 100
+
+
+def with_step(frame: PullMessage, router: str, what: str) -> PullMessage:
+    """Return a frame with a router's step appended, if it is traced: routers keep no state per request."""
+    before: list[StepField] | None = frame.steps
+    if before is None or len(before) >= MAX_STEPS:
+        return frame
+    text = what if len(what) <= _MAX_STEP_LENGTH else what[: _MAX_STEP_LENGTH - 1] + "…"
+    return replace(frame, steps=before + [StepField(router, text)])  # noqa: RUF005

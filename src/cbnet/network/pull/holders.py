@@ -22,9 +22,9 @@ from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Answer, HolderRequest, ItemField, ReplyFrame, Request
+from cbnet.network.protocol.pull_frames import with_step
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
-from cbnet.network.pull.pull_trace import with_step
 
 MAX_HOLDER_REQUESTS: Final = 1_000  # open requests to one holder
 MAX_OPEN_REQUESTS: Final = 20_000  # to all holders

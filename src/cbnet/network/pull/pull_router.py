@@ -27,10 +27,10 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request
+from cbnet.network.protocol.pull_frames import REPLY_STEP, with_step
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
 from cbnet.network.pull.holders import Holders
-from cbnet.network.pull.pull_trace import REPLY_STEP, with_step
 from cbnet.network.pull.reply_cache import ReplyCache
 from cbnet.network.pull.requesters import Requesters
 

@@ -36,8 +36,7 @@ from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.linkstate.own_links import OwnLinks
 from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.version import Version
-from cbnet.network.linkstate.versions import Versions
+from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.wire import WireError

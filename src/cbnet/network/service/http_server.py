@@ -1,8 +1,12 @@
 """A read-only HTTP server for the health and metrics of a router.
 
-    GET /healthz    200 if the event loop runs, else 503
+    GET /healthz    200 if the router is healthy, else 503
     GET /readyz     200 if the router is ready for traffic, else 503; both as JSON, with the reasons
     GET /metrics    the metrics, in the text format of Prometheus
+
+    healthy    its event loop runs
+    ready      it listens; it has its neighbours, or has waited long enough for them; it is synchronised with them;
+               what its neighbours want has arrived, or it has waited long enough; and it is not draining
 
 A connection carries one small request and lives a few seconds, and the number of connections is limited. So clients
 that send slowly, too much or nonsense, or do not read, cost the router almost nothing.
@@ -17,10 +21,11 @@ from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.service.health import health_problems, readiness_problems
 from cbnet.network.service.metrics import CONTENT_TYPE, exposition
 from cbnet.network.transport.tcp_router import TcpRouter
 
+STARTUP = 10.0  # seconds after the start in which a missing neighbour makes a router unready
+_MAX_SILENCE = 5.0  # seconds without a tick; there are ten per second
 _MAX_HEAD = 1 << 13  # bytes of a request
 _MAX_CONNECTIONS = 16
 _TIMEOUT = 5.0  # seconds for a request and its response
@@ -137,3 +142,26 @@ def _state(name: str, reasons: list[str]) -> HttpResponse:
 
 def _problem(status: int, text: str) -> HttpResponse:
     return HttpResponse(status, json.dumps({"error": text}).encode() + b"\n")
+
+
+def health_problems(router: TcpRouter) -> list[str]:
+    """Return why a router is not healthy; empty if it is."""
+    silence = router.now - router.ticked
+    return [f"the event loop has not run for {silence:.0f} s"] if silence > _MAX_SILENCE else []
+
+
+def readiness_problems(router: TcpRouter) -> list[str]:
+    """Return why a router is not ready; empty if it is."""
+    if router.is_draining:
+        return ["the router is draining"]
+    if not router.is_listening:
+        return ["the router is not listening"]
+    missing = sorted(name for name in router.neighbours if router.router.links.to(name) is None)
+    problems = health_problems(router)
+    if missing and router.uptime < STARTUP:
+        problems.append(f"no link to {', '.join(missing)} yet; waiting up to {STARTUP:g} s after the start")
+    if router.router.links.routers() and not router.router.is_synchronised:
+        problems.append("not yet synchronised with its neighbours")
+    if not router.router.is_complete and router.uptime < STARTUP:
+        problems.append("announcements of its neighbours have not arrived yet")
+    return problems

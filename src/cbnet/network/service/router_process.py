@@ -1,7 +1,9 @@
-"""A process that runs one router until a signal stops it.
+"""Processes that run a router, or a gateway, until a signal stops them.
 
 SIGTERM, SIGINT    drain, then stop; a second signal stops at once
 lifeline           stop at once: the parent process has exited
+
+The routers of a gateway share one event loop and stop together.
 """
 
 from __future__ import annotations
@@ -11,15 +13,19 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.router.gateway import Gateway
 from cbnet.network.router.node_data import NodeData
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.service.gateway_file import GatewayPlan
 from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
+
+_GATEWAY_TICK = 0.1  # seconds
 
 
 async def serve(
@@ -38,22 +44,60 @@ async def serve(
     on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
     data: returns what the node starts with; called once, and not kept.
     """
-    drain, stop = shutdown_events(lifeline)
+    drain, stop = _shutdown_events(lifeline)
     router = TcpRouter(settings, listen, neighbours, security, data())
     await router.start()
     try:
-        async with http_server(router, process.http):
+        async with _http_server(router, process.http):
             on_start(router.address)
             notify_systemd("READY=1")
             await drain.wait()
             notify_systemd("STOPPING=1")
             if process.drain and not stop.is_set():
-                await wait_first(router.drain(process.drain), stop.wait())
+                await _wait_first(router.drain(process.drain), stop.wait())
     finally:
         await router.stop()
 
 
-def shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
+async def serve_gateway(
+    plan: GatewayPlan, *, on_start: Callable[[Mapping[str, Address]], None] = lambda _: None
+) -> None:  # fmt: skip
+    """Run a gateway until SIGTERM or SIGINT; on_start: called with its addresses, by network."""
+    drain, stop = _shutdown_events(None)
+    async with AsyncExitStack() as stack:
+        routers: dict[str, TcpRouter] = {}
+        for each in plan.sides:
+            router = TcpRouter(each.settings, each.listen, each.neighbours, each.security)
+            router.event_log.context = {"network": each.settings.network}
+            await router.start()
+            stack.push_async_callback(router.stop)
+            await stack.enter_async_context(_http_server(router, each.process.http))
+            routers[each.settings.network] = router
+        soon = asyncio.get_running_loop().call_soon
+        gateway = Gateway(plan.name, list(routers.values()), plan.outside, soon=soon)
+        ticking = asyncio.ensure_future(_tick(gateway))
+        stack.callback(ticking.cancel)
+        on_start({network: router.address for network, router in routers.items()})
+        notify_systemd("READY=1")
+        await drain.wait()
+        notify_systemd("STOPPING=1")
+        seconds = plan.sides[0].process.drain
+        if seconds and not stop.is_set():
+            gateway.leave()
+            await _wait_first(_drain(list(routers.values()), seconds), stop.wait())
+
+
+async def _tick(gateway: Gateway) -> None:
+    while True:
+        gateway.tick()
+        await asyncio.sleep(_GATEWAY_TICK)
+
+
+async def _drain(routers: list[TcpRouter], seconds: float) -> None:
+    await asyncio.gather(*(router.drain(seconds) for router in routers))
+
+
+def _shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]:
     """Return an event that requests a drain, and one that requests an immediate stop."""
     loop = asyncio.get_running_loop()
     drain, stop = asyncio.Event(), asyncio.Event()
@@ -76,7 +120,7 @@ def shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event]
 
 
 @asynccontextmanager
-async def http_server(router: TcpRouter, address: Address | None) -> AsyncIterator[None]:
+async def _http_server(router: TcpRouter, address: Address | None) -> AsyncIterator[None]:
     """Serve health and metrics over HTTP, if an address is configured."""
     if address is None:
         yield
@@ -92,7 +136,7 @@ async def http_server(router: TcpRouter, address: Address | None) -> AsyncIterat
         await server.stop()
 
 
-async def wait_first(*coroutines: Coroutine[Any, Any, object]) -> None:
+async def _wait_first(*coroutines: Coroutine[Any, Any, object]) -> None:
     """Wait for the first of several coroutines, and cancel the others."""
     tasks = [asyncio.ensure_future(each) for each in coroutines]
     try:

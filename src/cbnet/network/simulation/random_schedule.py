@@ -27,7 +27,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.language.syntax.parser import parse as parsed_anew
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.version import reachable_edges, tree_roots
+from cbnet.network.linkstate.versions import reachable_edges, tree_roots
 from cbnet.network.protocol.fields import LinkField
 from cbnet.network.simulation.confirmation_check import ConfirmationCheck
 from cbnet.network.simulation.memory_client import MemoryClient

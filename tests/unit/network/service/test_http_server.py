@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cbnet.network.service.health import health_problems, readiness_problems
+from cbnet.network.service.http_server import health_problems, readiness_problems
 
 
 def router(

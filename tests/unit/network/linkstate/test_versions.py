@@ -5,8 +5,7 @@ import pytest
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.version import SessionEdge, reachable_edges, tree_roots, version_id
-from cbnet.network.linkstate.versions import Versions
+from cbnet.network.linkstate.versions import SessionEdge, Versions, reachable_edges, tree_roots, version_id
 from cbnet.network.protocol.fields import MAX_WEIGHT
 from cbnet.network.protocol.frames import LinkField, LinkRecord
 from cbnet.topology import Graph

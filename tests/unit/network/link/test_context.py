@@ -1,6 +1,6 @@
 """Time here never runs back, and never far ahead at once."""
 
-from cbnet.network.link.clock import Clock
+from cbnet.network.link.context import Clock
 
 
 def test_steps_count_as_they_are_unless_they_are_jumps():
