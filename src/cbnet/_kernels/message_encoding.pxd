@@ -69,6 +69,7 @@ cdef inline const char *symbol_text(const SymbolTable *table, uint32_t symbol, u
     return <const char *> table.data + start
 
 cdef int64_t find_symbol(const SymbolTable *table, const char *text, Py_ssize_t length, bint is_tag) noexcept nogil
+cdef int64_t find_hashed(const SymbolTable *table, const char *text, Py_ssize_t length, bint is_tag, uint64_t hash) noexcept nogil
 
 cdef class Symbols:
     cdef object kept

@@ -66,8 +66,14 @@ cdef inline bint _has_text(const SymbolTable *table, uint32_t symbol, const char
 
 cdef int64_t find_symbol(const SymbolTable *table, const char *text, Py_ssize_t length, bint is_tag) noexcept nogil:
     """Return the symbol of a name or tag, or -1."""
+    return find_hashed(table, text, length, is_tag, hash_bytes(text, length, is_tag))
+
+
+cdef int64_t find_hashed(const SymbolTable *table, const char *text, Py_ssize_t length, bint is_tag,
+                         uint64_t hash) noexcept nogil:
+    """Return the symbol of a name or tag whose hash is known, or -1."""
     cdef uint64_t mask = table.slot_count - 1
-    cdef uint64_t slot = hash_bytes(text, length, is_tag) & mask
+    cdef uint64_t slot = hash & mask
     cdef uint64_t probes
     cdef uint32_t symbol
     for probes in range(table.slot_count):

@@ -13,7 +13,7 @@ bucket or list that several values lead to is visited once, so a long array cost
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from cbnet._kernels.binding_search cimport BindingSearch
-from cbnet._kernels.message_encoding cimport Batch, Symbols
+from cbnet._kernels.message_encoding cimport Attribute, Batch, Symbols
 from cbnet._kernels.pivot_view cimport Postings, View
 from cbnet._kernels.target_set cimport TargetSet
 from cbnet._kernels.word_test cimport Leaves
@@ -48,3 +48,4 @@ cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t ta
 cdef void close_state(State *state) noexcept
 cdef int reserve(State *state, Py_ssize_t count) except -1
 cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil
+cdef void match_single(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil

@@ -495,6 +495,13 @@ cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t 
         _match(view, state, count, False)
 
 
+cdef void match_single(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
+    """Find the targets of a message of single values; there is room for them."""
+    state.leaves.attributes = attributes
+    state.leaves.elements = NULL
+    _match(view, state, count, False)
+
+
 cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1:
     state.touched = 0
     state.words = state.visits = 0

@@ -12,6 +12,7 @@ cdef class MemtableIndex:
     cdef dict names                     # filters by the name that they use
     cdef dict roots                     # the same by its part before the first dot
     cdef readonly Py_ssize_t longest    # bucket so far
+    cdef readonly Py_ssize_t filters
     cdef readonly Py_ssize_t conditional    # filters with conditions
     cdef list _bucket(self, frozenset tests)
     cdef bint add_targets(self, dict members, list tags, TargetSet *targets) except -1

@@ -139,6 +139,7 @@ cdef class MemtableIndex:
         entry.checks = [(name, code, _by_type(constant) if code == IN else constant) for name, code, constant in tests]
         entry.names = _names(tests)
         entry.is_conditional = any([code == CONDITION for _, code, _ in tests])
+        self.filters += 1
         self.conditional += entry.is_conditional
         for name in entry.names:
             self.names[name] = self.names.get(name, 0) + 1
@@ -180,6 +181,7 @@ cdef class MemtableIndex:
     def remove(self, MemtableEntry entry):
         """Remove an entry."""
         cdef MemtableEntry last = entry.bucket.pop()
+        self.filters -= 1
         self.conditional -= entry.is_conditional
         for name in entry.names:
             _decrement(self.names, name)

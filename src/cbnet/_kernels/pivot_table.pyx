@@ -3,12 +3,13 @@
 `pivot_match.pxd` describes the matching of one message; `pivot_view.pxd` draws the arrays.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport empty, owned
-from cbnet._kernels.message_encoding cimport Batch, Symbols
-from cbnet._kernels.pivot_match cimport State, close_state, match_message, open_state, reserve
+from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
+from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch, Symbols, find_hashed
+from cbnet._kernels.pivot_match cimport State, close_state, match_message, match_single, open_state, reserve
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex
 from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, open_targets, take_targets
@@ -19,14 +20,6 @@ cdef enum:
 
 cdef class PivotIndex:
     """The checked arrays of a pivot index, and working memory."""
-
-    cdef View view
-    cdef readonly Symbols symbols
-    cdef readonly uint32_t targets
-    cdef object kept
-    cdef State own
-    cdef Found found
-    cdef Batch batch
 
     def __init__(self, Symbols symbols, dict arrays, uint32_t targets):
         self.symbols = symbols
@@ -43,6 +36,7 @@ cdef class PivotIndex:
     def __dealloc__(self):
         close_state(&self.own)
         PyMem_RawFree(self.found.targets)
+        PyMem_RawFree(self.leaves)
 
     def match_members(self, message, list labels):
         """Match one message, in its JSON form or as its leaves and tags; return the labels of its targets, in order.
@@ -67,6 +61,43 @@ cdef class PivotIndex:
             self.own.search.is_out_of_memory = False
             raise MemoryError
         return True
+
+    cdef int add_targets(self, const FrameMessage *message, TargetSet *targets, const uint8_t *removed) except -1:
+        """Add the targets of a message of a frame to a set."""
+        cdef TargetSet own = self.own.targets
+        cdef uint32_t count = 0
+        cdef uint32_t i
+        cdef int64_t symbol
+        cdef const ReadAttribute *attribute
+        if message.count > self.leaf_room:
+            self._make_leaf_room(message.count)
+        for i in range(message.count):
+            attribute = message.attributes + i
+            symbol = find_hashed(&self.symbols.table, attribute.name, attribute.name_length,
+                                 attribute.value.kind == TAG, attribute.hash)
+            if symbol >= 0:
+                self.leaves[count] = attribute.value
+                self.leaves[count].symbol = <uint32_t> symbol
+                count += 1
+        reserve(&self.own, count)
+        self.view.removed = removed
+        self.own.targets = targets[0]
+        match_single(&self.view, &self.own, self.leaves, count)
+        self.own.targets = own
+        return 0
+
+    cdef int _make_leaf_room(self, uint32_t room) except -1:
+        cdef void *larger = PyMem_RawRealloc(self.leaves, room * sizeof(Attribute))
+        if larger == NULL:
+            raise MemoryError
+        self.leaves = <Attribute *> larger
+        self.leaf_room = room
+        return 0
+
+    cdef bint is_empty(self) noexcept:
+        """Return whether there is no filter."""
+        return not (self.view.bucket.target_count or self.view.bucket.entry_count or self.view.listed.target_count
+                    or self.view.listed.entry_count or self.view.always_count)
 
     cdef list _labelled(self, list labels):
         """Return the labels of the collected targets, and clear them.
@@ -143,10 +174,6 @@ cdef class PivotIndex:
 
 cdef class Remainder:
     """An index without the postings that were removed from it."""
-
-    cdef readonly PivotIndex index
-    cdef readonly object removed    # an array of bits, one per posting; None: nothing was removed
-    cdef uint8_t *bits
 
     def __init__(self, PivotIndex index not None, removed=None):
         self.index = index

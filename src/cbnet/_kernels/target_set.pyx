@@ -11,11 +11,10 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 
 cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long word)
-    int __builtin_popcountll(unsigned long long word)
 
 cdef enum:
     GROUP = 4096  # targets per word of the summary
-    FEW = 4096  # with more targets than this a message does not match all, and counting would cost
+    FEW = 4096  # with more targets than this a message does not match all, and looking would cost
 
 
 cdef int open_targets(TargetSet *targets, uint32_t total) except -1:
@@ -34,13 +33,13 @@ cdef void close_targets(TargetSet *targets) noexcept nogil:
 
 cdef bint is_full(const TargetSet *targets) noexcept nogil:
     """Return whether all targets are members; False is always safe."""
-    cdef uint32_t count = 0
     cdef uint32_t place
     if targets.total > FEW:
         return False
-    for place in range((targets.total >> 6) + 1):
-        count += __builtin_popcountll(targets.bits[place])
-    return count == targets.total
+    for place in range(targets.total >> 6):
+        if ~targets.bits[place]:
+            return False
+    return targets.bits[targets.total >> 6] == ((<uint64_t> 1) << (targets.total & 63)) - 1
 
 
 cdef int take_targets(TargetSet *targets, Found *found) noexcept nogil:

@@ -1,0 +1,37 @@
+"""Matching of messages in frames against a live table, without objects.
+
+    message ─ names hashed once ─► base, levels (compiled) ─┐
+                                └► memtables (uncompiled) ──┴► targets ─► found: slots, in the order of targets
+
+`refresh` takes the present parts of the table: call it after Python ran, since Python may have changed the table. The
+GIL is held while matching, so no other thread changes the parts meanwhile.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from cbnet._kernels.frame_message cimport FrameMessage
+from cbnet._kernels.target_set cimport Found, TargetSet
+
+cdef class LiveMatcher:
+    cdef object table               # a LiveTable[int]
+    cdef object state               # of the table, at the last refresh
+    cdef tuple remainders           # of its levels that are not empty
+    cdef tuple memtables
+    cdef uint32_t *slots            # per target: its label
+    cdef uint32_t slot_count, slot_room
+    cdef TargetSet targets
+    cdef Found found                # slots of the last message: targets[0:used]
+    cdef tuple bounds               # ns, ascending
+    cdef list _within               # timed matches up to each bound, and above all
+    cdef readonly uint64_t matches
+    cdef readonly uint64_t timed
+    cdef readonly uint64_t ns       # of the timed matches
+    cdef FrameMessage message       # of `match_frame`
+    # Take the present parts of the table; cheap if they are the same.
+    cdef int refresh(self) except -1
+    # Find the slots of a message; 1: done, 0: Python must match it, and nothing was counted.
+    cdef int match(self, const FrameMessage *message) except -1
+    cdef int _take_labels(self, list labels) except -1
+    cdef int _find(self, const FrameMessage *message) except -1
+    cdef int _take_slots(self) except -1
+    cdef int _time(self, const FrameMessage *message) except -1

@@ -1,0 +1,136 @@
+"""Matching of messages in frames against a live table, without objects. See `live_matcher.pxd`."""
+
+from bisect import bisect_left
+from time import sleep
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
+
+from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message
+from cbnet._kernels.pivot_memtable cimport MemtableIndex
+from cbnet._kernels.pivot_table cimport Remainder
+from cbnet._kernels.target_set cimport close_targets, open_targets, take_targets
+
+cdef enum:
+    SAMPLE_INTERVAL = 64  # one match in so many is timed
+
+
+cdef int64_t _thread_ns() noexcept nogil:
+    cdef timespec time
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return <int64_t> time.tv_sec * 1_000_000_000 + time.tv_nsec
+
+
+cdef class LiveMatcher:
+    """Finds the slots of messages in a `LiveTable[int]`; counts its matches and times a sample of them."""
+
+    def __cinit__(self):
+        self.slots = NULL
+        self.found.targets = NULL
+        self.targets.bits = self.targets.summary = NULL
+        self.message.attributes = NULL
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.slots)
+        PyMem_RawFree(self.found.targets)
+        close_targets(&self.targets)
+        close_message(&self.message)
+
+    def __init__(self, table, tuple bounds=()):
+        self.table = table
+        self.bounds = bounds
+        self._within = [0] * (len(bounds) + 1)
+        self.refresh()
+
+    @property
+    def within(self):
+        """Timed matches per bucket; the last one has no bound."""
+        return list(self._within)
+
+    cdef int refresh(self) except -1:
+        """Take the present parts of the table."""
+        cdef list labels = self.table._labels
+        if self.table._merger is not None:
+            sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
+        state = self.table._state
+        if state is not self.state:
+            remainders = [level.remainder for level in state.levels]
+            self.remainders = tuple([each for each in remainders if not (<Remainder> each).index.is_empty()])
+            self.memtables = tuple([memtable.index for memtable in state.memtables])
+            self.state = state
+        if self.slot_count != <uint32_t> len(labels) or self.slots == NULL:
+            self._take_labels(labels)
+        return 0
+
+    cdef int _take_labels(self, list labels) except -1:
+        """Copy the slots of new targets, and make room for them in the set of targets."""
+        cdef uint32_t count = <uint32_t> len(labels)
+        cdef uint32_t room = count + count // 4 + 64
+        cdef void *larger
+        if self.slots == NULL or count > self.slot_room:
+            larger = PyMem_RawRealloc(self.slots, room * sizeof(uint32_t))
+            if larger == NULL:
+                raise MemoryError
+            self.slots = <uint32_t *> larger
+            close_targets(&self.targets)
+            self.targets.bits = self.targets.summary = NULL
+            open_targets(&self.targets, room)
+            self.slot_room = room
+        self.targets.total = count
+        while self.slot_count < count:
+            self.slots[self.slot_count] = labels[self.slot_count]
+            self.slot_count += 1
+        return 0
+
+    cdef int match(self, const FrameMessage *message) except -1:
+        """Find the slots of a message; return 1, or 0 if Python must match it."""
+        cdef MemtableIndex memtable
+        for memtable in self.memtables:
+            if memtable.filters:  # to be matched here too
+                return 0
+        self.matches += 1
+        if self.matches % SAMPLE_INTERVAL:
+            self._find(message)
+        else:
+            self._time(message)
+        return 1
+
+    cdef int _find(self, const FrameMessage *message) except -1:
+        cdef Remainder remainder
+        for remainder in self.remainders:
+            remainder.index.add_targets(message, &self.targets, remainder.bits)
+        return self._take_slots()
+
+    cdef int _take_slots(self) except -1:
+        """Replace the set of targets by the list of their slots."""
+        cdef uint32_t *found
+        cdef int64_t i
+        self.found.used = 0
+        if not take_targets(&self.targets, &self.found):
+            raise MemoryError
+        found = self.found.targets
+        for i in range(self.found.used):
+            found[i] = self.slots[found[i]]
+        return 0
+
+    cdef int _time(self, const FrameMessage *message) except -1:
+        cdef int64_t start = _thread_ns()
+        cdef int64_t duration
+        self._find(message)
+        duration = _thread_ns() - start
+        self.timed += 1
+        self.ns += duration
+        self._within[bisect_left(self.bounds, duration)] += 1
+        return 0
+
+    def match_frame(self, bytes data):
+        """Return the slots of the message in some bytes: attributes, tags and payload; None if Python must match it."""
+        cdef const uint8_t *first = data
+        cdef int64_t i
+        if self.message.attributes == NULL:
+            open_message(&self.message)
+        self.refresh()
+        if read_message(first, first + len(data), &self.message) == NULL or not self.match(&self.message):
+            return None
+        return [self.found.targets[i] for i in range(self.found.used)]

@@ -1,0 +1,32 @@
+"""The pivot index as Python objects, for other kernels. See `pivot_table.pyx`."""
+
+from libc.stdint cimport uint8_t, uint32_t
+
+from cbnet._kernels.frame_message cimport FrameMessage
+from cbnet._kernels.message_encoding cimport Attribute, Batch, Symbols
+from cbnet._kernels.pivot_match cimport State
+from cbnet._kernels.pivot_view cimport View
+from cbnet._kernels.target_set cimport Found, TargetSet
+
+cdef class PivotIndex:
+    cdef View view
+    cdef readonly Symbols symbols
+    cdef readonly uint32_t targets
+    cdef object kept
+    cdef State own
+    cdef Found found
+    cdef Batch batch
+    cdef Attribute *leaves          # of a message of a frame
+    cdef uint32_t leaf_room
+    cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1
+    cdef int add_targets(self, const FrameMessage *message, TargetSet *targets, const uint8_t *removed) except -1
+    cdef int _make_leaf_room(self, uint32_t room) except -1
+    cdef bint is_empty(self) noexcept
+    cdef list _labelled(self, list labels)
+    cdef int _make_room(self, uint32_t targets) except -1
+
+cdef class Remainder:
+    cdef readonly PivotIndex index
+    cdef readonly object removed    # an array of bits, one per posting; None: nothing was removed
+    cdef uint8_t *bits
+    cdef int _set(self, object removed) except -1
