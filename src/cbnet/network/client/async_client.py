@@ -17,6 +17,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from cbnet._kernels.packet_window import PacketWindows
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import (
@@ -32,7 +33,6 @@ from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Co
 from cbnet.network.client.client_link import Call, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
 from cbnet.network.errors import NotConfirmed, Refused, TooSlow
-from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
 from cbnet.network.protocol.fields import MAX_SECONDS, check_name
@@ -111,7 +111,7 @@ class AsyncClient:
         self.refusal = ""  # the reason for the last of them
         self.is_held = False  # whether reading is paused because a queue is full
         self._numbers = count(1)
-        self._duplicates = Duplicates()
+        self._windows = PacketWindows()
         self._last: tuple[str, int, int] | None = None  # identity of the last message
         self._last_ids: set[int] = set()  # subscriptions that it was delivered to
         self._subscriptions: dict[int, AsyncSubscription] = {}
@@ -384,7 +384,7 @@ class AsyncClient:
     def _deliver(self, frame: Deliver) -> None:
         message = {**frame.attributes, "#": frame.tags} if frame.tags else frame.attributes
         identity = frame.source, frame.life, frame.number
-        is_new = self._duplicates.is_new(frame.source, frame.life, 0, frame.number)
+        is_new = self._windows.is_new(frame.source, frame.life, 0, frame.number)
         if identity != self._last:
             if not is_new:
                 return  # another router, or this one before a restart, has delivered it

@@ -17,10 +17,10 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
+from cbnet._kernels.packet_window import PacketWindows
 from cbnet.errors import InputError
 from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
-from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, wants_hypothetically
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
@@ -63,7 +63,7 @@ class Forwarder:
         self._unicast = unicast
         self._reporter = reporter
         self._traces = traces
-        self._duplicates = Duplicates()
+        self._windows = PacketWindows()
         self._retried: dict[tuple[str, int, int], None] = {}
         self._numbers = 0
         self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
@@ -126,7 +126,7 @@ class Forwarder:
     def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
         """Deliver a packet, if it is new, and send it on."""
         matches = self._subscriptions.matched(content)
-        is_new = self._duplicates.is_new(packet.origin or packet.source, packet.life, packet.tree, packet.number)
+        is_new = self._is_new(packet)
         if not is_new:
             self._context.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:
@@ -145,6 +145,9 @@ class Forwarder:
             dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
             step = TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches, domains)
             self.report(TraceReport(packet.source, 0, packet.mark.number, self._reporter.hop(step)))
+
+    def _is_new(self, packet: Packet) -> bool:
+        return self._windows.is_new(packet.origin or packet.source, packet.life, packet.tree, packet.number)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""

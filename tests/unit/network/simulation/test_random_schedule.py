@@ -7,7 +7,6 @@ from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
-from cbnet.network.forwarding.duplicates import Duplicates
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
@@ -42,7 +41,7 @@ def use_no_other_side(self, link):
         (Flooding, "flood", lambda *_, **__: None),
         (LinkTable, "check_liveness", lambda *_: None),  # half-open links are never noticed
         (Aggregation, "take", forget_covered_filters),  # what a removed filter covered is not announced
-        (Duplicates, "is_new", lambda *_, **__: True),
+        (Forwarder, "_is_new", lambda *_: True),
     ],
 )
 def test_broken_part_is_detected(monkeypatch, part, name, broken):

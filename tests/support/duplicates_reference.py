@@ -1,13 +1,7 @@
-"""Detection of duplicate packets, in bounded memory.
+"""Detection of duplicate packets in plain Python: bits below the highest number, sources in the order of use.
 
-For each source and tree the numbers of the last packets are kept, as bits below the highest number:
-
-    highest        17
-    seen       …0 1 1 0 1     17, 15 and 14 were seen; 16 was not
-
-The packets of a source on one tree keep their order, and reach a router once. Only a packet that was committed again,
-after a link failed, can come twice, or late. One below the window counts as new: no packet is refused that was not
-delivered, and a client detects the rare one that was.
+highest        17
+seen       …0 1 1 0 1     17, 15 and 14 were seen; 16 was not
 """
 
 from __future__ import annotations
@@ -16,7 +10,6 @@ from dataclasses import dataclass
 
 WINDOW = 1 << 13
 _MASK = (1 << WINDOW) - 1
-_MAX_SOURCES = 20_000  # lives of routers, and their trees; the one used least recently is evicted
 
 
 @dataclass
@@ -28,7 +21,8 @@ class _Source:
 class Duplicates:
     """The packets that were seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_sources: int = 20_000) -> None:
+        self._max_sources = max_sources
         self._sources: dict[tuple[str, int, int], _Source] = {}
 
     def is_new(self, source: str, life: int, tree: int, number: int) -> bool:
@@ -36,7 +30,7 @@ class Duplicates:
         key = source, life, tree
         known = self._sources.pop(key, None)
         if known is None:
-            if len(self._sources) >= _MAX_SOURCES:
+            if len(self._sources) >= self._max_sources:
                 del self._sources[next(iter(self._sources))]
             self._sources[key] = _Source(number)
             return True
