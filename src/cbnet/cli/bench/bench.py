@@ -11,6 +11,7 @@ from cbnet.cli.bench.forwarding import forwarding
 from cbnet.cli.bench.minimal import minimal
 from cbnet.cli.bench.month import month
 from cbnet.cli.bench.network import network
+from cbnet.cli.bench.router import router
 from cbnet.cli.bench.schedules import schedules
 from cbnet.cli.bench.spark import spark
 from cbnet.cli.bench.tags import tags
@@ -20,5 +21,18 @@ from cbnet.cli.command_help import CommandHelp, GroupHelp
 bench = typer.Typer(
     help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
 )
-for command in (forwarding, files, events, updates, tags, minimal, network, announcements, month, schedules, spark):
+for command in (
+    forwarding,
+    files,
+    events,
+    updates,
+    tags,
+    minimal,
+    network,
+    router,
+    announcements,
+    month,
+    schedules,
+    spark,
+):
     bench.command(cls=CommandHelp)(command)

@@ -1,0 +1,1 @@
+"""One router process beside topic brokers, under load of pre-encoded messages."""

@@ -1,0 +1,119 @@
+"""The two processes that generate load, apart from the servers and from the process that measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from signal import SIG_IGN, SIGINT, signal
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from cbnet.errors import CbnetError
+from cbnet.lab.bench.router.load import Load, Progress, Received, Sent, Target, Until
+from cbnet.lab.bench.router.publisher import Publisher
+from cbnet.lab.bench.router.receiver import Receiver
+
+_END_TIMEOUT = 3.0  # seconds
+
+
+class Generator(Protocol):
+    """One side of the load on a server."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+class GeneratorProcess:
+    """A process that holds generators by key, and calls their methods."""
+
+    def __init__(self, kind: Callable[..., Generator], shared: Any) -> None:
+        """Start the process; kind: the class of its generators."""
+        context = get_context("spawn")  # a fork would copy threads in an unknown state
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(kind, shared, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def begin(self, key: str, method: str, *arguments: Any) -> None:
+        """Begin a call; "open" creates a generator."""
+        self._pipe.send((key, method, arguments))
+
+    def result(self) -> Any:
+        """Wait for the result of the call."""
+        try:
+            answer = self._pipe.recv()
+        except (EOFError, OSError):
+            raise CbnetError("a load generator died") from None
+        if isinstance(answer, Exception):
+            raise CbnetError(f"a load generator failed: {answer}")
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        self._process.join(_END_TIMEOUT)
+        self._process.kill()
+        self._process.join()
+
+
+class Generators:
+    """A publishing and a receiving process; a context manager."""
+
+    def __init__(self) -> None:
+        shared = get_context("spawn").RawArray("q", 2)
+        self._progress = Progress(shared)
+        self._receiver = GeneratorProcess(Receiver, shared)
+        self._publisher = GeneratorProcess(Publisher, shared)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._publisher.close()
+        self._receiver.close()
+
+    def open(self, key: str, publish_at: Target, subscribe_at: Target, load: Load) -> None:
+        """Connect the clients of a load: first all subscribers."""
+        for process, target in ((self._receiver, subscribe_at), (self._publisher, publish_at)):
+            process.begin(key, "open", target, load)
+            process.result()
+
+    def run(self, key: str, until: Until) -> tuple[Sent, Received]:
+        """Publish, and wait for all deliveries."""
+        self._progress.received, self._progress.total = 0, -1
+        self._receiver.begin(key, "run")
+        self._publisher.begin(key, "run", until)
+        sent: Sent = self._publisher.result()
+        received: Received = self._receiver.result()
+        return sent, received
+
+    def close(self, key: str) -> None:
+        """Disconnect the clients of a load."""
+        for process in (self._publisher, self._receiver):
+            process.begin(key, "close")
+            process.result()
+
+
+def _serve(kind: Callable[..., Generator], shared: Any, pipe: Connection) -> None:
+    """Carry out calls until the other end of the pipe closes."""
+    signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent ends this process
+    generators: dict[str, Generator] = {}
+    while True:
+        try:
+            key, method, arguments = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            if method == "open":
+                generators[key] = kind(*arguments, Progress(shared))
+                answer = None
+            else:
+                answer = getattr(generators[key], method)(*arguments)
+                if method == "close":
+                    del generators[key]
+        except (CbnetError, OSError) as error:
+            answer = CbnetError(str(error))
+        pipe.send(answer)

@@ -1,0 +1,94 @@
+"""The load of one case: how many clients send how much to which servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cbnet.lab.bench.router.message_pool import MessagePool
+
+_POOL_BYTES = 3 << 20  # of all different messages
+_MAX_POOL = 20_000  # messages
+_WINDOW_BYTES = 8 << 20  # of deliveries on their way
+_MAX_WINDOW = 10_000  # messages
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server that clients connect to."""
+
+    format: str  # a key of `wire_formats.FORMATS`
+    port: int
+    authority: str | None = None  # file of the certificate to trust; None: without TLS
+
+
+@dataclass(frozen=True)
+class Load:
+    """Clients and messages."""
+
+    subscribers: int = 1
+    publishers: int = 1  # that take turns
+    batch: int = 500  # messages in a write; 1 if there are several publishers
+    payload: int = 100  # bytes
+    seed: int = 0
+
+    def pool(self) -> MessagePool:
+        """Return the messages: as many as whole batches fit."""
+        count = max(self.batch, min(_MAX_POOL, _POOL_BYTES // self.payload) // self.batch * self.batch)
+        return MessagePool(count, self.payload, self.seed)
+
+    @property
+    def window(self) -> int:
+        """Maximum number of messages on their way, so that no server queues or drops many."""
+        room = _WINDOW_BYTES // (self.subscribers * (self.payload + 60))
+        return max(2 * self.batch, min(_MAX_WINDOW, room))
+
+
+@dataclass(frozen=True)
+class Until:
+    """The end of a run: a number of messages, or seconds."""
+
+    messages: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Messages published in a run."""
+
+    messages: int
+    began: int  # ns of the monotonic clock
+
+
+@dataclass(frozen=True)
+class Received:
+    """Deliveries of a run."""
+
+    deliveries: int
+    ended: int  # ns of the monotonic clock, at the last one
+    problem: str | None = None  # the first wrong delivery
+
+
+class Progress:
+    """Memory shared by the generators of a run."""
+
+    def __init__(self, shared: memoryview) -> None:
+        """Use an array of two 64-bit numbers."""
+        self._shared = shared
+
+    @property
+    def received(self) -> int:
+        """Messages that every subscriber has received."""
+        return int(self._shared[0])
+
+    @received.setter
+    def received(self, count: int) -> None:
+        self._shared[0] = count
+
+    @property
+    def total(self) -> int:
+        """Messages of the run; -1 while they are being published."""
+        return int(self._shared[1])
+
+    @total.setter
+    def total(self, count: int) -> None:
+        self._shared[1] = count

@@ -1,0 +1,126 @@
+"""Messages of the router benchmark, and random filters that none of them matches.
+
+All messages have the same number of bytes and different attribute values, so that neither the generators need to parse
+frames nor a server profits from equal messages:
+
+    {"dest": "QXB", "price": 20817, "airline": "UA"}, no tags, a payload
+                                                      └ stamp of 8 bytes, then the same random bytes for all
+
+The *content* of a message is its attributes, tags and payload as they stand in a `Publish` frame. Topic brokers get
+these bytes as their payload, so that all servers move the same number of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from random import Random
+from string import ascii_uppercase
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.network.protocol.frames import Publish
+from cbnet.network.protocol.wire import encode
+
+Bytes2D = NDArray[np.uint8]
+
+STAMP_BYTES = 8
+AIRLINE = "UA"  # of all messages
+_MIN_PRICE, _MAX_PRICE = 256, 65_535  # encoded in as many bytes each
+_ORDERS = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}
+
+
+class Fare(NamedTuple):
+    """The attribute values of a message."""
+
+    dest: str
+    price: int
+
+
+class MessagePool:
+    """Different messages that are published in turn."""
+
+    def __init__(self, count: int, payload: int, seed: int) -> None:
+        """Draw `count` messages with `payload` bytes of payload, the stamp included."""
+        random = Random(f"fares {seed}")
+        self.fares = [Fare(_airport(random), random.randint(_MIN_PRICE, _MAX_PRICE)) for _ in range(count)]
+        self._filling = random.randbytes(payload - STAMP_BYTES)
+        self.payload = payload
+
+    def __len__(self) -> int:
+        return len(self.fares)
+
+    @cached_property
+    def contents(self) -> Bytes2D:
+        """The content of each message, with stamp 0: uint8[messages, bytes]."""
+        joined = b"".join(publication(_attributes(fare), self._payload)[_HEAD:-1] for fare in self.fares)
+        return np.frombuffer(joined, np.uint8).reshape(len(self), -1)
+
+    @property
+    def stamp(self) -> slice:
+        """The bytes of a content that hold its stamp."""
+        start = self.contents.shape[1] - self.payload
+        return slice(start, start + STAMP_BYTES)
+
+    def attributes(self) -> list[dict[str, Any]]:
+        """Return the attributes of each message."""
+        return [_attributes(fare) for fare in self.fares]
+
+    @property
+    def _payload(self) -> bytes:
+        return bytes(STAMP_BYTES) + self._filling
+
+
+def publication(attributes: dict[str, Any], payload: bytes) -> bytes:
+    """Return the frame that publishes a message."""
+    return encode(Publish(0, attributes, [], payload, False))
+
+
+_HEAD = len(publication({}, b"")) - len(b"\x80\x90\xc4\x00\xc2")  # before the content; after it, one byte follows
+
+
+def enclosed(content: bytes) -> bytes:
+    """Return the `Publish` frame with a content."""
+    body = publication({}, b"")[4:_HEAD] + content + b"\xc2"
+    return len(body).to_bytes(4) + body
+
+
+def subscriber_filter(index: int) -> str:
+    """Return the filter of a subscriber, which every message matches; each has another one."""
+    return f'airline = "{AIRLINE}" and price < {_MAX_PRICE + 1 + index}'
+
+
+def random_filters(count: int, pool: MessagePool, seed: int) -> Iterator[str]:
+    """Yield different filters of three constraints on the attributes of the messages, none of which matches one."""
+    random = Random(f"filters {seed}")
+    prices: dict[str, list[int]] = {}
+    for fare in pool.fares:
+        prices.setdefault(fare.dest, []).append(fare.price)
+    seen: set[str] = set()
+    while len(seen) < count:
+        dest, airline = _airport(random), _airline(random)
+        order, limit, is_equal = (
+            random.choice(tuple(_ORDERS)),
+            random.randint(_MIN_PRICE, _MAX_PRICE),
+            random.random() < 0.9,
+        )
+        if (airline == AIRLINE) == is_equal and any(_ORDERS[order](price, limit) for price in prices.get(dest, ())):
+            continue
+        text = f'dest = "{dest}" and price {order} {limit} and airline {"=" if is_equal else "!="} "{airline}"'
+        if text not in seen:
+            seen.add(text)
+            yield text
+
+
+def _attributes(fare: Fare) -> dict[str, Any]:
+    return {"dest": fare.dest, "price": fare.price, "airline": AIRLINE}
+
+
+def _airport(random: Random) -> str:
+    return "".join(random.choices(ascii_uppercase, k=3))
+
+
+def _airline(random: Random) -> str:
+    return "".join(random.choices(ascii_uppercase, k=2))

@@ -1,0 +1,120 @@
+"""A connection of a load generator: bytes to and from a server, with TLS or without.
+
+After the greeting it does not block: one process serves many of them.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import time
+from typing import Self
+
+from cbnet.errors import CbnetError
+
+_CONNECT_TIMEOUT = 60.0  # seconds, for a server that starts
+_TIMEOUT = 600.0  # seconds for the answer to a greeting or a subscription
+_SEND_TIMEOUT = 20.0  # seconds
+_DISCARD = 1 << 16
+
+
+class RawLink:
+    """A connection to a server on this machine."""
+
+    def __init__(self, port: int, authority: str | None = None) -> None:
+        """Connect; authority: file of the certificate to trust, if the server uses TLS."""
+        self._context = None if authority is None else ssl.create_default_context(cafile=authority)
+        self._socket = _connected(port)
+        self._waste = bytearray(_DISCARD)
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._socket.fileno()
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether TLS has begun."""
+        return isinstance(self._socket, ssl.SSLSocket)
+
+    def begin_tls(self) -> None:
+        """Begin TLS, if the server uses it."""
+        if self._context is not None:
+            self._socket = self._context.wrap_socket(self._socket, server_hostname="127.0.0.1")
+
+    # --- greeting: blocking
+
+    def ask(self, data: bytes, end: bytes = b"") -> bytes:
+        """Send bytes and return all that arrives until it contains `end`, or anything."""
+        self._socket.sendall(data)
+        answer = b""
+        while not answer or end not in answer:
+            answer += self.receive()
+        return answer
+
+    def receive(self) -> bytes:
+        """Wait for bytes."""
+        data = self._socket.recv(_DISCARD)
+        if not data:
+            raise CbnetError("the server closed a connection during the greeting")
+        return data
+
+    def end_greeting(self) -> Self:
+        """Stop blocking."""
+        self._socket.setblocking(False)
+        return self
+
+    # --- load: never blocking, but for `send`
+
+    def send(self, data: memoryview) -> None:
+        """Send all bytes, waiting while the server does not read."""
+        while data:
+            try:
+                data = data[self._socket.send(data) :]
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                self._wait(select.POLLOUT)
+            except ssl.SSLWantReadError:
+                self._wait(select.POLLIN)
+
+    def receive_into(self, space: memoryview) -> int:
+        """Receive what has arrived, as far as there is space; return the number of bytes."""
+        received = 0
+        while received < len(space):
+            try:
+                count = self._socket.recv_into(space[received:])
+            except (BlockingIOError, ssl.SSLWantReadError):
+                break
+            if not count:
+                raise CbnetError("the server closed a connection")
+            received += count
+            if not self.is_tls:  # the selector reports the rest; TLS may keep it
+                break
+        return received
+
+    def discard(self) -> None:
+        """Read and drop what has arrived, such as acknowledgements to a publisher."""
+        self.receive_into(memoryview(self._waste))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def _wait(self, event: int) -> None:
+        poll = select.poll()
+        poll.register(self._socket, event)
+        if not poll.poll(_SEND_TIMEOUT * 1000):
+            raise CbnetError(f"the server has read nothing for {_SEND_TIMEOUT:g} s")
+
+
+def _connected(port: int) -> socket.socket:
+    end = time.monotonic() + _CONNECT_TIMEOUT
+    while True:
+        try:
+            connected = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
+        except OSError as error:
+            if time.monotonic() > end:
+                raise CbnetError(f"no server at port {port}: {error}") from None
+            time.sleep(0.05)
+        else:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connected

@@ -1,0 +1,66 @@
+"""Receiving load generator: the subscribers of one server, whose deliveries are counted and checked."""
+
+from __future__ import annotations
+
+import select
+import time
+
+from cbnet.lab.bench.router.delivery_stream import DeliveryStream, WrongDeliveryError
+from cbnet.lab.bench.router.load import Load, Progress, Received, Target
+from cbnet.lab.bench.router.raw_link import RawLink
+from cbnet.lab.bench.router.wire_formats import FORMATS
+
+_TICK = 0.002  # seconds without data after which all that arrived is checked
+_SETTLE = 0.02  # seconds of silence after the last expected delivery, to catch surplus ones
+_QUIET = 10.0  # seconds without a delivery before the wait for missing ones ends
+
+
+class Receiver:
+    """Subscribers of one server."""
+
+    def __init__(self, target: Target, load: Load, progress: Progress) -> None:
+        format, pool = FORMATS[target.format], load.pool()
+        self._progress = progress
+        self._poll = select.epoll()
+        self._streams: dict[int, DeliveryStream] = {}
+        for index in range(load.subscribers):
+            link = RawLink(target.port, target.authority)
+            self._streams[link.fileno()] = DeliveryStream(link, format, pool, load.publishers)
+            format.open_subscriber(link, index)
+            link.end_greeting()
+            self._poll.register(link.fileno(), select.EPOLLIN)
+
+    def run(self) -> Received:
+        """Receive all messages of a run."""
+        before = {stream: stream.count for stream in self._streams.values()}
+        try:
+            ended = self._receive(before)
+        except WrongDeliveryError as error:
+            self._progress.received = 1 << 62  # so that the publisher does not wait
+            return Received(0, time.monotonic_ns(), str(error))
+        deliveries = sum(stream.count - count for stream, count in before.items())
+        expected = self._progress.total * len(before)
+        problem = None if deliveries == expected else f"{deliveries:,} deliveries, {expected:,} expected"
+        return Received(deliveries, ended, problem)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._poll.close()
+        for stream in self._streams.values():
+            stream.link.close()
+
+    def _receive(self, before: dict[DeliveryStream, int]) -> int:
+        """Receive until all messages have arrived, or nothing arrives; return the time of the last delivery."""
+        last = time.monotonic_ns()
+        while True:
+            for file, _ in self._poll.poll(_TICK):
+                if self._streams[file].receive():
+                    last = time.monotonic_ns()
+            silent = (time.monotonic_ns() - last) / 1e9
+            if silent >= _TICK:
+                for stream in before:
+                    stream.check()
+            arrived = min(stream.count - count for stream, count in before.items())
+            self._progress.received = arrived
+            if silent > (_SETTLE if 0 <= self._progress.total <= arrived else _QUIET):
+                return last
