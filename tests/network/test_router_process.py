@@ -129,7 +129,7 @@ def test_health_command(pair, cbnet):
     outcome = cbnet("health", f"127.0.0.1:{pair['a'].http_port}", "--ready")
     assert (outcome.code, outcome.out, outcome.err) == (0, "healthy; ready\n", "")
     outcome = cbnet("health", f"127.0.0.1:{pair['a'].http_port}", "--json")
-    assert json.loads(outcome.out) == {"healthy": True, "ready": True, "reasons": []}
+    assert json.loads(outcome.out) == {"healthy": True, "ready": True, "reasons": [], "notes": []}
     outcome = cbnet("health", pair["a"].address)  # the address for routers and clients
     assert outcome.code == 1
     assert "http" in outcome.err  # the hint names the HTTP address

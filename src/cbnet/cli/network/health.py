@@ -27,18 +27,19 @@ def health(
 
     Example: cbnet health 127.0.0.1:9090 --ready
     """
-    is_healthy, problems = _query(http_address, "/healthz", "healthy", timeout)
-    is_ready, obstacles = _query(http_address, "/readyz", "ready", timeout)
+    is_healthy, problems, _ = _query(http_address, "/healthz", "healthy", timeout)
+    is_ready, obstacles, notes = _query(http_address, "/readyz", "ready", timeout)
     if json:
-        print_json({"healthy": is_healthy, "ready": is_ready, "reasons": problems or obstacles})
+        print_json({"healthy": is_healthy, "ready": is_ready, "reasons": problems or obstacles, "notes": notes})
     else:
-        print("; ".join([f"{'' if is_healthy else 'not '}healthy", f"{'' if is_ready else 'not '}ready", *obstacles]))
+        states = [f"{'' if is_healthy else 'not '}healthy", f"{'' if is_ready else 'not '}ready"]
+        print("; ".join([*states, *obstacles, *notes]))
     if not is_healthy or (ready and not is_ready):
         raise typer.Exit(1)
 
 
-def _query(http_address: str, path: str, key: str, timeout: float) -> tuple[bool, list[str]]:
-    """Return the state that a router reports under a path, and the reasons if it is false."""
+def _query(http_address: str, path: str, key: str, timeout: float) -> tuple[bool, list[str], list[str]]:
+    """Return the state that a router reports under a path, the reasons if it is false, and notes."""
     from http.client import HTTPConnection, HTTPException
 
     from msgspec import DecodeError
@@ -50,7 +51,8 @@ def _query(http_address: str, path: str, key: str, timeout: float) -> tuple[bool
     try:
         connection.request("GET", path)
         answer: Any = decode(connection.getresponse().read(_MAX_RESPONSE))
-        return bool(answer[key]), [str(reason) for reason in answer.get("reasons", ())]
+        reasons, notes = ([str(text) for text in answer.get(name, ())] for name in ("reasons", "notes"))
+        return bool(answer[key]), reasons, notes
     except OSError as error:
         reason = error.strerror or error
         raise CbnetError(

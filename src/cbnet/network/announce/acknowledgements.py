@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cbnet.network.announce.exports import Exports
+from cbnet.network.announce.silent_neighbours import NO_STREAM, SilentNeighbours
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing
 from cbnet.network.link.context import RouterContext
@@ -27,13 +28,20 @@ class Acknowledgements:
     """Acknowledges the streams of neighbours, and records their acknowledgements."""
 
     def __init__(
-        self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable, exports: Exports
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        versions: Versions,
+        streams: StreamTable,
+        exports: Exports,
+        silent: SilentNeighbours,
     ) -> None:
         self._context = context
         self._links = links
         self._versions = versions
         self._streams = streams
         self._exports = exports
+        self._silent = silent
         self._doubtful: dict[Incoming, None] = {}  # streams that may be acknowledged further
         self._generation = -1  # of the streams, when the following were found
         self._found: dict[Incoming, list[Outgoing] | None] = {}  # results of `_beyond`
@@ -51,7 +59,9 @@ class Acknowledgements:
                 self.consider(each for each in stream.feeds if stream in each.blockers.values())
         for report in frame.waiting:
             stream = self._streams.to_number.get((known.session, report.number))
-            if stream is not None:
+            if report.number == NO_STREAM:
+                self._silent.report(known.session, report.links)
+            elif stream is not None:
                 stream.waiting = report.links
 
     def report_waiting(self) -> None:

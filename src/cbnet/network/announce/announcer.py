@@ -15,11 +15,12 @@ the streams that it does not need any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from cbnet.network.announce.announce_writer import Change, announce_frames
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents
+from cbnet.network.announce.silent_neighbours import SilentNeighbours
 from cbnet.network.announce.stream_receiver import StreamReceiver
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
@@ -47,6 +48,9 @@ class Announcer:
         self._exports = exports
         self.retained = RetainedContents(streams)
         self._receiver = StreamReceiver(streams, self.retained)
+        self.silent = SilentNeighbours(
+            context, links, versions, streams, self._receiver.incomplete_sessions, self._awaited
+        )
         self._numbers = 0
         self._has_lost = False  # whether a session was closed since streams were ended
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
@@ -84,6 +88,7 @@ class Announcer:
             if received.key.session == session:
                 self.retained.keep_received(received, now)
         self.retained.close_session(session)
+        self.silent.close_session(session)
         self._has_lost = True
         self.links_changed()
 
@@ -98,6 +103,7 @@ class Announcer:
         known = self._links.get(link)
         assert known is not None
         neighbour = self._links.name(link)
+        self.silent.hear(known.session)
         for change in frame.changes:
             stream = self._receiver.receive(neighbour, known.session, frame, change)
             if stream is not None:
@@ -150,8 +156,7 @@ class Announcer:
     def _open_streams(self) -> None:
         """Open the streams of the newest version that can be opened; note when all have arrived."""
         version = self._versions.newest
-        uptime = max(self._context.now, self._versions.network_age)
-        if self.retained.awaits({link.neighbour for link in version.links()}, uptime):
+        if self._awaited():
             self._may_open = True
             return
         for tree in version.trees:
@@ -163,6 +168,11 @@ class Announcer:
         if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
             version.complete = self._context.now
             self.retained.release_loaded()
+
+    def _awaited(self) -> Set[str]:
+        """Return the neighbours of the computed tables that may still come."""
+        uptime = max(self._context.now, self._versions.network_age)
+        return self.retained.awaited(self._versions.newest.neighbours, uptime)
 
     def _openable(self, tree: TreeView) -> Iterable[TreeLink]:
         """Return the links whose streams can be opened: all others have announced theirs."""

@@ -73,12 +73,12 @@ class RetainedContents:
             self._keep(stream, _LOADED_SECONDS)
             self._loaded[neighbour] = self._received[neighbour][-1]
 
-    def awaits(self, neighbours: Set[str], uptime: float) -> bool:
-        """Return whether a neighbour of the computed tables may still come, given those that have.
+    def awaited(self, neighbours: Set[str], uptime: float) -> Set[str]:
+        """Return the neighbours of the computed tables that may still come, given those that have.
 
         uptime: of the network; in one that has been running, a neighbour that is not there is down.
         """
-        return uptime < _PATIENCE and not self._loaded.keys() <= neighbours
+        return self._loaded.keys() - neighbours if uptime < _PATIENCE else frozenset()
 
     def release_loaded(self) -> None:
         """Keep computed tables no longer than neighbours may use them: all streams have come."""

@@ -52,6 +52,10 @@ class StreamReceiver:
         stream.sequence = change.sequence
         return stream
 
+    def incomplete_sessions(self) -> set[int]:
+        """Return the sessions that have sent a part of a change."""
+        return {stream.key.session for stream in self._parts}
+
     def forget(self, stream: Incoming) -> None:
         """Forget the parts of an incomplete change."""
         self._parts.pop(stream, None)

@@ -97,6 +97,7 @@ class LinkTable:
             link=0,
             scheme=settings.routing,
         )
+        self._refused: dict[str, tuple[int, float]] = {}  # life, and time until which it is refused, by neighbour
         self._pings = 0
         self.changes = 0  # of the set of sessions, or of the lengths of links
         self.is_leaving = False
@@ -246,6 +247,10 @@ class LinkTable:
             raise WireError(f"the name {own.name!r} belongs to this router itself")
         if hello.role == "router" and hello.scheme != own.scheme:
             raise WireError(f"this network uses the routing scheme {own.scheme}, not {hello.scheme}")
+        life, until = self._refused.get(hello.name, (0, 0.0)) if hello.role == "router" else (0, 0.0)
+        if hello.life == life and self._context.now < until:
+            seconds = until - self._context.now
+            raise WireError(f"{hello.name} did not announce anything over its last links; refused for {seconds:.0f} s")
         is_new = hello.role == "router" and hello.name not in self._by_neighbour
         if is_new and len(self._by_neighbour) >= MAX_NEIGHBOURS:
             raise WireError(f"this router has {MAX_NEIGHBOURS:,} neighbours, which is the maximum")
@@ -254,6 +259,10 @@ class LinkTable:
         """Announce the maximum length for all links from now on: messages take other paths, if there are any."""
         self.changes += not self.is_leaving
         self.is_leaving = True
+
+    def refuse(self, neighbour: str, life: int, until: float) -> None:
+        """Refuse links to a life of a neighbour until some time."""
+        self._refused[neighbour] = life, until
 
     def shut(self, link: int, reason: str) -> None:
         """Close a link from this side."""

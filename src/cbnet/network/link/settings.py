@@ -34,6 +34,7 @@ class Settings:
     answer: float = 2.0  # timeout for a holder's answer, before another one is asked
     cache_bytes: int = 1 << 24  # size of the reply cache; 0: no cache
     cache_age: float = 60.0  # maximum age of a cached reply; 0: no cache
+    silence: float = 20.0  # of a neighbour that owes an announcement and waits for nobody, before its link is closed
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
 
@@ -59,6 +60,8 @@ class Settings:
             raise InputError("`cache_bytes` or `cache_age` is negative", hint="use 0 for no cache")
         if not 0 < self.heartbeat < self.dead:
             raise InputError("`dead` is not longer than `heartbeat`", hint="use a longer `dead`")
+        if self.silence <= self.dead:
+            raise InputError("`silence` is not longer than `dead`", hint="use a longer `silence`")
         if self.overlap < 0 or self.settle < 0:
             raise InputError("`overlap` or `settle` is negative", hint="use 0 or more")
         if not 0 < self.refresh < self.lifetime:

@@ -76,6 +76,11 @@ class Version:
         """Yield the links of this router on all trees."""
         return chain.from_iterable(tree.links.values() for tree in self.trees)
 
+    @cached_property
+    def neighbours(self) -> frozenset[str]:
+        """The neighbours of this router on the trees."""
+        return frozenset(link.neighbour for link in self.links())
+
     def tree(self, number: int, source: str) -> TreeView | None:
         """Return the tree with a number, or that of a source if each has its own; None if there are no trees."""
         if not self.trees:

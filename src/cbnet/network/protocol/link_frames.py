@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from cbnet.network.protocol.fields import (
     MAX_COUNTERS,
+    MAX_NEIGHBOURS,
     MAX_PEERS,
     MAX_STATUS_INTERFACES,
     MAX_TOKEN_LENGTH,
@@ -19,6 +20,8 @@ from cbnet.network.protocol.fields import (
     Weights,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
+
+Silent = Annotated[dict[NodeName, Number], Meta(max_length=MAX_NEIGHBOURS)]
 
 
 class Hello(FrameBase, tag=FrameNumber.HELLO.value):
@@ -113,3 +116,4 @@ class Status(FrameBase, tag=FrameNumber.STATUS.value):
     loaded: Number = 0  # filters of the node's initial predicate
     offers: Number = 0  # of its clients
     cached: Number = 0  # bytes of cached replies
+    silent: Silent = {}  # noqa: RUF012  # msgspec copies it; neighbours that owe announcements, with the seconds of silence

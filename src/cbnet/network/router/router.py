@@ -77,7 +77,9 @@ class Router:
         )  # fmt: skip
         exports = Exports(context, self.versions, self.streams)
         self._announcer = Announcer(context, self.links, self.versions, self.streams, exports)
-        self._acknowledgements = Acknowledgements(context, self.links, self.versions, self.streams, exports)
+        self._acknowledgements = Acknowledgements(
+            context, self.links, self.versions, self.streams, exports, self._announcer.silent
+        )
         self._confirmations = Confirmations(
             context, self.database, self.versions, self.streams, exports, self._acknowledgements
         )
@@ -188,6 +190,11 @@ class Router:
         return self.is_complete and len(self.versions.kept) == 1
 
     @property
+    def silent_neighbours(self) -> dict[str, float]:
+        """The neighbours whose announcements have not arrived, each with the seconds since the last one."""
+        return self._announcer.silent.seconds()
+
+    @property
     def is_synchronised(self) -> bool:
         """Whether this router has received all records that its neighbours announced."""
         return self._flooding.is_synchronised
@@ -267,6 +274,7 @@ class Router:
         self._holders.check()
         self._requesters.check()
         self._acknowledgements.report_waiting()
+        self._announcer.silent.check()
         self._announcer.retained.expire(self._context.now)
         self._confirmations.check_deadlines()
         return self._done()

@@ -45,6 +45,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         loaded=router.subscriptions.loaded_count,
         offers=len(router.offers),
         cached=router.cache.size,
+        silent={name: round(seconds) for name, seconds in router.silent_neighbours.items()} if is_whole else {},
     )
 
 

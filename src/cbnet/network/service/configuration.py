@@ -36,7 +36,7 @@ _TYPES: dict[str, type] = {
     **security.TYPES,
     **process_settings.TYPES,
     **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime"), float),
-    **dict.fromkeys(("retry", "trace", "settle", "overlap"), float),
+    **dict.fromkeys(("retry", "trace", "settle", "overlap", "silence"), float),
 }  # fmt: skip
 KEYS = (
     "name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")),

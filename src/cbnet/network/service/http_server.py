@@ -1,7 +1,7 @@
 """A read-only HTTP server for the health and metrics of a router.
 
     GET /healthz    200 if the router is healthy, else 503
-    GET /readyz     200 if the router is ready for traffic, else 503; both as JSON, with the reasons
+    GET /readyz     200 if the router is ready for traffic, else 503; both as JSON, with reasons and notes
     GET /metrics    the metrics, in the text format of Prometheus
 
     healthy    its event loop runs
@@ -25,6 +25,7 @@ from cbnet.network.service.metrics import CONTENT_TYPE, exposition
 from cbnet.network.transport.tcp_router import TcpRouter
 
 STARTUP = 10.0  # seconds after the start in which a missing neighbour makes a router unready
+_NOTED = 1.0  # seconds without an announcement: each change of the topology needs some
 _MAX_SILENCE = 5.0  # seconds without a tick; there are ten per second
 _MAX_HEAD = 1 << 13  # bytes of a request
 _MAX_CONNECTIONS = 16
@@ -54,8 +55,8 @@ class HttpServer:
         self._open: set[asyncio.Task[None]] = set()
         self._metrics = (float("-inf"), b"")  # time of collection, text
         self._pages: dict[str, Callable[[], HttpResponse]] = {
-            "/healthz": lambda: _state("healthy", health_problems(router)),
-            "/readyz": lambda: _state("ready", readiness_problems(router)),
+            "/healthz": lambda: _state("healthy", health_problems(router), silence_notes(router)),
+            "/readyz": lambda: _state("ready", readiness_problems(router), silence_notes(router)),
             "/metrics": self._exposition,
         }
 
@@ -135,8 +136,9 @@ class HttpServer:
         return HttpResponse(200, text, CONTENT_TYPE)
 
 
-def _state(name: str, reasons: list[str]) -> HttpResponse:
-    body = {name: not reasons, **({"reasons": reasons} if reasons else {})}
+def _state(name: str, reasons: list[str], notes: list[str]) -> HttpResponse:
+    lists = {"reasons": reasons, "notes": notes}
+    body = {name: not reasons, **{key: texts for key, texts in lists.items() if texts}}
     return HttpResponse(503 if reasons else 200, json.dumps(body).encode() + b"\n")
 
 
@@ -165,3 +167,9 @@ def readiness_problems(router: TcpRouter) -> list[str]:
     if not router.router.is_complete and router.uptime < STARTUP:
         problems.append("announcements of its neighbours have not arrived yet")
     return problems
+
+
+def silence_notes(router: TcpRouter) -> list[str]:
+    """Return which neighbours owe announcements; until they come, their side gets all messages."""
+    silent = sorted(router.router.silent_neighbours.items())
+    return [f"no announcement of {name} for {seconds:.0f} s" for name, seconds in silent if seconds >= _NOTED]

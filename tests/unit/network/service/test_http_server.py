@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cbnet.network.service.http_server import health_problems, readiness_problems
+from cbnet.network.service.http_server import health_problems, readiness_problems, silence_notes
 
 
 def router(
@@ -19,6 +19,7 @@ def router(
         links=SimpleNamespace(to=lambda name: 1 if name in links else None, routers=lambda: list(links)),
         is_synchronised=is_synchronised,
         is_complete=is_complete,
+        silent_neighbours={"c": 0.4, "b": 12.3},
     )
     return SimpleNamespace(
         now=100.0, ticked=ticked, neighbours={"b": None}, uptime=uptime, router=state, is_listening=is_listening,
@@ -38,6 +39,10 @@ def test_router_is_ready_when_linked_and_synchronised():
     assert readiness_problems(router(is_complete=False)) == ["announcements of its neighbours have not arrived yet"]
     assert readiness_problems(router(is_complete=False, uptime=10.0)) == []  # a change of the topology later
     assert readiness_problems(router(links=(), is_synchronised=False, uptime=10.0)) == []  # it serves what it can reach
+
+
+def test_neighbours_that_owe_announcements_are_noted():
+    assert silence_notes(router(is_complete=False)) == ["no announcement of b for 12 s"]
 
 
 def test_draining_or_silent_router_is_not_ready():

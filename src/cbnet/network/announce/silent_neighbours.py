@@ -1,0 +1,145 @@
+"""Neighbours that answer pings but do not announce what their side wants.
+
+Without the announcement of one neighbour, a version of the topology stays incomplete at all routers: no subscription is
+confirmed. The announcement may be late because the neighbour waits for others; it reports that from time to time, with
+the links that it waits for. So only the neighbour that causes the delay is blamed:
+
+    first time       its link is closed; the session starts anew
+    and again        the same life of the neighbour is refused for a while, longer each time: the topology goes round it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import Event
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.versions import Version, Versions
+from cbnet.network.protocol.fields import MAX_WAITING_LINKS
+from cbnet.network.protocol.frames import AnnounceAck, StreamWaiting
+
+NO_STREAM = 0  # in place of its number, in a report about streams that are not open yet
+_REPORTS = 4  # in the time that a neighbour may be silent
+_PAUSE, _MAX_PAUSE = 3, 30  # times that: more than another neighbour of the same router needs to refuse it, too
+
+
+class SilentNeighbours:
+    """The neighbours of one router that owe it an announcement."""
+
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        versions: Versions,
+        streams: StreamTable,
+        incomplete: Callable[[], Iterable[int]],
+        awaited: Callable[[], Iterable[str]],
+    ) -> None:
+        """Create it; incomplete: sessions with a part of a change; awaited: neighbours that this router waits for."""
+        self._context = context
+        self._links = links
+        self._versions = versions
+        self._streams = streams
+        self._incomplete = incomplete
+        self._awaited = awaited
+        self._version: Version | None = None
+        self._since = 0.0  # time of the version
+        self._heard: dict[int, float] = {}  # time of the last announcement, by session
+        self._excuses: dict[int, tuple[float, list[str]]] = {}  # time of the last report, and its links, by session
+        self._reported = 0.0  # time of the last reports
+        self._closed: dict[tuple[str, int], int] = {}  # how often for its silence, by name and life
+
+    # --- events
+
+    def hear(self, session: int) -> None:
+        """Record an announcement."""
+        self._heard[session] = self._context.now
+        self._excuses.pop(session, None)
+
+    def report(self, session: int, links: list[str]) -> None:
+        """Record that a neighbour waits for other links."""
+        self._excuses[session] = self._context.now, links
+
+    def close_session(self, session: int) -> None:
+        """Forget a session."""
+        self._heard.pop(session, None)
+        self._excuses.pop(session, None)
+
+    # --- lookup
+
+    def seconds(self) -> dict[str, float]:
+        """Return the neighbours whose announcements are missing, each with the seconds since the last one."""
+        silent: dict[str, float] = {}
+        for session in self._owing():
+            link = self._links.by_session(session)
+            if link is not None:
+                silent[self._links.name(link)] = self._context.now - self._last_heard(session)
+        return silent
+
+    def _last_heard(self, session: int) -> float:
+        return max(self._since, self._heard.get(session, 0.0))
+
+    def _is_to_blame(self, session: int) -> bool:
+        reported = self._excuses.get(session, (0.0, []))[0]
+        last = max(self._last_heard(session), reported)
+        return self._context.now - last >= self._context.settings.silence
+
+    def _owing(self) -> set[int]:
+        """Return the sessions that lack an announcement, or a part of one."""
+        version = self._versions.newest
+        owing = set(self._incomplete())
+        if version.complete is None:
+            owing.update(link.session for link in version.links() if link.hears and not self._streams.from_side(link))
+        return owing
+
+    # --- periodic work
+
+    def check(self) -> None:
+        """Report what this router waits for; close the links of neighbours that owe an announcement for too long."""
+        version, now = self._versions.newest, self._context.now
+        if version is not self._version:
+            self._version, self._since, self._reported = version, now, now
+        if version.complete is not None:
+            for name, life in [each for each in self._closed if each[0] in version.neighbours]:
+                del self._closed[name, life]
+        elif now - self._reported >= self._context.settings.silence / _REPORTS:
+            self._reported = now
+            self._send_reports(version)
+        for session in self._owing():
+            link = self._links.by_session(session)
+            if link is not None and self._is_to_blame(session):
+                self._close(link)
+
+    def _send_reports(self, version: Version) -> None:
+        me, awaited = self._context.name, self._awaited()
+        waiting: dict[int, set[str]] = {}  # links, by session
+        for tree in version.trees:
+            missing = [link for link in tree.links.values() if link.hears and not self._streams.from_side(link)]
+            for link in tree.links.values():
+                if link.tells and self._streams.to_side(link) is None:
+                    links = waiting.setdefault(link.session, {f"{name}→{me}" for name in awaited})
+                    for other in missing:
+                        if other is not link:
+                            excuse = self._excuses.get(other.session)
+                            links.update([f"{other.neighbour}→{me}"] if excuse is None else excuse[1])
+        for session, links in waiting.items():
+            to = self._links.by_session(session)
+            if to is not None and links:
+                report = StreamWaiting(NO_STREAM, sorted(links)[:MAX_WAITING_LINKS])
+                self._context.outbox.send(to, AnnounceAck([], [report]))
+
+    def _close(self, link: int) -> None:
+        known = self._links.get(link)
+        assert known is not None
+        assert known.hello is not None
+        name, life, bound = known.hello.name, known.hello.life, self._context.settings.silence
+        times = self._closed.get((name, life), 0)
+        self._closed[name, life] = times + 1
+        self._context.counters[Event.LINKS_SILENT] += 1
+        reason = f"{name} has not announced what its side wants for {bound:g} s, though it answers pings; restart it"
+        self._context.warn("silent neighbour", name=name, reason=reason)
+        if times:
+            self._links.refuse(name, life, self._context.now + min(times * _PAUSE, _MAX_PAUSE) * bound)
+        self._links.shut(link, reason)
