@@ -64,7 +64,7 @@ class Confirmations:
         self._acknowledgements = acknowledgements
         self._waiting: dict[_Waiting, None] = {}
         self._new: dict[_Waiting, None] = {}  # of this turn
-        self._by_client: dict[tuple[int, int, int], _Waiting] = {}  # by link, kind and id; of both
+        self._by_client: dict[int, dict[tuple[int, int], _Waiting]] = {}  # by link, then kind and id; of both
         self._under: dict[Outgoing, list[tuple[int, int, _Waiting]]] = {}  # heaps by change
         self._entries = 0  # of all heaps, with those of clients that do not wait any more
         self._order = count()
@@ -75,7 +75,8 @@ class Confirmations:
         since = self._context.now
         answer = partial(self._answer, link, id, kind, since)
         self.cancel(link, kind, id)
-        each = self._by_client[link, kind, id] = _Waiting(answer, True, since + timeout, (link, kind, id), filters)
+        each = _Waiting(answer, True, since + timeout, (link, kind, id), filters)
+        self._by_client.setdefault(link, {})[kind, id] = each
         self._new[each] = None
 
     def watch(self, on_confirmed: Callable[[], None]) -> None:
@@ -87,20 +88,24 @@ class Confirmations:
 
     def cancel(self, link: int, kind: int, id: int) -> None:
         """Stop waiting for a subscription or an offer of a client."""
-        each = self._by_client.get((link, kind, id))
+        each = self._by_client.get(link, {}).get((kind, id))
         if each is not None:
             self._end(each)
 
     def remove_client(self, link: int) -> None:
         """Stop waiting for a client."""
-        for each in [each for client, each in self._by_client.items() if client[0] == link]:
+        for each in list(self._by_client.get(link, {}).values()):
             self._end(each)
 
     def _end(self, each: _Waiting) -> None:
         self._waiting.pop(each, None)
         self._new.pop(each, None)
         if each.client is not None:
-            del self._by_client[each.client]
+            link, kind, id = each.client
+            waiting = self._by_client[link]
+            del waiting[kind, id]
+            if not waiting:
+                del self._by_client[link]
 
     def finish_turn(self) -> None:
         """Answer those whose filters are known now."""
