@@ -11,10 +11,10 @@ from random import Random
 import pytest
 from support.memory_domains import Domains, flat
 
+from cbnet.lab.bench.soak.random_schedule import MESSAGES, PREDICATES
 from cbnet.language import parse
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import ItemField, PullReply, Subscribed
-from cbnet.network.simulation.random_schedule import MESSAGES, PREDICATES
 from cbnet.routing.domains.summary import SUMMARIES
 
 VALUES = range(4)  # that are requested

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from support.growing_networks import GrowingNetwork
 from support.memory_networks import Lab
 
+from cbnet.lab.bench.soak.random_schedule import RandomSchedule
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import Subscribed
-from cbnet.network.simulation.random_schedule import RandomSchedule
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "250"))
 PARTS = 10

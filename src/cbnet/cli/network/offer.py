@@ -101,7 +101,7 @@ def offer(
 
 
 def _handler(items: Path | None, command: str | None, keep: float | None) -> Handler:
-    from cbnet.network.client.item_file import first_item, read_items
+    from cbnet.cli.network.message_text import first_item, read_items
 
     if (items is None) == (command is None):
         raise InputError("no source of replies given", hint="give exactly one of --items FILE and --exec COMMAND")

@@ -62,7 +62,7 @@ def pub(
 
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """
-    from cbnet.network.client.message_text import parse_message
+    from cbnet.cli.network.message_text import parse_message
 
     data = None if payload is None else text_or_file("--payload", payload)
     messages: Iterable[MessageLine]
@@ -95,7 +95,7 @@ def pub(
 
 def _lines(name: str) -> Iterator[MessageLine]:
     """Yield the messages of a file, or of standard input, and the errors of other lines."""
-    from cbnet.network.client.item_file import message_and_payload
+    from cbnet.cli.network.message_text import message_and_payload
 
     source = None if name == "-" else name
     try:

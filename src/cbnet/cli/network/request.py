@@ -73,8 +73,8 @@ def _answer(
 
 def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
     """Print an answer as one object."""
+    from cbnet.cli.network.message_text import payload_members
     from cbnet.network import NoReply
-    from cbnet.network.client.message_text import payload_members
 
     steps = [{"router": step.router, "network": step.network, "what": step.what} for step in answer.steps]
     path = {"steps": steps} if is_traced else {}
@@ -87,8 +87,8 @@ def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
 
 def _print(answer: Reply | NoReply | Timeout, request: Message, router: str, *, is_traced: bool) -> None:
     """Print a reply, after the path of the request if it was traced."""
+    from cbnet.cli.network.message_text import message_line
     from cbnet.network import NoReply, Reply
-    from cbnet.network.client.message_text import message_line
 
     if is_traced:
         print(f"request         {str(request) or '(empty)'}")

@@ -99,7 +99,7 @@ def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) 
 
 
 def _print(delivery: Delivery, *, as_json: bool) -> None:
-    from cbnet.network.client.message_text import message_line, payload_members
+    from cbnet.cli.network.message_text import message_line, payload_members
 
     if as_json:
         print_json({"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source})

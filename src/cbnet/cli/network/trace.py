@@ -48,9 +48,9 @@ def trace(
 
     Example: cbnet trace price=700 --dry --of 'price < 500'
     """
+    from cbnet.cli.network.message_text import parse_message
     from cbnet.cli.network.trace_output import print_trace, trace_row
     from cbnet.language import parse
-    from cbnet.network.client.message_text import parse_message
 
     if at is not None and of is None:
         raise InputError("--at needs --of", hint="give the subscriber's predicate with --of")

@@ -28,7 +28,7 @@ from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
-from cbnet.network.link.traffic import LinkTraffic
+from cbnet.network.link.traffic import Interface, InterfaceTraffic, LinkTraffic
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
@@ -41,7 +41,6 @@ from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
-from cbnet.network.transport.interface_traffic import Interface, InterfaceTraffic
 from cbnet.network.transport.send_queue import SendQueue
 
 _TICK = 0.1  # seconds

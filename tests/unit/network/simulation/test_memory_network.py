@@ -4,10 +4,10 @@ import pytest
 from support.memory_networks import Lab
 
 from cbnet.errors import InputError
+from cbnet.lab.bench.soak.random_schedule import RandomSchedule
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet.network.simulation.random_schedule import RandomSchedule
 
 
 def run(seed):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cbnet.network.simulation.random_schedule import RandomSchedule
+from cbnet.lab.bench.soak.random_schedule import RandomSchedule
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.routing import Routing
-    from cbnet.network.simulation.random_schedule import ScheduleVerdict
+    from cbnet.lab.bench.soak.random_schedule import ScheduleVerdict
 
 _CHANGES = 25  # in each schedule
 _MAX_EXAMPLES = 20

@@ -1,6 +1,6 @@
 import msgspec
 
-from cbnet.network.client.status_rates import router_rates
+from cbnet.cli.network.status_rates import router_rates
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
 

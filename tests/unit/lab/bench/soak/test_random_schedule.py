@@ -3,6 +3,7 @@
 import pytest
 from support.growing_networks import GrowingNetwork
 
+from cbnet.lab.bench.soak.random_schedule import RandomSchedule
 from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming
@@ -11,7 +12,6 @@ from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.simulation.random_schedule import RandomSchedule
 from cbnet.routing.aggregation.aggregation import Aggregation, Difference
 
 _take = Aggregation.take

@@ -1,10 +1,9 @@
 """Traffic is summed per interface over open and closed links, in a bounded number of totals."""
 
 from cbnet.network.link.links import Link
-from cbnet.network.link.traffic import LinkTraffic
+from cbnet.network.link.traffic import InterfaceTraffic, LinkTraffic
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 from cbnet.network.protocol.frames import Hello
-from cbnet.network.transport.interface_traffic import InterfaceTraffic
 
 
 def link(name, role="router", **traffic):

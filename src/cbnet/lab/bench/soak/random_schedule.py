@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from zlib import crc32
 
+from cbnet.lab.bench.soak.confirmation_check import ConfirmationCheck
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
@@ -29,7 +30,6 @@ from cbnet.language.syntax.parser import parse as parsed_anew
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.versions import reachable_edges, tree_roots
 from cbnet.network.protocol.fields import LinkField
-from cbnet.network.simulation.confirmation_check import ConfirmationCheck
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.routing import Network, Scheme, deliver
