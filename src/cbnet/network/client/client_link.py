@@ -14,6 +14,7 @@ from itertools import cycle
 from ssl import SSLError
 from typing import Any, Final, Protocol, TypeAlias
 
+from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.errors import NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
@@ -22,7 +23,6 @@ from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
 from cbnet.network.security.tls import TlsContext, dial, tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
-from cbnet.network.transport.send_queue import SendQueue
 
 GRACE: Final = 1.0  # seconds that an answer may arrive after the timeout sent to the router
 _SILENT, _DEAD = 1.0, 3.5  # seconds, as in routers
@@ -104,7 +104,7 @@ class ClientLink:
     @property
     def is_writable(self) -> bool:
         """Whether the client is connected and the router reads."""
-        return self.connection is not None and not self.connection.is_paused
+        return self.connection is not None and not self.connection.buffer.is_paused
 
     async def writable(self, timeout: float) -> None:
         """Wait until the client is connected and the router reads."""
@@ -212,7 +212,7 @@ class ClientLink:
         """Do nothing: frames of a client are never dropped."""
 
     def overflowed(self, connection: Connection) -> None:
-        """Close a connection whose send queue is overfull."""
+        """Close a connection whose queue is overfull."""
         self.failed(connection, "the router is not reading")
 
     def relieved(self, _: Connection) -> None:
@@ -317,7 +317,7 @@ class ClientLink:
             self._refusal = NotTrusted(tls_error_text(connection.error, str(address)))
 
     def _new_connection(self) -> Connection:
-        return Connection(self, SendQueue(_MAX_QUEUED, _MAX_QUEUED))
+        return Connection(self, LinkBuffer(_MAX_QUEUED, _MAX_QUEUED))
 
     def _check_refusals(self, address: Address) -> None:
         """Give up if all routers refuse this client."""

@@ -22,9 +22,9 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from cbnet._kernels.link_buffer import LinkTraffic
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
-from cbnet.network.link.traffic import LinkTraffic
 from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong, RefusedFrame

@@ -1,4 +1,4 @@
-"""Traffic counters of links, and totals of a router's interfaces, over open and closed links.
+"""Traffic totals of a router's interfaces, over open and closed links.
 
 An interface is a neighbour, by name. All clients share one interface, and so do peers without a Hello. So the number of
 interfaces stays small, however many links open and close.
@@ -7,27 +7,15 @@ interfaces stays small, however many links open and close.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from cbnet._kernels.link_buffer import LinkTraffic
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 
 if TYPE_CHECKING:
     from cbnet.network.link.links import Link
 
 OTHERS = "others"  # neighbours beyond the first MAX_NEIGHBOURS names
-
-
-@dataclass
-class LinkTraffic:
-    """Bytes and messages that passed over a link, as counted by its transport."""
-
-    received: int = 0  # bytes
-    sent: int = 0  # bytes
-    waiting: int = 0  # bytes queued for a peer that does not read
-    dropped: int = 0  # messages dropped because the peer reads too slowly
-    messages_received: int = 0
-    messages_sent: int = 0
 
 
 class Interface(NamedTuple):

@@ -41,7 +41,6 @@ MAX_CLIENT_FRAME_BYTES = 1 << 20
 MAX_ROUTER_FRAME_BYTES = 1 << 22
 MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a header
 
-_NO_LENGTH = bytes(LENGTH_BYTES)
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
 _MESSAGE_FRAMES = frozenset((Packet, Publish, Deliver, Trace, ReplyFrame, PullReply))
@@ -64,12 +63,9 @@ def encode(frame: Frame) -> bytes:
     return len(body).to_bytes(LENGTH_BYTES) + body
 
 
-def encode_onto(frame: Frame, buffer: bytearray) -> None:
-    """Encode a frame and append it to a buffer."""
-    start = len(buffer)
-    buffer += _NO_LENGTH
-    _encoder.encode_into(frame, buffer, -1)
-    _length.pack_into(buffer, start, len(buffer) - start - LENGTH_BYTES)
+def encode_body(frame: Frame) -> bytes:
+    """Encode a frame without its length."""
+    return _encoder.encode(frame)
 
 
 class FrameReader:

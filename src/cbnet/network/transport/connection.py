@@ -1,7 +1,7 @@
-"""A TCP connection that carries frames: batched writes, and a bounded send queue.
+"""A TCP connection that carries frames: batched writes, and a bounded queue.
 
 Frames sent in one iteration of the event loop are written together. When the peer does not read and the socket buffer
-is full, frames go to the send queue; lossy ones are then dropped, oldest first, and counted.
+is full, frames are queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol, cast
 
-from cbnet.network.link.traffic import LinkTraffic
+from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.network.protocol.frames import (
     Answer,
     Close,
     Deliver,
     Frame,
     HolderRequest,
-    NoItem,
     Packet,
     Ping,
     Pong,
@@ -25,13 +24,10 @@ from cbnet.network.protocol.frames import (
     PullReply,
     ReplyFrame,
     Request,
-    TraceReport,
 )
-from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_onto
+from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_body
 from cbnet.network.security.tls import certificate_names
-from cbnet.network.transport.send_queue import SendQueue
 
-_LOSSY = frozenset({Packet, Deliver, TraceReport, Request, ReplyFrame, NoItem})
 _COUNTED = frozenset(
     {Packet, Publish, Deliver, Request, ReplyFrame, PullFrame, Answer, HolderRequest, PullReply}
 )  # frames with a message
@@ -61,24 +57,22 @@ class ConnectionOwner(Protocol):
         """Handle frames dropped because the peer reads too slowly."""
 
     def overflowed(self, connection: Connection) -> None:
-        """Handle an overfull send queue: the connection must be closed."""
+        """Handle an overfull queue: the connection must be closed."""
 
     def relieved(self, connection: Connection) -> None:
-        """Handle an empty send queue: the peer reads again."""
+        """Handle an empty queue: the peer reads again."""
 
 
 class Connection(asyncio.Protocol):
     """One end of a TCP connection."""
 
-    def __init__(self, owner: ConnectionOwner, queue: SendQueue) -> None:
-        self.traffic = LinkTraffic()
-        self.queue = queue
-        self.is_paused = False  # whether the peer does not read
+    def __init__(self, owner: ConnectionOwner, buffer: LinkBuffer) -> None:
+        self.buffer = buffer
+        self.traffic = buffer.traffic
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader()
-        self._ready = bytearray()
         self._is_due = False  # whether a write is scheduled for the end of this iteration
         self._is_closing = False
         self._transport: asyncio.Transport
@@ -122,16 +116,12 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Queue frames from now on."""
-        self.is_paused = True
+        self.buffer.pause()
 
     def resume_writing(self) -> None:
         """Write the queued frames."""
-        self.is_paused = False
-        self._flush()  # older than the queued frames
-        if self.queue.size:
-            self._write(self.queue.take())
-            self.traffic.waiting = 0
-        if not self.is_paused:
+        self._write(self.buffer.resume())
+        if not self.buffer.is_paused:
             self._owner.relieved(self)
 
     # --- operations
@@ -140,34 +130,39 @@ class Connection(asyncio.Protocol):
         """Send a frame at the end of this event-loop iteration."""
         if type(frame) in _COUNTED:
             self.traffic.messages_sent += 1
-        if self.is_paused:
-            self._enqueue(frame)
-        elif not self._is_closing:
-            encode_onto(frame, self._ready)
-            self._schedule()
+        if not self.buffer.is_paused or type(frame) not in _KEEPALIVES:
+            self.buffer.add_body(encode_body(frame))
+            self.written()
 
     def send_bytes(self, data: bytes) -> None:
-        """Send an encoded frame, which is never dropped."""
-        if self.is_paused:
-            self.queue.add(data, is_lossy=False)
-        elif not self._is_closing:
-            self._ready += data
+        """Send encoded frames."""
+        self.buffer.add(data)
+        self.written()
+
+    def written(self) -> None:
+        """Handle frames that were added to the buffer."""
+        if not self.buffer.is_paused:
             self._schedule()
+            return
+        dropped = self.buffer.take_dropped()
+        if dropped:
+            self._owner.dropped(self, dropped)
+        if self.buffer.is_overfull:
+            self._owner.overflowed(self)
 
     def close(self, reason: str) -> None:
         """Send a `Close` with a reason, then close the connection; `closed` is not called."""
         if self._is_closing:
             return
-        encode_onto(Close(reason), self._ready)  # queued frames are discarded
-        self._flush()
-        self._is_closing = True
-        self._transport.close()
-        self._loop.call_later(_LINGER, self._transport.abort)
+        self._write(self.buffer.take() + encode(Close(reason)))  # queued frames are discarded
+        self._end()
 
     def finish(self) -> None:
         """Close the connection when all queued frames have been sent; `closed` is not called."""
-        self._flush()
-        self._write(self.queue.take())
+        self._write(self.buffer.resume())
+        self._end()
+
+    def _end(self) -> None:
         self._is_closing = True
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
@@ -175,7 +170,7 @@ class Connection(asyncio.Protocol):
     @property
     def pending(self) -> int:
         """Bytes that were sent or queued and that the peer has not read, as far as is known here."""
-        return len(self._ready) + self.queue.size + self.unsent
+        return self.buffer.ready + self.buffer.size + self.unsent
 
     def abort(self) -> None:
         """Close the connection at once, without a `Close` frame; `closed` is not called."""
@@ -217,7 +212,7 @@ class Connection(asyncio.Protocol):
     @property
     def has_backlog(self) -> bool:
         """Whether much is to be written at the end of this iteration."""
-        return len(self._ready) > _LOW
+        return self.buffer.ready > _LOW
 
     @property
     def end_reason(self) -> str:
@@ -236,31 +231,18 @@ class Connection(asyncio.Protocol):
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._flush)
-        elif len(self._ready) > _MAX_BATCH:
+        elif self.buffer.ready > _MAX_BATCH:
             self._flush()
 
     def _flush(self) -> None:
         self._is_due = False
-        if self._ready:
-            ready, self._ready = self._ready, bytearray()
-            self._write(ready)
+        self._write(self.buffer.take())
 
-    def _write(self, data: bytes | bytearray) -> None:
-        if self._is_closing or self._transport.is_closing():
+    def _write(self, data: bytes) -> None:
+        if not data or self._is_closing or self._transport.is_closing():
             return
         self.traffic.sent += len(data)
         try:
             self._transport.write(data)
         except RuntimeError:  # dialling was cancelled at the moment it succeeded, without a callback
             self.connection_lost(None)
-
-    def _enqueue(self, frame: Frame) -> None:
-        if type(frame) in _KEEPALIVES:
-            return
-        dropped = self.queue.add(encode(frame), is_lossy=type(frame) in _LOSSY)
-        self.traffic.waiting = self.queue.size
-        if dropped:
-            self.traffic.dropped += dropped
-            self._owner.dropped(self, dropped)
-        if self.queue.is_overfull:
-            self._owner.overflowed(self)

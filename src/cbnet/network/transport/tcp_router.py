@@ -22,13 +22,14 @@ from itertools import count
 from ssl import SSLError
 from typing import Any
 
+from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
 from cbnet.errors import InputError
 from cbnet.network.errors import NotTrusted
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
-from cbnet.network.link.traffic import Interface, InterfaceTraffic, LinkTraffic
+from cbnet.network.link.traffic import Interface, InterfaceTraffic
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
@@ -41,7 +42,6 @@ from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
-from cbnet.network.transport.send_queue import SendQueue
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
@@ -172,9 +172,9 @@ class TcpRouter:
             return False
         self.event_log.link_up(number, link, connection, self._now)
         self._unidentified.pop(connection, None)
-        connection.queue.drops = link.drops_when_slow
+        connection.buffer.drops = link.drops_when_slow
         if link.is_router:
-            connection.queue.max_size = MAX_QUEUED_FOR_NEIGHBOUR
+            connection.buffer.max_size = MAX_QUEUED_FOR_NEIGHBOUR
         else:
             self._pressure.pause(connection)
         return True
@@ -202,7 +202,7 @@ class TcpRouter:
             self._unreported[connection] = self._unreported.get(connection, 0) + count
 
     def overflowed(self, connection: Connection) -> None:
-        """Close a connection whose send queue is overfull."""
+        """Close a connection whose queue is overfull."""
         self.router.counters[Event.LINKS_TOO_SLOW] += 1
         self.perform(self.router.failed(self._ids[connection], "the peer reads too slowly", self._now))
 
@@ -224,7 +224,7 @@ class TcpRouter:
                 continue
             if type(action) is Send:
                 connection.send(action.frame)
-                if connection.queue.size > PRESSURE:
+                if connection.buffer.size > PRESSURE:
                     self._apply_pressure(connection)
             else:
                 assert not isinstance(action, Send)
@@ -290,7 +290,7 @@ class TcpRouter:
         log(logging.WARNING, "not trusted", reason=reason)
 
     def _connection(self) -> Connection:
-        return Connection(self, SendQueue(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT))
+        return Connection(self, LinkBuffer(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT))
 
     def _link(self, connection: Connection) -> Link:
         link = self.router.links.get(self._ids[connection])

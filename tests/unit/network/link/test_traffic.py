@@ -1,7 +1,8 @@
 """Traffic is summed per interface over open and closed links, in a bounded number of totals."""
 
+from cbnet._kernels.link_buffer import LinkTraffic
 from cbnet.network.link.links import Link
-from cbnet.network.link.traffic import InterfaceTraffic, LinkTraffic
+from cbnet.network.link.traffic import InterfaceTraffic
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 from cbnet.network.protocol.frames import Hello
 

@@ -22,7 +22,7 @@ from cbnet.network.protocol.wire import (
     FrameReader,
     WireError,
     encode,
-    encode_onto,
+    encode_body,
 )
 
 ROUTER = Hello(low=3, high=3, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1")
@@ -213,10 +213,9 @@ def test_frame_survives_encoding(frame):
 
 
 @pytest.mark.parametrize("frame", ALL, ids=lambda frame: type(frame).__name__)
-def test_a_frame_is_appended_as_it_is_encoded(frame):
-    buffer = bytearray(b"before")
-    encode_onto(frame, buffer)
-    assert buffer == b"before" + encode(frame)
+def test_a_body_is_a_frame_without_its_length(frame):
+    body = encode_body(frame)
+    assert len(body).to_bytes(4) + body == encode(frame)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])

@@ -1,10 +1,7 @@
-"""Bounded send queues for slow peers.
+"""Bounded queue for a slow peer in plain Python: what `link_buffer` must do.
 
-Frames are queued in order. When the queue exceeds its byte limit, the oldest lossy frames are dropped, so the newest
-remain. Other frames are never dropped: if they exceed their own limit, the link must be closed.
-
-    kept       lossless frames that stood before dropped ones
-    frames     all later frames: (bytes, whether it is lossy)
+kept       lossless frames that stood before dropped ones
+frames     all later frames: (bytes, whether it is lossy)
 """
 
 from __future__ import annotations
