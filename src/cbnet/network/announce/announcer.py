@@ -46,8 +46,8 @@ class Announcer:
         self._versions = versions
         self._streams = streams
         self._exports = exports
-        self.retained = RetainedContents(streams)
-        self._receiver = StreamReceiver(streams, self.retained)
+        self.retained = RetainedContents(context, streams)
+        self._receiver = StreamReceiver(context, streams, self.retained)
         self.silent = SilentNeighbours(
             context, links, versions, streams, self._receiver.incomplete_sessions, self._awaited
         )
@@ -89,6 +89,7 @@ class Announcer:
                 self.retained.keep_received(received, now)
         self.retained.close_session(session)
         self.silent.close_session(session)
+        self._receiver.close_session(session)
         self._has_lost = True
         self.links_changed()
 

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from cbnet.language.syntax.byte_form import DIGEST_BYTES, filters_digest
+from cbnet.network.announce.session_limits import FilterCount, sum_counts
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, StreamKey
+from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_HELD
 
 _SECONDS = 60.0  # that contents are kept after the end of a session
@@ -36,6 +38,7 @@ class _Received:
     stream: Incoming
     digest: bytes
     until: float
+    count: FilterCount
     used_until: float = 0.0  # time until which the neighbour may use it as listed
 
 
@@ -54,8 +57,11 @@ class _Sent:
 class RetainedContents:
     """The contents that one router keeps, by neighbour."""
 
-    def __init__(self, streams: StreamTable) -> None:
+    def __init__(self, context: RouterContext, streams: StreamTable) -> None:
         self._streams = streams
+        self._limit = FilterCount(
+            context.settings.session_filters, context.settings.session_bytes
+        )  # for each neighbour
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
         self._held: dict[int, _Held] = {}  # what a neighbour has, by session
@@ -87,15 +93,20 @@ class RetainedContents:
         self._loaded.clear()
 
     def keep_received(self, stream: Incoming, now: float) -> None:
-        """Keep the content of a stream whose session has ended, if it is worth it."""
+        """Keep the content of a stream whose session has ended, if it is worth it and not too much."""
         if stream.is_open and sum(kind.count(stream) for kind in self._streams.kinds) >= _MIN_FILTERS:
-            self._keep(stream, now + _SECONDS)
+            kept = sum_counts(each.count for each in self._received.get(stream.key.neighbour, ()))
+            if not kept.plus(self._count(stream)).exceeds(self._limit):
+                self._keep(stream, now + _SECONDS)
+
+    def _count(self, stream: Incoming) -> FilterCount:
+        return sum_counts(FilterCount(*kind.total([stream])) for kind in self._streams.kinds)
 
     def _keep(self, stream: Incoming, until: float) -> None:
         kept = self._received.setdefault(stream.key.neighbour, [])
         digest = joint_digest([kind.filters(stream) for kind in self._streams.kinds])
         if len(kept) < MAX_HELD and all(each.digest != digest for each in kept):
-            kept.append(_Received(stream, digest, until))
+            kept.append(_Received(stream, digest, until, self._count(stream)))
 
     def has(self, stream: Incoming) -> bool:
         """Return whether the content of a stream is kept."""
@@ -113,6 +124,10 @@ class RetainedContents:
         """Return a source with a content received from a neighbour."""
         kept = (each.stream for each in self._received.get(neighbour, ()) if each.digest == digest)
         return next(kept, None)
+
+    def count(self, neighbour: str, digest: bytes) -> FilterCount:
+        """Return the size of a content received from a neighbour."""
+        return sum_counts(each.count for each in self._received.get(neighbour, ()) if each.digest == digest)
 
     # --- as sender
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announce_writer import read_change
 from cbnet.network.announce.retained_contents import RetainedContents
+from cbnet.network.announce.session_limits import NO_PARTS, PartCount, SessionLimits, count, sum_counts
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, StreamKey
+from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.network.protocol.wire import WireError
 
 _MAX_SESSION_STREAMS = 4_096
-MAX_CHANGE_BYTES = 1 << 29  # of the filters of one change
 
 
 @dataclass
@@ -22,16 +24,17 @@ class _Parts:
 
     added: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))  # filters, by kind
     removed: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))
-    size: int = 0  # bytes
+    count: PartCount = NO_PARTS
 
 
 class StreamReceiver:
     """Applies the changes that neighbours announce; raises a `WireError` for those that break the rules."""
 
-    def __init__(self, streams: StreamTable, retained: RetainedContents) -> None:
+    def __init__(self, context: RouterContext, streams: StreamTable, retained: RetainedContents) -> None:
         self._streams = streams
         self._retained = retained
         self._parts: dict[Incoming, _Parts] = {}  # of incomplete changes
+        self._limits = SessionLimits(context, streams, self._incomplete)
 
     def receive(self, neighbour: str, session: int, frame: Announce, change: StreamChange) -> Incoming | None:
         """Receive a change of a stream, or a part of one; return the stream if the change is complete."""
@@ -56,6 +59,16 @@ class StreamReceiver:
         """Return the sessions that have sent a part of a change."""
         return {stream.key.session for stream in self._parts}
 
+    def close_session(self, session: int) -> None:
+        """Forget a session and the parts of its incomplete changes."""
+        self._limits.close_session(session)
+        for stream in [each for each in self._parts if each.key.session == session]:
+            del self._parts[stream]
+
+    def _incomplete(self, session: int) -> PartCount:
+        counts = (parts.count for stream, parts in self._parts.items() if stream.key.session == session)
+        return reduce(PartCount.plus, counts, NO_PARTS)
+
     def forget(self, stream: Incoming) -> None:
         """Forget the parts of an incomplete change."""
         self._parts.pop(stream, None)
@@ -70,9 +83,9 @@ class StreamReceiver:
         for added, removed, part in zip(parts.added, parts.removed, differences, strict=True):
             added += part.added
             removed += part.removed
-            parts.size += sum(map(len, part.added)) + sum(map(len, part.removed))
-        if parts.size > MAX_CHANGE_BYTES:
-            raise WireError(f"a change of more than {MAX_CHANGE_BYTES:,} bytes")
+        new_added, new_removed = (sum_counts(map(count, lists)) for lists in zip(*differences, strict=True))
+        parts.count = parts.count.plus(PartCount(new_added, new_removed))
+        self._limits.add(stream.key.session, new_added.plus(new_removed))
         return parts
 
     def _accept(self, neighbour: str, session: int, change: StreamChange) -> Incoming:
@@ -90,4 +103,6 @@ class StreamReceiver:
         if stream.key in self._streams.incoming:
             raise WireError("a second stream for the same side")
         self._streams.add_incoming(stream, base)
+        if isinstance(change.base, bytes):
+            self._limits.add(session, self._retained.count(neighbour, change.base))
         return stream

@@ -32,6 +32,7 @@ class Event(StrEnum):
     REFUSED = "refused"
     LINKS_FAILED = "links_failed"
     LINKS_TOO_SLOW = "links_too_slow"
+    LINKS_OVER_LIMIT = "links_over_limit"
     LINKS_SILENT = "links_silent"
     RECORDS_INSTALLED = "records_installed"
     RECORDS_STALE = "records_stale"

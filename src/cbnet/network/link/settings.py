@@ -35,6 +35,8 @@ class Settings:
     cache_bytes: int = 1 << 24  # size of the reply cache; 0: no cache
     cache_age: float = 60.0  # maximum age of a cached reply; 0: no cache
     silence: float = 20.0  # of a neighbour that owes an announcement and waits for nobody, before its link is closed
+    session_filters: int = 5_000_000  # that a neighbour may announce over one link
+    session_bytes: int = 1 << 29  # of these filters
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
 
@@ -60,6 +62,8 @@ class Settings:
             raise InputError("`cache_bytes` or `cache_age` is negative", hint="use 0 for no cache")
         if not 0 < self.heartbeat < self.dead:
             raise InputError("`dead` is not longer than `heartbeat`", hint="use a longer `dead`")
+        if self.session_filters <= 0 or self.session_bytes <= 0:
+            raise InputError("`session_filters` or `session_bytes` is not positive", hint="use 1 or more")
         if self.silence <= self.dead:
             raise InputError("`silence` is not longer than `dead`", hint="use a longer `silence`")
         if self.overlap < 0 or self.settle < 0:

@@ -110,6 +110,10 @@ class Aggregation:
         """Return the number of filters of a source."""
         return self._store.count(source)
 
+    def total(self, sources: Iterable[Hashable]) -> tuple[int, int]:
+        """Return the number of different filters of some sources, and of their bytes."""
+        return self._store.total(sum(map(self._store.bit, sources)))
+
     def __len__(self) -> int:
         return len(self._store)
 

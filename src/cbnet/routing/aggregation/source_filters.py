@@ -108,6 +108,13 @@ class SourceFilters:
         for group in self._groups_of(self._bits[source]):
             yield from group.rows
 
+    def total(self, bits: int) -> tuple[int, int]:
+        """Return the number of different filters of some sources, and of their bytes."""
+        groups = self._groups_of(bits)
+        return sum(len(each.rows) for each in groups), sum(
+            len(self.filters[row]) for each in groups for row in each.rows
+        )
+
     # --- rows
 
     def find(self, filter: bytes) -> int | None:

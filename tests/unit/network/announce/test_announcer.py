@@ -229,15 +229,6 @@ def test_streams_that_only_an_earlier_version_needs_are_ended_after_a_while():
     assert contents(lab, "a", "c") == set(encoded(f"x = {ord('b')}", f"x = {ord('c')}"))
 
 
-def test_change_in_too_many_parts_is_refused(monkeypatch):
-    monkeypatch.setattr(stream_receiver, "MAX_CHANGE_BYTES", 20)
-    alone = between()
-    alone.announce(1, ["x = 1"])
-    assert shut(alone.announce(1, ["y = 1"], sequence=2, is_last=False)) == {}
-    refused = shut(alone.announce(1, ["y = 2", "y = 3", "y = 4", "y = 5"], sequence=2, is_last=False))
-    assert refused == {1: "a change of more than 20 bytes"}
-
-
 def test_streams_of_a_closed_session_that_is_not_in_use_are_forgotten():
     alone = Alone("a")
     alone.leaf(1, "b", wants=["x = 1"])
