@@ -57,7 +57,7 @@ cdef class LiveMatcher:
         if state is not self.state:
             remainders = [level.remainder for level in state.levels]
             self.remainders = tuple([each for each in remainders if not (<Remainder> each).index.is_empty()])
-            self.memtables = tuple([memtable.index for memtable in state.memtables])
+            self.memtables = state.memtables
             self.state = state
         if self.slot_count != <uint32_t> len(labels) or self.slots == NULL:
             self._take_labels(labels)
@@ -87,7 +87,7 @@ cdef class LiveMatcher:
         """Find the slots of a message; return 1, or 0 if Python must match it."""
         cdef MemtableIndex memtable
         for memtable in self.memtables:
-            if memtable.filters:  # to be matched here too
+            if memtable.conditional:
                 return 0
         self.matches += 1
         if self.matches % SAMPLE_INTERVAL:
@@ -98,8 +98,12 @@ cdef class LiveMatcher:
 
     cdef int _find(self, const FrameMessage *message) except -1:
         cdef Remainder remainder
+        cdef MemtableIndex memtable
         for remainder in self.remainders:
             remainder.index.add_targets(message, &self.targets, remainder.bits)
+        for memtable in self.memtables:
+            if memtable.keys:
+                memtable.add_targets(message, &self.targets)
         return self._take_slots()
 
     cdef int _take_slots(self) except -1:

@@ -1,259 +1,413 @@
-"""The memtable: filters as Python objects, which can be added and removed one by one.
+"""Uncompiled filters that can be added and removed one by one, in flat memory. See `pivot_memtable.pxd`."""
 
-A filter is filed in one bucket, under the rarest of its requirements:
-
-    equal     {name: {value: bucket}}    an attribute with this value, perhaps null
-    tagged    {tag: bucket}              a tag
-    named     {name: bucket}             an attribute, whatever its value
-    always    bucket                     nothing
-
-A bucket is a list of entries, each of which knows its index there, so that removing one moves only the
-last. Values and constants are compared by Python, whose comparisons of ints, floats and strings are exact.
-No other Python code runs here, so the GIL makes every call atomic. Filters with conditions, and messages that are
-nested where a filter looks, are left to the caller, who asks for the candidates.
-"""
-
-from cpython.dict cimport PyDict_GetItem, PyDict_Next
-from cpython.float cimport PyFloat_CheckExact
-from cpython.long cimport PyLong_CheckExact
-from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyObject_RichCompareBool
-from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Contains, PyUnicode_Tailmatch
+from cpython.dict cimport PyDict_Next
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_CheckExact
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from cbnet._kernels.condition_eval import mentions
-from cbnet._kernels.message_encoding cimport Attribute, is_scalar, read_value
+from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
+from cbnet._kernels.memtable_test cimport MemtableTest, create_tests, free_tests, passes_test, value_hash
+from cbnet._kernels.message_encoding cimport TAG, Attribute, hash_bytes, is_scalar, read_value
 from cbnet._kernels.target_set cimport TargetSet, add_target, has_target
 from cbnet._kernels.test_codes cimport *
 
 cdef extern from "Python.h":
-    const Py_ssize_t PY_SSIZE_T_MAX
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
-cdef int[6] COMPARISONS = [Py_EQ, Py_NE, Py_LT, Py_LE, Py_GT, Py_GE]
+cdef extern from *:
+    """
+    #define MIX 0x9E3779B97F4A7C15ULL
+    #define ALWAYS 1ULL
+    """
+    const uint64_t MIX
+    const uint64_t ALWAYS
 
+cdef enum Requirement:
+    EQUAL = 1
+    TAGGED
+    NAMED
+    USED
+    INSIDE
 
-cdef class MemtableEntry:
-    """A filter and its target, in a bucket."""
-
-    cdef readonly uint32_t target
-    cdef readonly frozenset tests      # a frozenset of (name or tag, test, constant)
-    cdef readonly bint is_conditional
-    cdef public object filter          # the same as a value of the language, set by the caller
-    cdef list checks                   # the tests; `in` with the values of each type, a dict of frozensets
-    cdef set names                     # that it uses
-    cdef list bucket
-    cdef Py_ssize_t place
-
-
-cdef bint _is_number(object value) noexcept:
-    return PyLong_CheckExact(value) or PyFloat_CheckExact(value)
-
-
-cdef int _type(object value) noexcept:
-    """Return the type of a valid value, as `language.values` numbers it."""
-    if value is None:
-        return 3
-    if PyUnicode_CheckExact(value):
-        return 2
-    return _is_number(value)
+cdef enum:
+    FEWEST_BUCKETS = 64
+    INVALID_VALUE = 254  # kinds of values in `read_members` that are not plain: a value of a wrong type or size,
+    CONTAINER = 255      # and an object, an array or something unknown
 
 
-cdef bint _holds(int test, object constant, object value) except -1:
-    """Return whether a value of a message passes a test."""
-    if test == EXISTS:
-        return True
-    if test == BOOL_EQ:
-        return value is constant
-    if test <= NUMBER_GE:
-        return _is_number(value) and PyObject_RichCompareBool(value, constant, COMPARISONS[test - NUMBER_EQ])
-    if test > SUBSTRING:
-        if test == IN:
-            return is_scalar(value) and value in (<dict> constant).get(_type(value), ())
-        return (value is None) == (test == NULL_EQ)
-    if not PyUnicode_CheckExact(value):
-        return False
-    if test <= STRING_GE:
-        return PyObject_RichCompareBool(value, constant, COMPARISONS[test - STRING_EQ])
-    if test == SUBSTRING:
-        return PyUnicode_Contains(value, constant)
-    return PyUnicode_Tailmatch(value, constant, 0, PY_SSIZE_T_MAX, -1 if test == PREFIX else 1)
+cdef inline uint64_t _key(Requirement requirement, uint64_t name, uint64_t value) noexcept nogil:
+    cdef uint64_t key = (name ^ (<uint64_t> requirement * MIX)) * MIX
+    key = (key ^ (key >> 29) ^ value) * MIX
+    return (key ^ (key >> 32)) | 2  # never free, and never ALWAYS
 
 
-cdef bint _passes(MemtableEntry entry, dict members, list tags) except -1:
-    """Return whether a message passes all tests of a filter."""
-    cdef PyObject *value
-    cdef int test
-    for name, code, constant in entry.checks:
-        test = code
-        if test == IS_TAG:
-            if name not in tags:
-                return False
-            continue
-        value = PyDict_GetItem(members, name)
-        if value == NULL or not _holds(test, constant, <object> value):
-            return False
-    return True
-
-
-cdef dict _by_type(tuple members):
-    """Return the values of each type among pairs of type and value."""
-    kinds = {int(kind) for kind, _ in members}
-    return {kind: frozenset([value for own, value in members if own == kind]) for kind in kinds}
-
-
-cdef str _root(str name):
-    """Return the part of a name before the first dot."""
-    return name.partition(".")[0]
-
-
-cdef set _names(frozenset tests):
-    """Return the names that tests and conditions use."""
-    cdef set names = {name for name, code, _ in tests if code != IS_TAG and name != "#"}
-    for _, code, constant in tests:
-        if code == CONDITION:
-            names.update([text for text, is_tag in mentions(constant) if not is_tag])
-    return names
-
-
-cdef int _decrement(dict counts, str key) except -1:
-    counts[key] -= 1
-    if counts[key] == 0:
-        del counts[key]
-    return 0
+cdef inline uint64_t _mask_bit(uint64_t hash) noexcept nogil:
+    return (<uint64_t> 1) << (hash >> 58)
 
 
 cdef class MemtableIndex:
-    """Filters with their targets, filed for matching."""
+    """Filters with their targets, filed for matching. An item is a pair of a target and a set of tests."""
 
-    def __init__(self):
-        self.equal = {}
-        self.tagged = {}
-        self.named = {}
-        self.always = []
-        self.names = {}
-        self.roots = {}
+    def __cinit__(self):
+        self.places = {}
+        self.filed = NULL
+        self.free = -1
+        self.buckets = NULL
+        self._rebuild()
 
-    def add(self, uint32_t target, frozenset tests):
-        """Add a filter, a set of (name or tag, test, constant); return its entry."""
-        cdef MemtableEntry entry = MemtableEntry.__new__(MemtableEntry)
-        entry.target = target
-        entry.tests = tests
-        entry.checks = [(name, code, _by_type(constant) if code == IN else constant) for name, code, constant in tests]
-        entry.names = _names(tests)
-        entry.is_conditional = any([code == CONDITION for _, code, _ in tests])
-        self.filters += 1
-        self.conditional += entry.is_conditional
-        for name in entry.names:
-            self.names[name] = self.names.get(name, 0) + 1
-            self.roots[_root(name)] = self.roots.get(_root(name), 0) + 1
-        entry.bucket = self._bucket(tests)
-        entry.place = len(entry.bucket)
-        entry.bucket.append(entry)
-        self.longest = max(self.longest, len(entry.bucket))
-        return entry
+    def __dealloc__(self):
+        cdef int32_t place
+        for place in range(self.filed_count):
+            free_tests(self.filed[place].tests)
+        PyMem_RawFree(self.filed)
+        PyMem_RawFree(self.buckets)
 
-    cdef list _bucket(self, frozenset tests):
-        """Return the bucket of a filter: the shortest for a value or tag, or else for a name."""
-        cdef dict home = None
-        cdef dict buckets
-        cdef object rarest = None
-        cdef Py_ssize_t least = 0
-        cdef Py_ssize_t size
-        cdef int test
-        for name, code, constant in tests:
-            test = code
-            if test == IS_TAG:
-                buckets, key = self.tagged, name
-            elif test == BOOL_EQ or test == NUMBER_EQ or test == STRING_EQ or test == NULL_EQ:
-                buckets, key = self.equal.setdefault(name, {}), constant
+    def __len__(self):
+        return len(self.places)
+
+    def __contains__(self, item):
+        return item in self.places
+
+    def __iter__(self):
+        return iter(list(self.places))
+
+    # --- changes
+
+    def add(self, tuple item):
+        """Add a filter; return whether it was absent."""
+        cdef int32_t place
+        cdef FiledFilter *filter
+        cdef uint32_t i
+        cdef frozenset tests = item[1]
+        if item in self.places:
+            return False
+        place = self._free_place()
+        filter = self.filed + place
+        filter.target = item[0]
+        filter.tests = create_tests(tests, &filter.count)
+        filter.is_conditional = filter.count < <uint32_t> len(tests) and any([code == CONDITION for _, code, _ in tests])
+        filter.mask = 0
+        for i in range(filter.count):
+            filter.mask |= _mask_bit(filter.tests[i].hash)
+        filter.item = <PyObject *> item
+        self.free = filter.next
+        self.places[item] = place
+        self.conditional += filter.is_conditional
+        self._count_names(filter, 1)
+        self._file(place)
+        return True
+
+    def discard(self, tuple item):
+        """Remove a filter; return whether it was there."""
+        cdef FiledFilter *filter
+        cdef object found = self.places.get(item)
+        cdef int32_t place
+        if found is None:
+            return False
+        place = found
+        filter = self.filed + place
+        self.conditional -= filter.is_conditional
+        self._count_names(filter, -1)
+        self._take_out(place)
+        free_tests(filter.tests)
+        filter.tests = NULL
+        filter.next = self.free
+        self.free = place
+        del self.places[item]
+        return True
+
+    cdef int32_t _free_place(self) except -1:
+        """Return a free place, which is still the first one."""
+        cdef int32_t room, place
+        cdef void *larger
+        if self.free >= 0:
+            return self.free
+        if self.filed_count == self.filed_room:
+            room = 2 * self.filed_room + 16
+            larger = PyMem_RawRealloc(self.filed, room * sizeof(FiledFilter))
+            if larger == NULL:
+                raise MemoryError
+            self.filed = <FiledFilter *> larger
+            self.filed_room = room
+        place = self.filed_count
+        self.filed[place].tests = NULL
+        self.filed[place].next = -1
+        self.filed_count += 1
+        self.free = place
+        return place
+
+    cdef int _file(self, int32_t place) except -1:
+        """Add a filter to the bucket of its rarest requirement."""
+        cdef FiledFilter *filter = self.filed + place
+        cdef Bucket *bucket
+        filter.key = self._rarest(filter)
+        bucket = self._own_bucket(filter.key)
+        filter.next = bucket.first
+        filter.before = -1
+        if bucket.first >= 0:
+            self.filed[bucket.first].before = place
+        bucket.first = place
+        bucket.size += 1
+        self.longest = max(self.longest, <Py_ssize_t> bucket.size)
+        return 0
+
+    cdef void _take_out(self, int32_t place) noexcept nogil:
+        """Remove a filter from its bucket."""
+        cdef FiledFilter *filter = self.filed + place
+        cdef Bucket *bucket = self._bucket(filter.key)
+        bucket.size -= 1
+        if filter.next >= 0:
+            self.filed[filter.next].before = filter.before
+        if filter.before >= 0:
+            self.filed[filter.before].next = filter.next
+        else:
+            bucket.first = filter.next
+
+    cdef uint64_t _rarest(self, const FiledFilter *filter) noexcept nogil:
+        """Return the key of the shortest bucket for a value or tag, or else for a name."""
+        cdef const MemtableTest *test
+        cdef uint64_t key
+        cdef uint64_t rarest = ALWAYS
+        cdef uint32_t size, i
+        cdef uint32_t least = 0
+        for i in range(filter.count):
+            test = filter.tests + i
+            if test.code == IS_TAG:
+                key = _key(TAGGED, test.hash, 0)
+            elif test.code == BOOL_EQ or test.code == NUMBER_EQ or test.code == STRING_EQ or test.code == NULL_EQ:
+                key = _key(EQUAL, test.hash, test.constants.hash)
             else:
                 continue
-            size = len(buckets.get(key, ()))
-            if home is None or size < least:
-                home, rarest, least = buckets, key, size
-        if home is None:
-            for name, code, constant in tests:
-                if name == "#":
-                    continue
-                size = len(self.named.get(name, ()))
-                if home is None or size < least:
-                    home, rarest, least = self.named, name, size
-        return self.always if home is None else home.setdefault(rarest, [])
+            size = self._bucket(key).size
+            if rarest == ALWAYS or size < least:
+                rarest, least = key, size
+        if rarest == ALWAYS:
+            for i in range(filter.count):
+                key = _key(NAMED, filter.tests[i].hash, 0)
+                size = self._bucket(key).size
+                if rarest == ALWAYS or size < least:
+                    rarest, least = key, size
+        return rarest
 
-    def remove(self, MemtableEntry entry):
-        """Remove an entry."""
-        cdef MemtableEntry last = entry.bucket.pop()
-        self.filters -= 1
-        self.conditional -= entry.is_conditional
-        for name in entry.names:
-            _decrement(self.names, name)
-            _decrement(self.roots, _root(name))
-        if last is not entry:
-            entry.bucket[entry.place] = last
-            last.place = entry.place
+    # --- buckets
+
+    cdef Bucket *_bucket(self, uint64_t key) noexcept nogil:
+        """Return the bucket of a key, or the free one where it would be, which is empty."""
+        cdef uint64_t slot = (key >> 7) & self.bucket_mask
+        while self.buckets[slot].key and self.buckets[slot].key != key:
+            slot = (slot + 1) & self.bucket_mask
+        return self.buckets + slot
+
+    cdef Bucket *_own_bucket(self, uint64_t key) except NULL:
+        """Return the bucket of a key, which is created if it is absent."""
+        cdef Bucket *bucket = self._bucket(key)
+        if bucket.key == 0:
+            if 2 * self.keys > self.bucket_mask:
+                self._rebuild()
+                bucket = self._bucket(key)
+            bucket.key = key
+            bucket.first = -1
+            self.keys += 1
+        return bucket
+
+    cdef int _rebuild(self) except -1:
+        """Move the buckets that are not empty to a table that is less than a quarter full."""
+        cdef Bucket *old = self.buckets
+        cdef uint64_t old_room = self.bucket_mask + 1 if old != NULL else 0
+        cdef uint64_t room = FEWEST_BUCKETS
+        cdef uint64_t i
+        self.keys = 0
+        for i in range(old_room):
+            self.keys += old[i].size > 0
+        while room <= 4 * self.keys:
+            room *= 2
+        self.buckets = <Bucket *> PyMem_RawCalloc(room, sizeof(Bucket))
+        if self.buckets == NULL:
+            self.buckets = old
+            raise MemoryError
+        self.bucket_mask = room - 1
+        for i in range(old_room):
+            if old[i].size:
+                self._bucket(old[i].key)[0] = old[i]
+        PyMem_RawFree(old)
+        return 0
+
+    # --- names that filters use
+
+    cdef int _count_names(self, const FiledFilter *filter, int step) except -1:
+        """Count the names that a filter uses up or down."""
+        cdef const MemtableTest *test
+        cdef uint32_t i
+        cdef Py_ssize_t length
+        cdef const char *text
+        for i in range(filter.count):
+            test = filter.tests + i
+            if test.code != IS_TAG:
+                self._count_name(test.hash, test.name, test.name_length, step)
+        if filter.is_conditional:
+            for _, code, constant in (<tuple> <object> filter.item)[1]:
+                if code == CONDITION:
+                    for name, is_tag in mentions(constant):
+                        if not is_tag:
+                            text = PyUnicode_AsUTF8AndSize(name, &length)
+                            self._count_name(hash_bytes(text, length, False), text, <uint32_t> length, step)
+        return 0
+
+    cdef int _count_name(self, uint64_t hash, const char *name, uint32_t length, int step) except -1:
+        cdef uint32_t i
+        self._own_bucket(_key(USED, hash, 0)).size += step
+        for i in range(length):
+            if name[i] == c".":
+                self._own_bucket(_key(INSIDE, hash_bytes(name, i, False), 0)).size += step
+        return 0
 
     def uses(self, str name):
         """Return whether a filter uses an attribute."""
-        return name in self.names
+        cdef Py_ssize_t length
+        cdef const char *text = PyUnicode_AsUTF8AndSize(name, &length)
+        return self._bucket(_key(USED, hash_bytes(text, length, False), 0)).size > 0
 
     def uses_object(self, str path):
         """Return whether a filter uses an attribute of an object at a path."""
-        if _root(path) not in self.roots:
-            return False
-        path += "."
-        return any([(<str> name).startswith(path) for name in self.names])
+        cdef Py_ssize_t length
+        cdef const char *text = PyUnicode_AsUTF8AndSize(path, &length)
+        return self._bucket(_key(INSIDE, hash_bytes(text, length, False), 0)).size > 0
 
-    def candidates(self, dict leaves, tags):
+    # --- matching
+
+    def candidates(self, dict leaves, tags, bint conditional_only):
         """Return the filters that a message may match: its leaves and tags, see `Batch`."""
-        cdef list found = list(self.always)
+        cdef list found = []
+        cdef Attribute attribute
+        cdef Py_ssize_t length
+        cdef const char *text
+        cdef uint64_t hash
+        cdef set keys = {ALWAYS}
         for name, values in leaves.items():
-            found += self.named.get(name, ())
-            buckets = self.equal.get(name)
-            if buckets:
-                for value in {leaf[0] for leaf in values}:
-                    found += buckets.get(value, ())
+            text = PyUnicode_AsUTF8AndSize(name, &length)
+            hash = hash_bytes(text, length, False)
+            keys.add(_key(NAMED, hash, 0))
+            for leaf in values:
+                if read_value(leaf[0], &attribute):
+                    keys.add(_key(EQUAL, hash, value_hash(&attribute)))
         for tag in tags:
-            found += self.tagged.get(tag, ())
+            text = PyUnicode_AsUTF8AndSize(tag, &length)
+            keys.add(_key(TAGGED, hash_bytes(text, length, True), 0))
+        for key in keys:
+            self._list_bucket(key, conditional_only, found)
         return found
 
-    cdef bint add_targets(self, dict members, list tags, TargetSet *targets) except -1:
-        """Add the targets of a message to a set of sufficient size.
+    cdef int _list_bucket(self, uint64_t key, bint conditional_only, list found) except -1:
+        cdef Bucket *bucket = self._bucket(key)
+        cdef int32_t place = bucket.first if bucket.key else -1
+        while place >= 0:
+            if self.filed[place].is_conditional or not conditional_only:
+                found.append(<object> self.filed[place].item)
+            place = self.filed[place].next
+        return 0
 
-        Return False if a value that a filter uses is not plain and valid, or is nested; some targets may be wrong then.
-        """
-        cdef PyObject *name
-        cdef PyObject *value
-        cdef PyObject *bucket
-        cdef Py_ssize_t at = 0
-        cdef Attribute attribute
-        _take(self.always, members, tags, targets)
-        while PyDict_Next(members, &at, &name, &value):
-            if not PyUnicode_CheckExact(<object> name):
-                return False
-            if PyDict_GetItem(self.names, <object> name) == NULL:
-                if not is_scalar(<object> value) and _root(<str> name) in self.roots:
+    cdef bint has_read(self, const FrameMessage *message) noexcept nogil:
+        """Return whether all values that filters use are plain and valid, and none is nested."""
+        cdef const ReadAttribute *attribute
+        cdef uint32_t i
+        for i in range(message.count):
+            attribute = message.attributes + i
+            if attribute.value.kind >= INVALID_VALUE:
+                if self._bucket(_key(USED, attribute.hash, 0)).size:
                     return False
-                continue
-            if not read_value(<object> value, &attribute):
-                return False
-            bucket = PyDict_GetItem(self.named, <object> name)
-            if bucket != NULL:
-                _take(<list> bucket, members, tags, targets)
-            bucket = PyDict_GetItem(self.equal, <object> name)
-            if bucket != NULL:
-                bucket = PyDict_GetItem(<dict> bucket, <object> value)
-                if bucket != NULL:
-                    _take(<list> bucket, members, tags, targets)
-        for tag in tags:
-            bucket = PyDict_GetItem(self.tagged, tag)
-            if bucket != NULL:
-                _take(<list> bucket, members, tags, targets)
+                if attribute.value.kind == CONTAINER and self._bucket(_key(INSIDE, attribute.hash, 0)).size:
+                    return False
         return True
 
+    cdef void add_targets(self, const FrameMessage *message, TargetSet *targets) noexcept nogil:
+        """Add the targets of a message to a set; those of filters with conditions are left out."""
+        cdef const ReadAttribute *attribute
+        cdef uint64_t mask = 0
+        cdef uint32_t i
+        for i in range(message.count):
+            mask |= _mask_bit(message.attributes[i].hash)
+        _add_bucket(self, ALWAYS, message, mask, targets)
+        for i in range(message.count):
+            attribute = message.attributes + i
+            if attribute.value.kind == TAG:
+                _add_bucket(self, _key(TAGGED, attribute.hash, 0), message, mask, targets)
+            elif attribute.value.kind < INVALID_VALUE and self._bucket(_key(USED, attribute.hash, 0)).size:
+                _add_bucket(self, _key(NAMED, attribute.hash, 0), message, mask, targets)
+                _add_bucket(self, _key(EQUAL, attribute.hash, value_hash(&attribute.value)), message, mask, targets)
 
-cdef int _take(list bucket, dict members, list tags, TargetSet *targets) except -1:
-    cdef MemtableEntry entry
-    for entry in bucket:
-        if not entry.is_conditional and not has_target(targets, entry.target) and _passes(entry, members, tags):
-            add_target(targets, entry.target)
+
+cdef inline void _add_bucket(MemtableIndex index, uint64_t key, const FrameMessage *message, uint64_t mask,
+                             TargetSet *targets) noexcept nogil:
+    """Add the targets of the filters of a bucket that a message passes."""
+    cdef const Bucket *bucket = index._bucket(key)
+    cdef int32_t place = bucket.first
+    cdef const FiledFilter *filter
+    cdef uint32_t test
+    if bucket.size == 0:
+        return
+    while place >= 0:
+        filter = index.filed + place
+        place = filter.next
+        if filter.mask & ~mask or filter.is_conditional or filter.target >= targets.total:
+            continue
+        if has_target(targets, filter.target):
+            continue
+        test = 0
+        while test < filter.count and passes_test(filter.tests + test, message):
+            test += 1
+        if test == filter.count:
+            add_target(targets, filter.target)
+
+
+# --- messages in their JSON form
+
+cdef int read_members(dict members, list tags, FrameMessage *message) except -1:
+    """Read a message in its JSON form; return 0 if a name is not a string.
+
+    Values that are not plain have the kind INVALID_VALUE or CONTAINER. The texts belong to `members` and `tags`.
+    """
+    cdef PyObject *name
+    cdef PyObject *value
+    cdef Py_ssize_t at = 0
+    cdef ReadAttribute *attribute
+    _reserve(message, <uint32_t> (len(members) + len(tags)))
+    attribute = message.attributes
+    while PyDict_Next(members, &at, &name, &value):
+        if not PyUnicode_CheckExact(<object> name):
+            return 0
+        _read_name(<object> name, False, attribute)
+        if attribute.name_length == 1 and attribute.name[0] == c"#":
+            continue
+        if not read_value(<object> value, &attribute.value):
+            attribute.value.kind = INVALID_VALUE if is_scalar(<object> value) else CONTAINER
+        attribute += 1
+    for tag in tags:
+        _read_name(tag, True, attribute)
+        attribute.value.kind = TAG
+        attribute += 1
+    message.count = <uint32_t> (attribute - message.attributes)
+    return 1
+
+
+cdef int _read_name(str name, bint is_tag, ReadAttribute *attribute) except -1:
+    cdef Py_ssize_t length
+    attribute.name = PyUnicode_AsUTF8AndSize(name, &length)
+    attribute.name_length = <uint32_t> length
+    attribute.hash = hash_bytes(attribute.name, length, is_tag)
+    return 0
+
+
+cdef int _reserve(FrameMessage *message, uint32_t room) except -1:
+    cdef void *larger
+    if room > message.room:
+        larger = PyMem_RawRealloc(message.attributes, room * sizeof(ReadAttribute))
+        if larger == NULL:
+            raise MemoryError
+        message.attributes = <ReadAttribute *> larger
+        message.room = room
     return 0
 
 

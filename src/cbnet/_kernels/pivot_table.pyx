@@ -11,7 +11,7 @@ from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch, Symbols, find_hashed
 from cbnet._kernels.pivot_match cimport State, close_state, match_message, match_single, open_state, reserve
 from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.pivot_memtable cimport MemtableIndex
+from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
 from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, open_targets, take_targets
 
 cdef enum:
@@ -226,27 +226,41 @@ def match_together(tuple remainders, tuple recents, message, list labels):
     filter that moves from one index to a later one during the call is seen at least once.
     """
     cdef Remainder remainder
-    cdef MemtableIndex recent
     cdef PivotIndex first = (<Remainder> remainders[0]).index
-    cdef dict members
     cdef list tags
     cdef bint is_read = True
     if recents:
-        members = message
-        tags = _plain_tags(members.get("#", ()))
+        tags = _plain_tags((<dict> message).get("#", ()))
         if tags is None:
             return None
     first._make_room(<uint32_t> len(labels))
     try:
         for remainder in remainders:
             is_read = is_read and remainder.index._add_targets(message, &first.own.targets, remainder.bits)
-        for recent in recents:
-            is_read = is_read and recent.add_targets(members, tags, &first.own.targets)
+        if is_read and recents:
+            is_read = _add_recent_targets(recents, message, tags, &first.own.targets)
     except:
         first._labelled([])  # forget the targets found so far
         raise
     found = first._labelled(labels if is_read else [])
     return found if is_read else None
+
+
+cdef FrameMessage _members  # that is being matched; the GIL is held from reading it to the last memtable
+
+
+cdef bint _add_recent_targets(tuple recents, dict members, list tags, TargetSet *targets) except -1:
+    """Add the targets that memtables have for a message; return False if it is not plain and valid, or nested there."""
+    cdef MemtableIndex recent
+    if not any([len(each) for each in recents]):
+        return True
+    if not read_members(members, tags, &_members):
+        return False
+    for recent in recents:
+        if not recent.has_read(&_members):
+            return False
+        recent.add_targets(&_members, targets)
+    return True
 
 
 cdef list _plain_tags(tags):

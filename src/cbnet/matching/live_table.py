@@ -64,17 +64,17 @@ class _UsedNames:
 
     def __init__(self, state: _State) -> None:
         self._symbols = [level.compiled.symbols for level in state.levels]
-        self._indexes = [memtable.index for memtable in state.memtables]
+        self._memtables = state.memtables
 
     def symbol(self, text: str, is_tag: bool) -> int:
         """Return 0 if a filter uses a name, else -1."""
         is_used = any(symbols.symbol(text, is_tag) >= 0 for symbols in self._symbols)
-        return 0 if is_used or any(index.uses(text) for index in self._indexes) else -1
+        return 0 if is_used or any(memtable.uses(text) for memtable in self._memtables) else -1
 
     def is_object(self, path: str) -> bool:
         """Return whether a filter uses an attribute of an object at a path."""
         is_used = any(symbols.is_object(path) for symbols in self._symbols)
-        return is_used or any(index.uses_object(path) for index in self._indexes)
+        return is_used or any(memtable.uses_object(path) for memtable in self._memtables)
 
 
 class LiveTable(Generic[Key]):
@@ -112,12 +112,11 @@ class LiveTable(Generic[Key]):
         members = message if type(message) is dict else members_of(message)
         levels, memtables = self._state
         remainders = tuple([level.remainder for level in levels])
-        indexes = tuple([memtable.index for memtable in memtables])
         try:
-            interfaces = match_together(remainders, indexes, members, self._labels)
+            interfaces = match_together(remainders, memtables, members, self._labels)
         except UnicodeEncodeError:  # half of a surrogate pair
             interfaces = None
-        if interfaces is None or have_conditions(indexes):
+        if interfaces is None or have_conditions(memtables):
             interfaces = self._match_slowly(members, _State(levels, memtables), interfaces)
         return cast("list[Key]", interfaces)
 

@@ -10,7 +10,7 @@ from cbnet._kernels.pivot_memtable import MemtableIndex
 from cbnet.matching.storage.filter_encoding import EncodedFilter, decode_filter
 
 if TYPE_CHECKING:
-    from cbnet._kernels.pivot_memtable import MemtableEntry
+    from cbnet.language.filter import Filter
     from cbnet.language.message import Message
 
 MAX_FILTERS = 8192  # then they are compiled
@@ -22,33 +22,23 @@ TEXT = 64  # characters of strings that take as long as another value
 TargetFilter: TypeAlias = tuple[int, EncodedFilter]  # target, filter
 
 
-class MemTable:
-    """A set of filters with their targets."""
+class MemTable(MemtableIndex):
+    """A set of filters with their targets, some of which Python matches: those with conditions, for nested messages."""
 
     def __init__(self) -> None:
-        self.index = MemtableIndex()
-        self._entries: dict[TargetFilter, MemtableEntry] = {}
+        self._decoded: dict[TargetFilter, Filter] = {}
         self._examined = 0  # combinations of values
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[TargetFilter]:
-        return iter(list(self._entries))
-
-    def __contains__(self, item: TargetFilter) -> bool:
-        return item in self._entries
 
     def is_full(self) -> bool:
         """Return whether the filters are due for compilation."""
-        if self._examined > MAX_EXAMINED and self._entries:
+        if self._examined > MAX_EXAMINED and len(self):
             return True
-        return len(self._entries) >= MAX_FILTERS or self.index.longest >= MAX_CANDIDATES
+        return len(self) >= MAX_FILTERS or self.longest >= MAX_CANDIDATES
 
     def copy(self) -> MemTable:
         """Return an independent copy."""
         copy = MemTable()
-        for item in self._entries:
+        for item in self:
             copy.add(item)
         return copy
 
@@ -59,8 +49,8 @@ class MemTable:
         weight = 1 + sum(map(len, texts)) // TEXT
         before = self._examined
         self._examined += READING
-        for entry in self._candidates(message, conditional_only=conditional_only):
-            self._examined += weight * prod(counts.get(name, 1) for name in entry.filter.names)
+        for _, filter in self._candidates(message, conditional_only=conditional_only):
+            self._examined += weight * prod(counts.get(name, 1) for name in filter.names)
             if self._examined - before > MAX_EXAMINED:
                 return False
         return True
@@ -70,25 +60,19 @@ class MemTable:
 
         conditional_only: only those of filters with conditions; the kernel finds the others.
         """
-        for entry in self._candidates(message, conditional_only=conditional_only):
-            if entry.filter.matches(message):
-                yield entry.target
+        for target, filter in self._candidates(message, conditional_only=conditional_only):
+            if filter.matches(message):
+                yield target
 
-    def _candidates(self, message: Message, *, conditional_only: bool) -> Iterator[MemtableEntry]:
-        for entry in self.index.candidates(dict(message.leaves), message.tags):
-            if entry.is_conditional or not conditional_only:
-                if entry.filter is None:
-                    entry.filter = decode_filter(entry.tests)
-                yield entry
-
-    def add(self, item: TargetFilter) -> None:
-        """Add a filter."""
-        if item not in self._entries:
-            self._entries[item] = self.index.add(*item)
+    def _candidates(self, message: Message, *, conditional_only: bool) -> Iterator[tuple[int, Filter]]:
+        for item in self.candidates(dict(message.leaves), message.tags, conditional_only):
+            filter = self._decoded.get(item)
+            if filter is None:
+                filter = self._decoded[item] = decode_filter(item[1])
+            yield item[0], filter
 
     def discard(self, item: TargetFilter) -> bool:
         """Remove a filter; return whether it was there."""
-        entry = self._entries.pop(item, None)
-        if entry is not None:
-            self.index.remove(entry)
-        return entry is not None
+        if self._decoded:
+            self._decoded.pop(item, None)
+        return super().discard(item)

@@ -1,7 +1,9 @@
-"""Memtables with conditions are compiled before they cost much."""
+"""Memtables with conditions are compiled before they cost much; their memory is that of the filters they hold."""
 
 import threading
 import time
+import tracemalloc
+from random import Random
 
 import pytest
 
@@ -65,3 +67,25 @@ def test_changes_during_compilation_are_kept():
     table.wait()
     expected = {n for n in range(300) if parse(f"k >= {n % 7} and a < b").matches(EVENT) and n % 7 != n}
     assert set(table.match(EVENT)) == expected
+
+
+def test_filters_that_come_and_go_take_no_memory():
+    table, random = LiveTable(), Random(1)
+    table.add(0, parse_filter("x = 1"))
+
+    def cycle():
+        filters = [parse_filter(f'name{random.random()} = "{random.randbytes(50).hex()}"') for _ in range(1_000)]
+        assert all(table.add(1, filter) for filter in filters)
+        assert all(table.remove(1, filter) for filter in filters)
+
+    tracemalloc.start()
+    try:
+        cycle()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(5):
+            cycle()
+        assert tracemalloc.get_traced_memory()[0] - before < 100_000
+    finally:
+        tracemalloc.stop()
+    assert table.match({"x": 1}) == [0]
+    assert table.merges == 0
