@@ -163,8 +163,8 @@ class Schedule:
                     assert isinstance(answer, PullFailure)
                     assert not answer.is_late
         self.check_all_ended()
-        assert sum(len(self.memory.router(name)._holders) for name in self.running()) == 0
-        assert sum(len(self.memory.router(name)._requesters) for name in self.running()) == 0
+        assert sum(len(self.memory.router(name).pulls.holders) for name in self.running()) == 0
+        assert sum(len(self.memory.router(name).pulls.requesters) for name in self.running()) == 0
 
     def reached(self, name):
         """Return the clients of all routers that can be reached, by the cables that are not cut."""

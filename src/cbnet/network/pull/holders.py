@@ -43,15 +43,24 @@ class _OpenRequest:
 class Holders:
     """The open requests to local holders."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, offers: Subscriptions) -> None:
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        offers: Subscriptions,
+        *,
+        on_reply: Callable[[ReplyFrame], None],
+        on_no_item: Callable[[Request], None],
+    ) -> None:
+        """Begin without any; on_reply: called with a holder's reply. on_no_item: called when no holder has the item."""
         self._context = context
         self._links = links
         self._offers = offers
         self._open: dict[int, _OpenRequest] = {}
         self._busy: Counter[int] = Counter()  # open requests by link
         self._numbers = 0
-        self.on_reply: Callable[[ReplyFrame], None] = lambda _: None  # called with a holder's reply
-        self.on_no_item: Callable[[Request], None] = lambda _: None  # called when no local holder has the item
+        self._on_reply = on_reply
+        self._on_no_item = on_no_item
 
     def __len__(self) -> int:
         return len(self._open)
@@ -80,7 +89,7 @@ class Holders:
             raise WireError(f"invalid answer: {error.summary}") from None
         if is_match:
             self._context.counters[Event.REQUESTS_ANSWERED] += 1
-            self.on_reply(self._reply(entry, frame.item))
+            self._on_reply(self._reply(entry, frame.item))
         else:
             self._context.drop(DropReason.REPLY_MISMATCH)
             self._next(entry, "its reply does not match the request")
@@ -105,7 +114,7 @@ class Holders:
         holders = self._offers.matched(request_from_bytes(request.request).content).clients
         available = [link for link in holders if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
         if not available or request.asked >= request.max_holders or len(self._open) >= MAX_OPEN_REQUESTS:
-            self.on_no_item(request)
+            self._on_no_item(request)
             return
         link = min(available, key=lambda link: (self._busy[link], link))
         now = self._context.now

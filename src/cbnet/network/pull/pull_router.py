@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.announce.stream_table import StreamTable, TreeBranch
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.stream_table import TreeBranch
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
@@ -26,7 +26,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
-from cbnet.network.protocol.frames import NoItem, ReplyFrame, Request
+from cbnet.network.protocol.frames import NoItem, PullFrame, ReplyFrame, Request
 from cbnet.network.protocol.pull_frames import REPLY_STEP, with_step
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
@@ -43,31 +43,25 @@ class PullRouter:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        streams: StreamTable,
-        offers: Subscriptions,
+        announcements: Announcements,
         unicast: UnicastForwarder,
-        holders: Holders,
-        requesters: Requesters,
-        cache: ReplyCache,
     ) -> None:
         self._context = context
         self._links = links
         self._versions = versions
-        self._streams = streams
-        self._offers = offers
+        self._streams = announcements.streams
+        self._offers = announcements.offers
         self._unicast = unicast
-        self._holders = holders
-        self._requesters = requesters
-        self._cache = cache
-        holders.on_reply = self.handle_reply
-        holders.on_no_item = self._leave
+        self.holders = Holders(context, links, self._offers, on_reply=self.handle_reply, on_no_item=self._leave)
+        self.requesters = Requesters(context)
+        self.cache = ReplyCache(context)
         self.on_leave: Callable[[Request, Sequence[int]], bool] = lambda *_: False  # takes a request to other domains
 
     # --- frames
 
-    def begin(self, request: Request) -> None:
-        """Send a request of a local client."""
-        self._visit(request)
+    def begin(self, link: int, frame: PullFrame) -> None:
+        """Send a request of a local client; raise a `LimitError` if too many are open."""
+        self._visit(self.requesters.begin(link, frame))
 
     def request(self, _: int, frame: Request) -> None:
         """Handle a request of a neighbour."""
@@ -88,15 +82,27 @@ class PullRouter:
     def no_item(self, _: int, frame: NoItem) -> None:
         """Handle the report of a neighbour that there is no reply."""
         if frame.to == self._context.name:
-            self._requesters.no_item(frame)
+            self.requesters.no_item(frame)
         else:
             self._unicast.forward(frame)
+
+    # --- clients and time
+
+    def remove_client(self, link: int) -> None:
+        """Forget the requests of a client, and ask others what it was asked."""
+        self.requesters.remove_client(link)
+        self.holders.remove_client(link)
+
+    def check(self) -> None:
+        """End the requests that have taken too long."""
+        self.holders.check()
+        self.requesters.check()
 
     # --- other domains
 
     def enter(self, request: Request, relay: Callable[[ReplyFrame | NoItem], None]) -> None:
         """Send a request of another domain in this one; relay: called with the answer."""
-        entered = self._requesters.relay(request, relay)
+        entered = self.requesters.relay(request, relay)
         if entered is None:
             relay(_no_item(request))
         else:
@@ -112,7 +118,7 @@ class PullRouter:
 
     def _answer_from_cache(self, request: Request) -> bool:
         """Answer a request from the cache; return whether that was possible."""
-        cached = None if request.is_fresh else self._cache.get(request.request)
+        cached = None if request.is_fresh else self.cache.get(request.request)
         if cached is None:
             return False
         me = self._context.name
@@ -136,8 +142,8 @@ class PullRouter:
             self.go_on(request)
         elif not self._answer_from_cache(request):
             request = replace(request, visited=[*request.visited, me])
-            if self._holders.has(request.request):
-                self._holders.ask(replace(request, tried=min(request.tried, MAX_VISITED_ROUTERS) + 1))
+            if self.holders.has(request.request):
+                self.holders.ask(replace(request, tried=min(request.tried, MAX_VISITED_ROUTERS) + 1))
             else:
                 self._leave(request)
 
@@ -172,7 +178,7 @@ class PullRouter:
     def _send(self, neighbour: str, request: Request) -> None:
         link = self._links.to(neighbour)
         assert link is not None
-        self._requesters.record_steps(request)
+        self.requesters.record_steps(request)
         self._context.outbox.send(link, request)
 
     def _next_branch(self, request: Request) -> TreeBranch | None:
@@ -194,7 +200,7 @@ class PullRouter:
         """Report to the requester that there is no reply."""
         answer = with_step(_no_item(request), self._context.name, reason)
         if request.source == self._context.name:
-            self._requesters.no_item(answer)
+            self.requesters.no_item(answer)
         else:
             self._unicast.forward(answer)
 
@@ -202,12 +208,12 @@ class PullRouter:
 
     def handle_reply(self, reply: ReplyFrame) -> None:
         """Cache a reply and forward it."""
-        self._cache.put(reply)
+        self.cache.put(reply)
         self._send_reply(reply)
 
     def _send_reply(self, reply: ReplyFrame) -> None:
         if reply.to == self._context.name:
-            self._requesters.reply(reply)
+            self.requesters.reply(reply)
         else:
             self._unicast.forward(reply)
 

@@ -14,7 +14,8 @@ from cbnet.language.limits import Limits
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.language.syntax.parser import parse
-from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION, Confirmations
+from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
@@ -43,7 +44,6 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.pull_router import PullRouter
-from cbnet.network.pull.requesters import Requesters
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
@@ -69,22 +69,18 @@ class ClientHandler:
         self,
         context: RouterContext,
         links: LinkTable,
-        subscriptions: Subscriptions,
-        offers: Subscriptions,
-        confirmations: Confirmations,
+        announcements: Announcements,
         forwarder: Forwarder,
         traces: Traces,
-        requesters: Requesters,
         pulls: PullRouter,
     ) -> None:
         self._context = context
         self._links = links
-        self._subscriptions = subscriptions
-        self._offers = offers
-        self._confirmations = confirmations
+        self._subscriptions = announcements.subscriptions
+        self._offers = announcements.offers
+        self._confirmations = announcements.confirmations
         self._forwarder = forwarder
         self._traces = traces
-        self._requesters = requesters
         self._pulls = pulls
 
     def subscribe(self, link: int, frame: Subscribe) -> None:
@@ -136,11 +132,9 @@ class ClientHandler:
             rights.check_request(requested.content)
             if frame.is_traced:
                 rights.check_watch()
-            request = self._requesters.begin(link, frame)
+            self._pulls.begin(link, frame)
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
-            return
-        self._pulls.begin(request)
 
     def publish(self, link: int, frame: Publish) -> None:
         """Forward a message."""
@@ -178,7 +172,7 @@ class ClientHandler:
         self._offers.remove_client(link)
         self._confirmations.remove_client(link)
         self._traces.remove_client(link)
-        self._requesters.remove_client(link)
+        self._pulls.remove_client(link)
 
     def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, predicate: Predicate) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it does."""

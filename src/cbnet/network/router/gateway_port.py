@@ -15,11 +15,8 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple, TypeAlias
 
 from cbnet.language.filter import Filter
-from cbnet.network.announce.acknowledgements import Acknowledgements
-from cbnet.network.announce.announcer import Announcer
-from cbnet.network.announce.confirmations import Confirmations
-from cbnet.network.announce.exports import Exports
-from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
+from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.database import Database
@@ -44,22 +41,16 @@ class GatewayPort:
         context: RouterContext,
         versions: Versions,
         database: Database,
-        exports: Exports,
-        announcer: Announcer,
-        acknowledgements: Acknowledgements,
-        confirmations: Confirmations,
-        kinds: tuple[Subscriptions, Subscriptions],
+        announcements: Announcements,
         forwarder: Forwarder,
         pulls: PullRouter,
     ) -> None:
         self._context = context
         self._versions = versions
         self._database = database
-        self._announcer = announcer
-        self._acknowledgements = acknowledgements
-        self._confirmations = confirmations
-        self._kinds = kinds
-        self.exports = exports
+        self._announcements = announcements
+        self.exports = announcements.exports
+        self._kinds = announcements.subscriptions, announcements.offers
         self.forwarder = forwarder
         self.pulls = pulls
 
@@ -76,13 +67,11 @@ class GatewayPort:
 
     def tell(self, *, is_telling: bool) -> None:
         """Export all that this domain wants and offers to the gateway, and then the changes; or stop."""
-        self.exports.restart(is_telling=is_telling)
-        self._announcer.links_changed()
-        self._acknowledgements.consider_all()
+        self._announcements.export(is_telling=is_telling)
 
     def confirm(self, sequence: int) -> None:
         """Acknowledge what the other domains have confirmed."""
-        self._acknowledgements.consider(self.exports.confirm(sequence))
+        self._announcements.confirm_export(sequence)
 
     # --- other domains, registered in this one
 
@@ -101,4 +90,4 @@ class GatewayPort:
 
     def watch(self, on_confirmed: Callable[[], None]) -> None:
         """Call when this domain knows what is registered at the end of this turn."""
-        self._confirmations.watch(on_confirmed)
+        self._announcements.confirmations.watch(on_confirmed)

@@ -18,12 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from cbnet.network.announce.acknowledgements import Acknowledgements
-from cbnet.network.announce.announcer import Announcer
-from cbnet.network.announce.confirmations import Confirmations
-from cbnet.network.announce.exports import Exports
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
+from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.trace_steps import TraceReporter
 from cbnet.network.forwarding.traces import Traces
@@ -40,14 +35,9 @@ from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.wire import WireError
-from cbnet.network.pull.holders import Holders
 from cbnet.network.pull.pull_router import PullRouter
-from cbnet.network.pull.reply_cache import ReplyCache
-from cbnet.network.pull.requesters import Requesters
 from cbnet.network.router.clients import ClientHandler
-from cbnet.network.router.departure import Departure
 from cbnet.network.router.gateway_port import GatewayPort
-from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.router.status import router_status
 from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
@@ -70,98 +60,57 @@ class Router:
         self._unicast = UnicastForwarder(context, self.versions, self.links)
         self._flooding = Flooding(context, self.database, self.links)
         self._own_links = OwnLinks(context, self.database, self.links, self._flooding)
-        self.subscriptions = Subscriptions()
-        self.offers = Subscriptions()
-        self.streams = StreamTable(
-            self.links, self.versions, self.subscriptions.aggregation, self.offers.aggregation
-        )  # fmt: skip
-        exports = Exports(context, self.versions, self.streams)
-        self._announcer = Announcer(context, self.links, self.versions, self.streams, exports)
-        self._acknowledgements = Acknowledgements(
-            context, self.links, self.versions, self.streams, exports, self._announcer.silent
+        self._flooding.on_own = self._own_links.supersede
+        self.announcements = announcements = Announcements(context, self.links, self.database, self.versions, data)
+        self.subscriptions, self.offers, self.streams = (
+            announcements.subscriptions,
+            announcements.offers,
+            announcements.streams,
         )
-        self._confirmations = Confirmations(
-            context, self.database, self.versions, self.streams, exports, self._acknowledgements
-        )
-        self._departure = Departure(self.links, self._own_links, self._confirmations)
         self._traces = Traces(context)
         reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
         self._forwarder = Forwarder(
             context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces
         )
         self._forwarder.adopt = self._adopt
-        self.cache = ReplyCache(context)
-        self._requesters = Requesters(context)
-        self._holders = Holders(context, self.links, self.offers)
-        self._pulls = PullRouter(
-            context=context,
-            links=self.links,
-            versions=self.versions,
-            streams=self.streams,
-            offers=self.offers,
-            unicast=self._unicast,
-            holders=self._holders,
-            requesters=self._requesters,
-            cache=self.cache,
-        )
-        self._clients = ClientHandler(
-            context=context,
-            links=self.links,
-            subscriptions=self.subscriptions,
-            offers=self.offers,
-            confirmations=self._confirmations,
-            forwarder=self._forwarder,
-            traces=self._traces,
-            requesters=self._requesters,
-            pulls=self._pulls,
-        )
-        self._announcer.retained.load(data.table)
-        if data.predicate.filters:
-            self.subscriptions.set(InternalSubscriber.LOADED, 0, data.predicate)
+        self.pulls = PullRouter(context, self.links, self.versions, announcements, self._unicast)
+        self._clients = ClientHandler(context, self.links, announcements, self._forwarder, self._traces, self.pulls)
         self.gateway_port = GatewayPort(
-            context=context,
-            versions=self.versions,
-            database=self.database,
-            exports=exports,
-            announcer=self._announcer,
-            acknowledgements=self._acknowledgements,
-            confirmations=self._confirmations,
-            kinds=(self.subscriptions, self.offers),
-            forwarder=self._forwarder,
-            pulls=self._pulls,
+            context, self.versions, self.database, announcements, self._forwarder, self.pulls
         )
-        self._flooding.on_own = self._own_links.supersede
         self._tables = TableReport(context, self.versions, self.streams)
         self._is_due = False  # whether anything but messages was handled in this turn
-        self._handlers: dict[str, dict[type[Any], Handler]] = {  # by the role of the peer
-            "": {},
-            "router": {
-                frames.LinkRecord: self._flooding.link_record,
-                frames.RecordSummary: self._flooding.summary,
-                frames.RecordRequest: self._flooding.request,
-                frames.Packet: self._packet,
-                frames.Announce: self._announcer.receive,
-                frames.AnnounceAck: self._acknowledgements.receive,
-                frames.Held: self._announcer.held,
-                frames.TraceReport: self._trace_report,
-                frames.Request: self._pulls.request,
-                frames.ReplyFrame: self._pulls.reply,
-                frames.NoItem: self._pulls.no_item,
-            },
-            "client": {
-                frames.OfferFrame: self._clients.offer,
-                frames.Withdraw: self._clients.withdraw,
-                frames.PullFrame: self._clients.pull,
-                frames.Answer: self._holders.answer,
-                frames.Subscribe: self._clients.subscribe,
-                frames.Unsubscribe: self._clients.unsubscribe,
-                frames.Publish: self._clients.publish,
-                frames.Trace: self._clients.trace,
-                frames.SlowPolicy: self._slow_policy,
-                frames.StatusRequest: self._status,
-                frames.TableRequest: self._table,
-                frames.FilterRequest: self._table,
-            },
+        self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
+
+    def _router_handlers(self) -> dict[type[Any], Handler]:
+        return {
+            frames.LinkRecord: self._flooding.link_record,
+            frames.RecordSummary: self._flooding.summary,
+            frames.RecordRequest: self._flooding.request,
+            frames.Packet: self._packet,
+            frames.Announce: self.announcements.announcer.receive,
+            frames.AnnounceAck: self.announcements.acknowledgements.receive,
+            frames.Held: self.announcements.announcer.held,
+            frames.TraceReport: self._trace_report,
+            frames.Request: self.pulls.request,
+            frames.ReplyFrame: self.pulls.reply,
+            frames.NoItem: self.pulls.no_item,
+        }
+
+    def _client_handlers(self) -> dict[type[Any], Handler]:
+        return {
+            frames.OfferFrame: self._clients.offer,
+            frames.Withdraw: self._clients.withdraw,
+            frames.PullFrame: self._clients.pull,
+            frames.Answer: self.pulls.holders.answer,
+            frames.Subscribe: self._clients.subscribe,
+            frames.Unsubscribe: self._clients.unsubscribe,
+            frames.Publish: self._clients.publish,
+            frames.Trace: self._clients.trace,
+            frames.SlowPolicy: self._slow_policy,
+            frames.StatusRequest: self._status,
+            frames.TableRequest: self._table,
+            frames.FilterRequest: self._table,
         }
 
     @property
@@ -192,7 +141,7 @@ class Router:
     @property
     def silent_neighbours(self) -> dict[str, float]:
         """The neighbours whose announcements have not arrived, each with the seconds since the last one."""
-        return self._announcer.silent.seconds()
+        return self.announcements.announcer.silent.seconds()
 
     @property
     def is_synchronised(self) -> bool:
@@ -202,7 +151,8 @@ class Router:
     @property
     def is_departure_known(self) -> bool:
         """Whether all reachable routers know that this one is leaving."""
-        return self._departure.is_known
+        is_current = self.links.is_leaving and self._own_links.is_current
+        return is_current and not self.announcements.confirmations.missing({})
 
     # --- events
 
@@ -260,9 +210,9 @@ class Router:
         return self._done()
 
     def leave(self, now: float) -> list[Action]:
-        """Ask other routers to use other paths; this one still forwards."""
+        """Ask other routers to use other paths: all links get the maximum length. This one still forwards."""
         self._context.clock.advance(now)
-        self._departure.leave()
+        self.links.leave()
         return self._done()
 
     def tick(self, now: float) -> list[Action]:
@@ -271,12 +221,8 @@ class Router:
         self.links.check_liveness()
         self._context.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._context.now))
         self._traces.check()
-        self._holders.check()
-        self._requesters.check()
-        self._acknowledgements.report_waiting()
-        self._announcer.silent.check()
-        self._announcer.retained.expire(self._context.now)
-        self._confirmations.check_deadlines()
+        self.pulls.check()
+        self.announcements.check()
         return self._done()
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
@@ -294,8 +240,7 @@ class Router:
             self.links.accept_hello(link, frame)
             if link.is_router:
                 self._flooding.greet(link.id)
-                self._announcer.open_session(link.id)
-                self._acknowledgements.consider_all()
+                self.announcements.open_session(link.id)
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")
         elif isinstance(frame, frames.Ping):
@@ -339,10 +284,8 @@ class Router:
     def _removed(self, link: Link) -> None:
         self._flooding.remove_link(link.id)
         if link.is_router:
-            self._announcer.close_session(link.session)
-            self._acknowledgements.consider_all()
+            self.announcements.close_session(link.session)
         self._clients.remove(link.id)
-        self._holders.remove_client(link.id)
 
     def _done(self) -> list[Action]:
         """Do what is due at the end of a turn, and return the collected actions."""
@@ -351,14 +294,10 @@ class Router:
         self._flooding.request_missing()
         if self.versions.is_due:
             self._adopt()
-        self._acknowledgements.consider(self._announcer.finish_turn())
-        self._acknowledgements.finish_turn()
-        self._confirmations.finish_turn()
+        self.announcements.finish_turn()
         return self._context.outbox.take()
 
     def _adopt(self) -> None:
         """Adopt the newest topology."""
         self._is_due = True
-        if self.versions.adopt():
-            self._announcer.adopted()
-        self._acknowledgements.consider_all()
+        self.announcements.adopt_version()

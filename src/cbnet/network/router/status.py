@@ -44,7 +44,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         counters={str(key): count for key, count in sorted(counters.items())[:MAX_COUNTERS]} if is_whole else {},
         loaded=router.subscriptions.loaded_count,
         offers=len(router.offers),
-        cached=router.cache.size,
+        cached=router.pulls.cache.size,
         silent={name: round(seconds) for name, seconds in router.silent_neighbours.items()} if is_whole else {},
     )
 

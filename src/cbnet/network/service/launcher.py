@@ -31,10 +31,10 @@ from typing import Any
 import msgspec
 
 from cbnet.errors import CbnetError
+from cbnet.network.announce.announcements import NodeData
 from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
-from cbnet.network.router.node_data import NodeData
 from cbnet.network.service.computed_table import read_computed_table
 from cbnet.network.service.node_predicates import NodePredicates
 from cbnet.network.service.router_process import serve

@@ -146,7 +146,7 @@ class RouterCollector(Collector):
         yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",
                                 len(router.subscriptions))  # fmt: skip
         yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
-        yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.cache.size)
+        yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.pulls.cache.size)
         yield GaugeMetricFamily("cbnet_records", "Link records of all known routers.", len(router.database))
         yield GaugeMetricFamily("cbnet_reachable_routers", "Reachable routers, including this one.",
                                 len(router.version))  # fmt: skip

@@ -16,10 +16,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.gateway import Gateway
-from cbnet.network.router.node_data import NodeData
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.gateway_file import GatewayPlan
 from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings

@@ -16,11 +16,11 @@ from random import Random
 from typing import Protocol
 
 from cbnet.errors import InputError
+from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Frame
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
-from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.router.router import Router
 
 TICK = 0.25  # seconds between two ticks of a router or client

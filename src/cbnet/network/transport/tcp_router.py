@@ -24,6 +24,7 @@ from typing import Any
 
 from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
 from cbnet.errors import InputError
+from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.errors import NotTrusted
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
@@ -33,7 +34,6 @@ from cbnet.network.link.traffic import Interface, InterfaceTraffic
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
-from cbnet.network.router.node_data import NO_DATA, NodeData
 from cbnet.network.router.router import Router
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text

@@ -125,7 +125,7 @@ def test_replaced_subscriptions_that_wait_for_a_silent_neighbour_need_no_memory(
     alone = between()
     for number in range(3_000):
         alone.say(9, Subscribe(1, f"x = {number}", 60.0))
-    confirmations = alone.router._confirmations
+    confirmations = alone.router.announcements.confirmations
     assert len(confirmations._waiting) == 1
     assert sum(map(len, confirmations._under.values())) <= 1_100
     alone.say(9, Subscribe(1, "x = 0", 60.0))

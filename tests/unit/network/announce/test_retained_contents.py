@@ -5,8 +5,8 @@ from support.memory_networks import Lab, encoded
 
 from cbnet import Predicate, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
+from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.counters import Event
-from cbnet.network.router.node_data import NodeData
 
 LINE = (("a", "b"), ("b", "c"), ("c", "d"))
 MANY = [f"x = {number}" for number in range(40)]
@@ -170,7 +170,7 @@ def test_tables_are_released_when_all_streams_have_come_and_neighbours_do_not_us
         router = memory.router(name)
         assert {source.key.session != 0 for source in router.streams.incoming.values()} == {True}
         for neighbour in TABLES[name]:
-            assert router._announcer.retained.listed(neighbour, 0.0) == []
+            assert router.announcements.announcer.retained.listed(neighbour, 0.0) == []
 
 
 def test_a_neighbour_of_the_table_that_does_not_come_is_awaited_for_a_minute():

@@ -18,7 +18,7 @@ def wait(new, seconds, *said):
 def deaf(lab, name):
     """Restart a router that never opens a stream."""
     lab.memory.kill(name)
-    lab.memory.start(name)._announcer._open_streams = lambda: None
+    lab.memory.start(name).announcements.announcer._open_streams = lambda: None
 
 
 def test_link_to_a_neighbour_that_never_announces_is_closed():

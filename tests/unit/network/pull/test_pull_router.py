@@ -91,7 +91,7 @@ def test_equal_request_is_answered_by_the_first_cache_on_its_path():
     assert (other.cache, [step.router for step in other.steps]) == ("c", ["x", "c", "x"])
     assert 0 < other.age < 10_000
     assert lab.asked == ["f"]
-    assert lab.router("x").cache.get(A).age >= other.age  # it is kept there too, and is as old as it is
+    assert lab.router("x").pulls.cache.get(A).age >= other.age  # it is kept there too, and is as old as it is
 
 
 def test_fresh_request_bypasses_caches_and_updates_them():
@@ -120,7 +120,7 @@ def test_a_reply_that_must_not_be_kept_is_not():
     lab = Pulling("a-b b-c")
     lab.offer("c", "exists s", has("A", keep=0))
     assert [lab.request("a").cache for _ in range(3)] == ["", "", ""]
-    assert [len(lab.router(name).cache) for name in "abc"] == [0, 0, 0]
+    assert [len(lab.router(name).pulls.cache) for name in "abc"] == [0, 0, 0]
 
 
 def test_a_network_without_caches_asks_each_time():
@@ -258,7 +258,7 @@ def test_second_holder_is_asked_if_the_first_lacks_the_item_or_disconnects():
     done = alone.say(1, Answer(asked.number, None))
     (asked,) = sent(done, HolderRequest, link=2)
     assert sent(alone.close(2), PullFailure, link=3) == [PullFailure(9, False, 1, 2, None)]
-    assert len(alone.router._holders) == len(alone.router._requesters) == 0
+    assert len(alone.router.pulls.holders) == len(alone.router.pulls.requesters) == 0
 
 
 def test_holder_with_the_fewest_open_requests_is_asked():
@@ -304,7 +304,7 @@ def test_a_request_ends_when_its_time_is_up():
     alone.say(2, PullFrame(number=9, request=A, timeout=0.5, max_holders=8, is_fresh=True, is_traced=True))
     assert sent(alone.wait(0.4), PullFailure) == []
     assert sent(alone.wait(0.2), PullFailure, link=2) == [PullFailure(9, True, 0, 0, [])]
-    assert len(alone.router._holders) == len(alone.router._requesters) == 0
+    assert len(alone.router.pulls.holders) == len(alone.router.pulls.requesters) == 0
 
 
 def test_lost_traced_request_reports_its_first_steps():
@@ -377,7 +377,7 @@ def reply(**changes):
 def test_router_on_the_path_keeps_no_state_of_a_request():
     alone = between()
     assert sent(alone.say(2, request()), Request, link=1) == [request(visited=["c", "a"], path=["c", "a"])]
-    assert len(alone.router._holders) == len(alone.router._requesters) == 0
+    assert len(alone.router.pulls.holders) == len(alone.router.pulls.requesters) == 0
     assert sent(alone.say(1, reply()), ReplyFrame, link=2) == [reply(hops=2)]
 
 
@@ -434,7 +434,7 @@ def test_counts_of_a_hostile_neighbour_do_not_close_the_link_of_another():
 def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_kept():
     alone = between()
     assert alone.say(1, reply(attributes={"s": "B"})) == []
-    assert len(alone.router.cache) == 0
+    assert len(alone.router.pulls.cache) == 0
     assert alone.router.counters["dropped.reply_mismatch"] == 1
 
 
@@ -493,7 +493,7 @@ def test_a_client_may_not_wait_for_too_many_replies_at_once():
     )
     assert (refused.frame, refused.number, "1,000" in refused.reason) == (28, 1_000, True)
     alone.close(3)
-    assert len(alone.router._requesters) == 0
+    assert len(alone.router.pulls.requesters) == 0
 
 
 def test_open_requests_to_one_holder_are_limited():
@@ -506,7 +506,7 @@ def test_open_requests_to_one_holder_are_limited():
             alone.say(
                 client, PullFrame(number=number, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)
             )
-    assert len(alone.router._holders) == 1_000
+    assert len(alone.router.pulls.holders) == 1_000
     assert alone.router.counters["requests_unanswered"] == 200
 
 

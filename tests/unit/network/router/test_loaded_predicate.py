@@ -6,8 +6,8 @@ import pytest
 
 from cbnet import Predicate, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
+from cbnet.network.announce.announcements import NodeData
 from cbnet.network.protocol.frames import RefusedFrame, Subscribe, TracedFrame, Unsubscribe
-from cbnet.network.router.node_data import NodeData
 from cbnet.topology import topology
 
 LINE = (("a", "b"), ("b", "c"), ("c", "d"))

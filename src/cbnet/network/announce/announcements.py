@@ -1,0 +1,100 @@
+"""The announcements of one router: what it tells its neighbours, what they tell it, and who has confirmed it.
+
+    subscriptions, offers ─► streams to neighbours ─► acknowledgements ─► confirmations
+    streams from neighbours ──────┘        └─► export to other domains
+
+A network made from data gives its nodes something to announce before any client subscribes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cbnet.language.predicate import Predicate
+from cbnet.network.announce.acknowledgements import Acknowledgements
+from cbnet.network.announce.announcer import Announcer
+from cbnet.network.announce.confirmations import Confirmations
+from cbnet.network.announce.exports import Exports
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.versions import Versions
+
+
+@dataclass(frozen=True)
+class NodeData:
+    """The predicate of a node itself, which belongs to no client, and the computed table of its router."""
+
+    predicate: Predicate = field(default_factory=Predicate)
+    table: Mapping[str, Iterable[bytes]] = field(default_factory=dict)  # encoded filters by neighbour
+
+
+NO_DATA = NodeData()
+
+
+class Announcements:
+    """The parts of one router that announce filters."""
+
+    def __init__(
+        self, context: RouterContext, links: LinkTable, database: Database, versions: Versions, data: NodeData
+    ) -> None:
+        self._context = context
+        self._versions = versions
+        self.subscriptions = Subscriptions()
+        self.offers = Subscriptions()
+        self.streams = streams = StreamTable(
+            links, versions, self.subscriptions.aggregation, self.offers.aggregation
+        )  # fmt: skip
+        self.exports = Exports(context, versions, streams)
+        self.announcer = Announcer(context, links, versions, streams, self.exports)
+        self.acknowledgements = Acknowledgements(
+            context, links, versions, streams, self.exports, self.announcer.silent
+        )  # fmt: skip
+        self.confirmations = Confirmations(
+            context, database, versions, streams, self.exports, self.acknowledgements
+        )  # fmt: skip
+        self.announcer.retained.load(data.table)
+        if data.predicate.filters:
+            self.subscriptions.set(InternalSubscriber.LOADED, 0, data.predicate)
+
+    def open_session(self, link: int) -> None:
+        """Begin to announce to a neighbour."""
+        self.announcer.open_session(link)
+        self.acknowledgements.consider_all()
+
+    def close_session(self, session: int) -> None:
+        """Forget the streams of a session that has ended."""
+        self.announcer.close_session(session)
+        self.acknowledgements.consider_all()
+
+    def adopt_version(self) -> None:
+        """Adopt the present topology."""
+        if self._versions.adopt():
+            self.announcer.adopted()
+        self.acknowledgements.consider_all()
+
+    def export(self, *, is_telling: bool) -> None:
+        """Export all that this domain wants and offers to the gateway, and then the changes; or stop."""
+        self.exports.restart(is_telling=is_telling)
+        self.announcer.links_changed()
+        self.acknowledgements.consider_all()
+
+    def confirm_export(self, sequence: int) -> None:
+        """Acknowledge what the other domains have confirmed."""
+        self.acknowledgements.consider(self.exports.confirm(sequence))
+
+    def check(self) -> None:
+        """Do periodic work."""
+        self.acknowledgements.report_waiting()
+        self.announcer.silent.check()
+        self.announcer.retained.expire(self._context.now)
+        self.confirmations.check_deadlines()
+
+    def finish_turn(self) -> None:
+        """Announce, acknowledge and confirm what is due at the end of a turn."""
+        self.acknowledgements.consider(self.announcer.finish_turn())
+        self.acknowledgements.finish_turn()
+        self.confirmations.finish_turn()
