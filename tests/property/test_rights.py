@@ -1,9 +1,10 @@
 """Laws of rights: what a client may subscribe to never delivers what its right does not match."""
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.memory_networks import Alone, sent
-from support.strategies import messages_near, predicates
+from support.strategies import any_messages, messages_near, predicates
 
 from cbnet.language import covers
 from cbnet.network.protocol.frames import Deliver, Publish, RefusedFrame, Subscribe
@@ -40,6 +41,23 @@ def test_nothing_is_published_that_the_right_does_not_match(right, data):
     done = alone.say(1, publish(message))
     assert bool(sent(done, Deliver)) == right.matches(message)
     assert bool(sent(done, RefusedFrame)) == (not right.matches(message))
+
+
+def may_publish(rights, message):
+    try:
+        rights.check_publish(message)
+    except Denied:
+        return False
+    return True
+
+
+@given(st.none() | predicates(), st.none() | st.integers(0, 12), st.data())
+def test_messages_in_frames_are_allowed_as_others_are(right, text, data):
+    rights = Rights(publish=right, text=text)
+    message = data.draw(messages_near(*(right.filters if right is not None else ())) | any_messages)
+    fields = msgspec.msgpack.encode([dict(message.attributes), sorted(message.tags), b""])[1:]
+    matcher = rights.publish_matcher()
+    assert (matcher is None or matcher.allows_frame(fields)) == may_publish(rights, message)
 
 
 @given(predicates(), predicates())

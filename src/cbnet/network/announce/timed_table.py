@@ -12,9 +12,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from operator import add
 from time import thread_time_ns
 from typing import Any
 
+from cbnet._kernels.live_matcher import LiveMatcher
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable, Table
@@ -40,6 +42,7 @@ class TimedTable(LiveTable[int]):
         self._timed = 0
         self._ns = 0
         self._within = [0] * (len(BOUNDS_NS) + 1)  # timed matches per bucket; the last one is unbounded
+        self.matcher = LiveMatcher(self, BOUNDS_NS)  # of messages in frames
 
     def match(self, message: Message | Mapping[str, Any]) -> list[int]:
         """Return the interfaces that match a message."""
@@ -84,9 +87,10 @@ class TimedTable(LiveTable[int]):
     @property
     def within(self) -> list[int]:
         """Timed matches per bucket; `BOUNDS_NS` are the upper bounds."""
-        return list(self._within)
+        return list(map(add, self._within, self.matcher.within))
 
     def times(self) -> Counter[str]:
         """Return the number of matches, of timed matches, and the total time of these."""
-        matches = self._timed * _SAMPLE_INTERVAL + self._untimed
-        return Counter({Event.MATCHES: matches, Event.MATCHES_TIMED: self._timed, Event.MATCHES_TIMED_NS: self._ns})
+        matches = self._timed * _SAMPLE_INTERVAL + self._untimed + self.matcher.matches
+        timed, ns = self._timed + self.matcher.timed, self._ns + self.matcher.ns
+        return Counter({Event.MATCHES: matches, Event.MATCHES_TIMED: timed, Event.MATCHES_TIMED_NS: ns})

@@ -28,6 +28,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
+from cbnet._kernels.right_matcher import RightMatcher
 from cbnet.errors import InputError
 from cbnet.files import check_keys
 from cbnet.language.condition import Presence
@@ -74,6 +75,12 @@ class Rights:
         self._check_message("publish", self.publish, message)
         if self.publish is not None:
             _check_every_value(self.publish, message)
+
+    def publish_matcher(self) -> RightMatcher | None:
+        """Return what makes the checks of `check_publish` on messages in frames that are not nested; None: no check."""
+        if self.publish is None and self.text is None:
+            return None
+        return RightMatcher(None if self.publish is None else _table(self.publish)._compiled.index, self.text)
 
     def check_request(self, request: Message) -> None:
         """Raise `Denied` unless the client may send a request."""

@@ -29,6 +29,15 @@ def test_every_match_is_counted_and_one_in_many_timed():
     assert 0 < times["matches_timed_ns"] < 10**9
 
 
+def test_matches_of_messages_in_frames_are_counted_too():
+    table = filled()
+    table.match({"x": 1})
+    for _ in range(timed._SAMPLE_INTERVAL):
+        assert table.matcher.match_frame(b"\x81\xa1x\x01\x90\xc4\x00") == table.match({"x": 1})
+    assert table.times()["matches"] == 2 * timed._SAMPLE_INTERVAL + 1
+    assert table.times()["matches_timed"] == sum(table.within) == 2
+
+
 def test_those_that_are_timed_are_counted_by_how_long_they_took(monkeypatch):
     took = iter([0, 900, 0, 1_000, 0, 1_001, 0, 10**9])  # ns: begin and end of each
     monkeypatch.setattr(timed, "thread_time_ns", lambda: next(took))
