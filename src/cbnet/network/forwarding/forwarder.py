@@ -21,6 +21,7 @@ from cbnet._kernels.packet_window import PacketWindows
 from cbnet.errors import InputError
 from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
+from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, wants_hypothetically
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
@@ -55,6 +56,7 @@ class Forwarder:
         unicast: UnicastForwarder,
         reporter: TraceReporter,
         traces: Traces,
+        sent: SentPackets,
     ) -> None:
         self._context = context
         self._versions = versions
@@ -63,6 +65,7 @@ class Forwarder:
         self._unicast = unicast
         self._reporter = reporter
         self._traces = traces
+        self._sent = sent
         self._windows = PacketWindows()
         self._retried: dict[tuple[str, int, int], None] = {}
         self._numbers = 0
@@ -119,6 +122,18 @@ class Forwarder:
             tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         self._handle(packet, content, tree, neighbour)
 
+    def adopted(self) -> None:
+        """Commit again what was sent over links that the newest version lacks, and that nobody has confirmed."""
+        lost = self._sent.take_lost(self._versions.newest.own_sessions)
+        behind = self._versions.sides() if lost else {}
+        for packet in lost:
+            lacking = behind.get(packet.side)
+            if lacking is not None and lacking.isdisjoint(self._versions.newest.names):
+                self._context.drop(DropReason.LINK_CLOSED)
+            else:
+                content = Content(packet)
+                self._commit_again(packet, content, self._subscriptions.matched(content), lacking)
+
     def _begin(self, packet: Packet, content: Content) -> None:
         """Commit a new packet to a tree of the newest version."""
         self._handle(packet, content, self._versions.newest.tree(packet.tree, self._context.name), "")
@@ -168,19 +183,31 @@ class Forwarder:
         self._context.counters[Event.DOMAIN_LEFT] += len(matches.domains)
         return self.on_leave(packet, matches.domains)
 
-    def _send(self, packet: Packet, content: Content, tree: TreeView, matches: Matches, came_from: str) -> SendResult:
-        """Send a packet to the neighbours on a tree whose side wants it."""
+    def _send(
+        self,
+        packet: Packet,
+        content: Content,
+        tree: TreeView,
+        matches: Matches,
+        came_from: str,
+        lacking: frozenset[str] | None = None,
+    ) -> SendResult:
+        """Send a packet to the neighbours on a tree whose side wants it; lacking: only toward these nodes."""
         wanted = [
             branch
             for branch in self._streams.branches(tree)
-            if branch.to.neighbour != came_from and self._is_wanted(branch, packet, content, matches)
+            if branch.to.neighbour != came_from
+            and (lacking is None or not lacking.isdisjoint(branch.to.behind))
+            and self._is_wanted(branch, packet, content, matches)
         ]
         if wanted and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
         sent: list[TreeBranch] = []
         for branch in wanted:
             if branch.link is not None:
-                self._context.outbox.send(branch.link, _packet_to(branch, packet))
+                onward = _packet_to(branch, packet)
+                self._context.outbox.send(branch.link, onward)
+                self._sent.add(branch.to.session, branch.link, onward)
                 sent.append(branch)
         self._context.counters[Event.PACKETS_SENT] += len(sent)
         if len(sent) == len(wanted):
@@ -197,21 +224,27 @@ class Forwarder:
         return packet.mark is not None and wants_hypothetically(packet.mark, branch.to.behind, content)
 
     def _retry(self, packet: Packet, content: Content, matches: Matches) -> SendResult:
-        """Commit a packet again, here, to the newest version; once at each router."""
+        """Commit a packet again that cannot be sent on; once at each router."""
         identity = packet.origin or packet.source, packet.life, packet.number
-        if packet.tries >= MAX_TRIES or identity in self._retried:
+        if identity in self._retried:
             return self._dropped(DropReason.LINK_CLOSED)
         if len(self._retried) >= _MAX_RETRIED:
             del self._retried[next(iter(self._retried))]
         self._retried[identity] = None
         if self._versions.is_outdated:
             self.adopt()
+        return self._commit_again(packet, content, matches)
+
+    def _commit_again(
+        self, packet: Packet, content: Content, matches: Matches, lacking: frozenset[str] | None = None
+    ) -> SendResult:
+        """Commit a packet, here, to the newest version."""
         tree = self._versions.newest.tree(packet.tree, self._context.name)
-        if tree is None:
+        if tree is None or packet.tries >= MAX_TRIES:
             return self._dropped(DropReason.LINK_CLOSED)
         self._context.counters[Event.PACKETS_RETRIED] += 1
         again = replace(packet, tries=packet.tries + 1)
-        return self._send(again, content, tree, matches, "")
+        return self._send(again, content, tree, matches, "", lacking)
 
     def _dropped(self, reason: DropReason) -> SendResult:
         self._context.drop(reason)

@@ -299,6 +299,13 @@ class LinkTable:
             elif link.hello is not None and min(silence, now - link.last_ping) >= self._settings.heartbeat:
                 self._ping(link)
 
+    def ping(self, link: int) -> int:
+        """Ping a peer, if its link is open; return the number of the ping."""
+        known = self._all.get(link)
+        if known is not None:
+            self._ping(known)
+        return self._pings
+
     def _ping(self, link: Link) -> None:
         self._pings += 1
         link.last_ping = self._context.now

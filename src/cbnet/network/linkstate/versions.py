@@ -81,6 +81,11 @@ class Version:
         """The neighbours of this router on the trees."""
         return frozenset(link.neighbour for link in self.links())
 
+    @cached_property
+    def own_sessions(self) -> frozenset[int]:
+        """The sessions of this router's links."""
+        return frozenset(edge.session for ends, edge in self.edges.items() if self._settings.name in ends)
+
     def tree(self, number: int, source: str) -> TreeView | None:
         """Return the tree with a number, or that of a source if each has its own; None if there are no trees."""
         if not self.trees:
@@ -190,6 +195,10 @@ class Versions:
     def forget_earlier(self) -> None:
         """Keep only the newest version."""
         del self.kept[1:]
+
+    def sides(self) -> dict[int, frozenset[str]]:
+        """Return the nodes behind the links of this router on all trees, by their hash."""
+        return {link.side: link.behind for version in self.kept for link in version.links()}
 
     def tree_for(self, neighbour: str, nodes: int, number: int) -> TreeView | None:
         """Return the tree of a packet from a neighbour, in the newest version that has it."""

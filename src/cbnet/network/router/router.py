@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.trace_steps import TraceReporter
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.actions import Action
@@ -69,8 +70,9 @@ class Router:
         )
         self._traces = Traces(context)
         reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
+        self._sent = SentPackets(self.links)
         self._forwarder = Forwarder(
-            context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces
+            context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces, self._sent
         )
         self._forwarder.adopt = self._adopt
         self.pulls = PullRouter(context, self.links, self.versions, announcements, self._unicast)
@@ -219,6 +221,7 @@ class Router:
         """Do periodic work."""
         self._context.clock.advance(now)
         self.links.check_liveness()
+        self._sent.ping()
         self._context.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._context.now))
         self._traces.check()
         self.pulls.check()
@@ -249,6 +252,7 @@ class Router:
             self.links.shut(link.id, f"closed by the peer: {frame.reason}"[:MAX_REASON_LENGTH])
         elif isinstance(frame, frames.Pong):
             self.links.accept_pong(link, frame)
+            self._sent.confirm(link.session, frame.number)
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
 
@@ -301,3 +305,4 @@ class Router:
         """Adopt the newest topology."""
         self._is_due = True
         self.announcements.adopt_version()
+        self._forwarder.adopted()

@@ -44,7 +44,11 @@ class ReceivedMessage:
 
 
 class MemoryClient:
-    """A client of one router; frames other than deliveries are kept in `answers`, and passed to `on_answer`."""
+    """A client of one router; frames other than deliveries are kept in `answers`, and passed to `on_answer`.
+
+    Like any client it drops a message that it received before it reconnected: a router that was restarted does not
+    know what it delivered. One that comes twice over one connection is recorded twice.
+    """
 
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
         self._memory = memory
@@ -59,6 +63,7 @@ class MemoryClient:
         self.subscriptions: dict[int, str] = {}
         self.offers: dict[int, tuple[str, Handler]] = {}
         self.deliveries: list[ReceivedMessage] = []
+        self._received: dict[tuple[str, int, int], int] = {}  # message -> link of the connection
         self.answers: list[Frame] = []
         self.on_answer: Callable[[Frame], None] = lambda _: None
         memory.every(REDIAL, self._redial)
@@ -203,9 +208,10 @@ class MemoryClient:
             self.send(Pong(frame.number))
         elif isinstance(frame, Deliver):
             message = (frame.source, frame.life, frame.number)
-            self.deliveries += [
-                ReceivedMessage(id, message, frame.payload, self._memory.now) for id in frame.subscriptions
-            ]
+            if self._received.setdefault(message, end.link) == end.link:
+                self.deliveries += [
+                    ReceivedMessage(id, message, frame.payload, self._memory.now) for id in frame.subscriptions
+                ]
         elif isinstance(frame, HolderRequest):
             self._answer(frame)
         elif not isinstance(frame, Pong):
