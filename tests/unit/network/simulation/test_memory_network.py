@@ -6,7 +6,7 @@ from support.memory_networks import Lab
 from cbnet.errors import InputError
 from cbnet.lab.bench.soak.random_schedule import RandomSchedule
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import Close
+from cbnet.network.protocol.frames import Close, Deliver
 from cbnet.network.simulation.memory_network import MemoryNetwork
 
 
@@ -89,6 +89,20 @@ def test_clients_of_a_router_restarted_at_once_reconnect():
     lab.clients["a"].publish({"x": 1}, b"m")
     lab.run(1)
     assert lab.payloads("b") == [b"m"]
+
+
+def test_client_drops_what_it_received_before_it_reconnected_and_records_the_rest():
+    lab = Lab("a-b")
+    client, frame = lab.clients["b"], Deliver([1], "a", 7, 1, {}, [], b"m")
+    client.received(client.end, frame)
+    client.received(client.end, frame)
+    assert lab.payloads("b") == [b"m", b"m"]  # over one connection: a fault of the router
+    client.disconnect()
+    client.reconnect()
+    lab.run(1)
+    client.received(client.end, frame)
+    client.received(client.end, Deliver([1], "a", 7, 2, {}, [], b"n"))
+    assert lab.payloads("b") == [b"m", b"m", b"n"]
 
 
 def test_clock_jumps_have_no_effect():
