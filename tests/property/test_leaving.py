@@ -82,7 +82,7 @@ def test_nobody_else_misses_a_message_while_a_router_leaves_and_comes_back(schem
 
 def test_some_messages_are_missed_when_a_router_is_killed():
     missed = 0
-    for seed in (5, 6, 7, 13):
+    for seed in (35, 37):  # it has confirmed some, which are still on their way to the next router
         ring = Ring(seed, "multitree")
         ring.publish()
         ring.memory.run(0.5)
