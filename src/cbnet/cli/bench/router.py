@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -16,7 +16,7 @@ from cbnet.errors import CbnetError, InputError
 def router(
     cases: Annotated[
         str, typer.Option("--cases", metavar="NAME,...", help="Cases to measure.")
-    ] = "fanout-1,fanout-10,fanout-100,payload-10k,publishers-20",
+    ] = "fanout-1,fanout-10,fanout-100,payload-10k,publishers-20,probe,tls,transit",
     servers: Annotated[
         str | None,
         typer.Option(
@@ -31,7 +31,7 @@ def router(
     ] = "1,10000",
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", min=0.01, help="Duration of a round of one server.")
-    ] = 1.0,
+    ] = 0.5,
     messages: Annotated[
         int | None,
         typer.Option(
@@ -53,19 +53,22 @@ def router(
     from cbnet.lab.bench.router.comparison import RouterPlan, compare
     from cbnet.lab.bench.router.load import Until
 
-    chosen = _installed(servers)
     plan = RouterPlan(
-        parse_cases(cases), chosen, parse_numbers("--filters", filters), Until(messages, seconds), rounds, seed
+        parse_cases(cases),
+        _installed(servers),
+        parse_numbers("--filters", filters),
+        Until(messages, seconds),
+        rounds,
+        seed,
     )
     results = []
-    with step_progress() as report, ExitStack() as stack:
-        comparison = compare(stack, plan, report)
-        for result in comparison.results:
+    with step_progress() as report, closing(compare(plan, report)) as measured:
+        for result in measured:
             results.append(result)
             if json:
                 print_json(result.members())
     if not json:
-        print_comparison(plan, comparison.configurations, results)
+        print_comparison(plan, results)
     wrong = [f"{each.case.name}, {each.server}: {each.problem}" for each in results if each.problem is not None]
     if wrong:
         raise CbnetError(f"wrong deliveries: {'; '.join(wrong)}")

@@ -1,8 +1,9 @@
-"""The two processes that generate load, apart from the servers and from the process that measures."""
+"""The processes that generate load, apart from the servers and from the process that measures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from signal import SIG_IGN, SIGINT, signal
@@ -11,8 +12,11 @@ from typing import Any, Protocol, Self
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.router.load import Load, Progress, Received, Sent, Target, Until
+from cbnet.lab.bench.router.probe import PROBE, Probe
 from cbnet.lab.bench.router.publisher import Publisher
 from cbnet.lab.bench.router.receiver import Receiver
+
+Latencies = Sequence[int]  # ns, of the probe's messages
 
 _END_TIMEOUT = 3.0  # seconds
 
@@ -58,13 +62,14 @@ class GeneratorProcess:
 
 
 class Generators:
-    """A publishing and a receiving process; a context manager."""
+    """A publishing, a receiving and a probing process; a context manager."""
 
     def __init__(self) -> None:
         shared = get_context("spawn").RawArray("q", 2)
         self._progress = Progress(shared)
         self._receiver = GeneratorProcess(Receiver, shared)
         self._publisher = GeneratorProcess(Publisher, shared)
+        self._probe = GeneratorProcess(Probe, shared)
 
     def __enter__(self) -> Self:
         return self
@@ -72,29 +77,35 @@ class Generators:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._publisher.close()
-        self._receiver.close()
+        for process in (self._publisher, self._receiver, self._probe):
+            process.close()
 
-    def open(self, key: str, publish_at: Target, subscribe_at: Target, load: Load) -> None:
+    def open(self, key: str, publish_at: Target, subscribe_at: Target, load: Load, *, has_probe: bool) -> None:
         """Connect the clients of a load: first all subscribers."""
-        for process, target in ((self._receiver, subscribe_at), (self._publisher, publish_at)):
-            process.begin(key, "open", target, load)
-            process.result()
+        self._call(self._receiver, key, "open", subscribe_at, load)
+        self._call(self._publisher, key, "open", publish_at, load)
+        if has_probe:
+            self._call(self._probe, key, "open", publish_at, replace(PROBE, seed=load.seed))
 
-    def run(self, key: str, until: Until) -> tuple[Sent, Received]:
+    def run(self, key: str, until: Until, *, has_probe: bool) -> tuple[Sent, Received, Latencies]:
         """Publish, and wait for all deliveries."""
-        self._progress.received, self._progress.total = 0, -1
+        self._progress.reset()
         self._receiver.begin(key, "run")
+        if has_probe:
+            self._probe.begin(key, "run")
         self._publisher.begin(key, "run", until)
         sent: Sent = self._publisher.result()
         received: Received = self._receiver.result()
-        return sent, received
+        return sent, received, self._probe.result() if has_probe else ()
 
-    def close(self, key: str) -> None:
+    def close(self, key: str, *, has_probe: bool) -> None:
         """Disconnect the clients of a load."""
-        for process in (self._publisher, self._receiver):
-            process.begin(key, "close")
-            process.result()
+        for process in (self._publisher, self._receiver, *([self._probe] if has_probe else [])):
+            self._call(process, key, "close")
+
+    def _call(self, process: GeneratorProcess, key: str, method: str, *arguments: Any) -> None:
+        process.begin(key, method, *arguments)
+        process.result()
 
 
 def _serve(kind: Callable[..., Generator], shared: Any, pipe: Connection) -> None:

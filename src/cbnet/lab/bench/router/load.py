@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cbnet.lab.bench.router.message_pool import MessagePool
 
 _POOL_BYTES = 3 << 20  # of all different messages
 _MAX_POOL = 20_000  # messages
-_WINDOW_BYTES = 8 << 20  # of deliveries on their way
+_WINDOW_BYTES = 8 << 20  # of deliveries in flight
 _MAX_WINDOW = 10_000  # messages
+_ABORTED = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -29,23 +31,24 @@ class Load:
     publishers: int = 1  # that take turns
     batch: int = 500  # messages in a write; 1 if there are several publishers
     payload: int = 100  # bytes
+    channel: str = "UA"  # what subscribers want: an airline, or the topic of this name
     seed: int = 0
 
     def pool(self) -> MessagePool:
         """Return the messages: as many as whole batches fit."""
         count = max(self.batch, min(_MAX_POOL, _POOL_BYTES // self.payload) // self.batch * self.batch)
-        return MessagePool(count, self.payload, self.seed)
+        return MessagePool(count, self.payload, self.channel, self.seed)
 
     @property
     def window(self) -> int:
-        """Maximum number of messages on their way, so that no server queues or drops many."""
+        """Maximum number of messages in flight, so that no server queues or drops many."""
         room = _WINDOW_BYTES // (self.subscribers * (self.payload + 60))
         return max(2 * self.batch, min(_MAX_WINDOW, room))
 
 
 @dataclass(frozen=True)
 class Until:
-    """The end of a run: a number of messages, or seconds."""
+    """The end of a run: a number of messages, in whole batches, or seconds."""
 
     messages: int | None
     seconds: float
@@ -71,9 +74,13 @@ class Received:
 class Progress:
     """Memory shared by the generators of a run."""
 
-    def __init__(self, shared: memoryview) -> None:
+    def __init__(self, shared: Any) -> None:
         """Use an array of two 64-bit numbers."""
         self._shared = shared
+
+    def reset(self) -> None:
+        """Begin a run."""
+        self._shared[:] = (0, -1)
 
     @property
     def received(self) -> int:
@@ -84,10 +91,20 @@ class Progress:
     def received(self, count: int) -> None:
         self._shared[0] = count
 
+    def abort(self) -> None:
+        """End the run: its result is wrong."""
+        self.received = _ABORTED
+
     @property
-    def total(self) -> int:
-        """Messages of the run; -1 while they are being published."""
-        return int(self._shared[1])
+    def is_aborted(self) -> bool:
+        """Whether the run must end."""
+        return self.received == _ABORTED
+
+    @property
+    def total(self) -> int | None:
+        """Messages of the run; None while they are being published."""
+        total = int(self._shared[1])
+        return None if total < 0 else total
 
     @total.setter
     def total(self, count: int) -> None:

@@ -12,8 +12,9 @@ these bytes as their payload, so that all servers move the same number of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from random import Random
 from string import ascii_uppercase
 from typing import Any, NamedTuple
@@ -27,8 +28,8 @@ from cbnet.network.protocol.wire import encode
 Bytes2D = NDArray[np.uint8]
 
 STAMP_BYTES = 8
-AIRLINE = "UA"  # of all messages
 _MIN_PRICE, _MAX_PRICE = 256, 65_535  # encoded in as many bytes each
+_EQUAL = 0.9  # of the constraints on airlines are equalities, the others inequalities
 _ORDERS = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}
 
 
@@ -37,15 +38,16 @@ class Fare(NamedTuple):
 
     dest: str
     price: int
+    airline: str
 
 
 class MessagePool:
     """Different messages that are published in turn."""
 
-    def __init__(self, count: int, payload: int, seed: int) -> None:
-        """Draw `count` messages with `payload` bytes of payload, the stamp included."""
-        random = Random(f"fares {seed}")
-        self.fares = [Fare(_airport(random), random.randint(_MIN_PRICE, _MAX_PRICE)) for _ in range(count)]
+    def __init__(self, count: int, payload: int, airline: str, seed: int) -> None:
+        """Draw `count` messages of an airline with `payload` bytes of payload, the stamp included."""
+        random = Random(f"{airline} {seed}")
+        self.fares = [Fare(_airport(random), random.randint(_MIN_PRICE, _MAX_PRICE), airline) for _ in range(count)]
         self._filling = random.randbytes(payload - STAMP_BYTES)
         self.payload = payload
 
@@ -55,7 +57,7 @@ class MessagePool:
     @cached_property
     def contents(self) -> Bytes2D:
         """The content of each message, with stamp 0: uint8[messages, bytes]."""
-        joined = b"".join(publication(_attributes(fare), self._payload)[_HEAD:-1] for fare in self.fares)
+        joined = b"".join(publication(fare._asdict(), self._payload)[_HEAD:-1] for fare in self.fares)
         return np.frombuffer(joined, np.uint8).reshape(len(self), -1)
 
     @property
@@ -66,7 +68,7 @@ class MessagePool:
 
     def attributes(self) -> list[dict[str, Any]]:
         """Return the attributes of each message."""
-        return [_attributes(fare) for fare in self.fares]
+        return [fare._asdict() for fare in self.fares]
 
     @property
     def _payload(self) -> bytes:
@@ -87,35 +89,30 @@ def enclosed(content: bytes) -> bytes:
     return len(body).to_bytes(4) + body
 
 
-def subscriber_filter(index: int) -> str:
-    """Return the filter of a subscriber, which every message matches; each has another one."""
-    return f'airline = "{AIRLINE}" and price < {_MAX_PRICE + 1 + index}'
+def subscriber_filter(airline: str, index: int) -> str:
+    """Return the filter of a subscriber, which every message of an airline matches; each has another one."""
+    return f'airline = "{airline}" and price < {_MAX_PRICE + 1 + index}'
 
 
-def random_filters(count: int, pool: MessagePool, seed: int) -> Iterator[str]:
+def random_filters(count: int, pools: Iterable[MessagePool], seed: int) -> Iterator[str]:
     """Yield different filters of three constraints on the attributes of the messages, none of which matches one."""
     random = Random(f"filters {seed}")
-    prices: dict[str, list[int]] = {}
-    for fare in pool.fares:
-        prices.setdefault(fare.dest, []).append(fare.price)
+    fares: dict[str, list[Fare]] = {}
+    for fare in chain.from_iterable(pool.fares for pool in pools):
+        fares.setdefault(fare.dest, []).append(fare)
     seen: set[str] = set()
     while len(seen) < count:
         dest, airline = _airport(random), _airline(random)
-        order, limit, is_equal = (
-            random.choice(tuple(_ORDERS)),
-            random.randint(_MIN_PRICE, _MAX_PRICE),
-            random.random() < 0.9,
-        )
-        if (airline == AIRLINE) == is_equal and any(_ORDERS[order](price, limit) for price in prices.get(dest, ())):
+        order, limit = random.choice(tuple(_ORDERS)), random.randint(_MIN_PRICE, _MAX_PRICE)
+        is_equal = random.random() < _EQUAL
+        if any(
+            _ORDERS[order](fare.price, limit) and (fare.airline == airline) == is_equal for fare in fares.get(dest, ())
+        ):
             continue
         text = f'dest = "{dest}" and price {order} {limit} and airline {"=" if is_equal else "!="} "{airline}"'
         if text not in seen:
             seen.add(text)
             yield text
-
-
-def _attributes(fare: Fare) -> dict[str, Any]:
-    return {"dest": fare.dest, "price": fare.price, "airline": AIRLINE}
 
 
 def _airport(random: Random) -> str:

@@ -12,7 +12,7 @@ from cbnet.lab.bench.router.message_pool import STAMP_BYTES
 from cbnet.lab.bench.router.raw_link import RawLink
 from cbnet.lab.bench.router.wire_formats import FORMATS
 
-_PAUSE = 0.0001  # seconds between two looks at a full window
+_PAUSE = 0.0002  # seconds between two looks at a full window
 _STALL = 20.0  # seconds without a delivery
 _DISCARD_EVERY = 16  # writes on a link
 
@@ -21,7 +21,7 @@ class Publisher:
     """Publishes messages to one server, on one or more connections in turn."""
 
     def __init__(self, target: Target, load: Load, progress: Progress) -> None:
-        format, pool = FORMATS[target.format], load.pool()
+        format, pool = FORMATS[target.format](load.channel), load.pool()
         self._load, self._progress = load, progress
         frames = b"".join(format.publication(content.tobytes()) for content in pool.contents)
         self._frames = np.frombuffer(bytearray(frames), np.uint8).reshape(len(pool), -1)
@@ -43,9 +43,11 @@ class Publisher:
         began = time.monotonic_ns()
         end = began + int(until.seconds * 1e9)
         limit = until.messages
-        while self._next - first < limit if limit is not None else time.monotonic_ns() < end:
+        while (
+            self._next - first < limit if limit is not None else time.monotonic_ns() < end
+        ) and not self._progress.is_aborted:
             self._wait(self._next - first + batch - window)
-            self._write(batch)
+            self.write(batch)
         self._progress.total = self._next - first
         return Sent(self._next - first, began)
 
@@ -54,7 +56,8 @@ class Publisher:
         for link in self._links:
             link.close()
 
-    def _write(self, batch: int) -> None:
+    def write(self, batch: int) -> None:
+        """Publish the next messages in one write."""
         row = self._next % len(self._frames)
         stamps = np.arange(self._next, self._next + batch, dtype=">u8")
         self._stamps[row : row + batch] = stamps.view(np.uint8).reshape(batch, STAMP_BYTES)

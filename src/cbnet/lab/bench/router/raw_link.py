@@ -8,13 +8,11 @@ from __future__ import annotations
 import select
 import socket
 import ssl
-import time
 from typing import Self
 
 from cbnet.errors import CbnetError
 
-_CONNECT_TIMEOUT = 60.0  # seconds, for a server that starts
-_TIMEOUT = 600.0  # seconds for the answer to a greeting or a subscription
+_TIMEOUT = 3600.0  # seconds for the answer to a greeting or to many subscriptions
 _SEND_TIMEOUT = 20.0  # seconds
 _DISCARD = 1 << 16
 
@@ -25,7 +23,8 @@ class RawLink:
     def __init__(self, port: int, authority: str | None = None) -> None:
         """Connect; authority: file of the certificate to trust, if the server uses TLS."""
         self._context = None if authority is None else ssl.create_default_context(cafile=authority)
-        self._socket = _connected(port)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._waste = bytearray(_DISCARD)
 
     def fileno(self) -> int:
@@ -104,17 +103,3 @@ class RawLink:
         poll.register(self._socket, event)
         if not poll.poll(_SEND_TIMEOUT * 1000):
             raise CbnetError(f"the server has read nothing for {_SEND_TIMEOUT:g} s")
-
-
-def _connected(port: int) -> socket.socket:
-    end = time.monotonic() + _CONNECT_TIMEOUT
-    while True:
-        try:
-            connected = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
-        except OSError as error:
-            if time.monotonic() > end:
-                raise CbnetError(f"no server at port {port}: {error}") from None
-            time.sleep(0.05)
-        else:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connected

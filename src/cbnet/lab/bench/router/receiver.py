@@ -5,7 +5,8 @@ from __future__ import annotations
 import select
 import time
 
-from cbnet.lab.bench.router.delivery_stream import DeliveryStream, WrongDeliveryError
+from cbnet.errors import CbnetError
+from cbnet.lab.bench.router.delivery_stream import DeliveryStream
 from cbnet.lab.bench.router.load import Load, Progress, Received, Target
 from cbnet.lab.bench.router.raw_link import RawLink
 from cbnet.lab.bench.router.wire_formats import FORMATS
@@ -19,7 +20,7 @@ class Receiver:
     """Subscribers of one server."""
 
     def __init__(self, target: Target, load: Load, progress: Progress) -> None:
-        format, pool = FORMATS[target.format], load.pool()
+        format, pool = FORMATS[target.format](load.channel), load.pool()
         self._progress = progress
         self._poll = select.epoll()
         self._streams: dict[int, DeliveryStream] = {}
@@ -30,16 +31,21 @@ class Receiver:
             link.end_greeting()
             self._poll.register(link.fileno(), select.EPOLLIN)
 
+    @property
+    def streams(self) -> list[DeliveryStream]:
+        """The deliveries to each subscriber."""
+        return list(self._streams.values())
+
     def run(self) -> Received:
         """Receive all messages of a run."""
         before = {stream: stream.count for stream in self._streams.values()}
         try:
             ended = self._receive(before)
-        except WrongDeliveryError as error:
-            self._progress.received = 1 << 62  # so that the publisher does not wait
+        except (CbnetError, OSError) as error:
+            self._progress.abort()
             return Received(0, time.monotonic_ns(), str(error))
         deliveries = sum(stream.count - count for stream, count in before.items())
-        expected = self._progress.total * len(before)
+        expected = (self._progress.total or 0) * len(before)
         problem = None if deliveries == expected else f"{deliveries:,} deliveries, {expected:,} expected"
         return Received(deliveries, ended, problem)
 
@@ -62,5 +68,6 @@ class Receiver:
                     stream.check()
             arrived = min(stream.count - count for stream, count in before.items())
             self._progress.received = arrived
-            if silent > (_SETTLE if 0 <= self._progress.total <= arrived else _QUIET):
+            total = self._progress.total
+            if silent > (_QUIET if total is None or arrived < total else _SETTLE):
                 return last

@@ -2,76 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from cbnet.lab.bench.bench_input import Report
-from cbnet.lab.bench.cpu import cpu_nanoseconds
-from cbnet.lab.bench.router.load import Load
-from cbnet.lab.bench.router.message_pool import MessagePool, random_filters
+from cbnet.lab.bench.router.cases import Case
+from cbnet.lab.bench.router.certificate import new_certificate
+from cbnet.lab.bench.router.load import Load, Target
+from cbnet.lab.bench.router.message_pool import random_filters
+from cbnet.lab.bench.router.probe import PROBE
 from cbnet.lab.bench.router.raw_link import RawLink
-from cbnet.lab.bench.router.servers import SERVERS, ServerProcess
+from cbnet.lab.bench.router.servers import ServerProcess
 from cbnet.lab.bench.router.wire_formats import CbnetFormat
 
 _PER_SUBSCRIPTION = 50  # filters
-_SUBSCRIBERS = 100  # whose filters are counted too, as a router holds at most a million
+_SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a million
 
 
 @dataclass(frozen=True)
 class Rival:
-    """A server to measure."""
+    """One or two servers to measure: publishers are at the first one, subscribers at the last one."""
 
-    server: ServerProcess
-    filters: int | None  # content filters that a router holds; None for a broker
+    servers: Sequence[ServerProcess]
+    filters: int | None = None  # content filters that a router holds; None for a broker
+    holder: RawLink | None = None  # the client of all but the subscribers' filters
 
     @property
     def name(self) -> str:
         """The name of the server."""
-        return self.server.kind.name
+        return self.servers[0].kind.name
 
     @property
     def key(self) -> str:
-        """A name that no other rival has."""
-        return f"{self.name} {self.filters}"
+        """A name that no other rival of a case has."""
+        return self.name if self.filters is None else f"{self.name}, {self.filters:,} filters"
 
-    def cpu(self) -> int:
-        """Return the processor time of the server, in ns."""
-        return cpu_nanoseconds(self.server.pid)
+    @property
+    def targets(self) -> tuple[Target, Target]:
+        """The servers of publishers and of subscribers."""
+        return self.servers[0].target, self.servers[-1].target
+
+    def cpu(self) -> list[int]:
+        """Return the processor time of each server, in ns."""
+        return [server.cpu() for server in self.servers]
+
+    def check_holder(self) -> str | None:
+        """Return what is wrong if the client of the other filters has received anything."""
+        if self.holder is None:
+            return None
+        received = self.holder.receive_into(memoryview(bytearray(1 << 16)))
+        return f"a client got {received:,} bytes of messages that it does not want" if received else None
 
 
 def start_rivals(
-    stack: ExitStack, servers: Sequence[str], filters: Sequence[int], seed: int, report: Report
+    stack: ExitStack, case: Case, servers: Sequence[str], filters: Sequence[int], seed: int, report: Report
 ) -> list[Rival]:
-    """Start each server; routers once for each number of filters."""
+    """Start the servers of a case, and of all similar ones; routers once for each number of filters."""
+    certificate = None
+    if case.is_tls:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-"))
+        certificate = new_certificate(Path(folder))
     rivals = []
     for name in servers:
-        for count in filters if name == "cbnet" else [None]:
-            report(f"starting {name}" if count is None else f"starting a router with {count:,} filters")
-            server = stack.enter_context(ServerProcess(SERVERS[name]))
-            if count is not None and count > _SUBSCRIBERS:
-                stack.callback(hold_filters(server, count - _SUBSCRIBERS, seed).close)
-            rivals.append(Rival(server, count))
+        if name != "cbnet" and case.is_transit:
+            continue
+        for count in case.filters(filters) if name == "cbnet" else [None]:
+            report(f"{case.name}: starting {name}" + (f", {count:,} filters" if count else ""))
+            started = [stack.enter_context(ServerProcess(name, certificate))]
+            if case.is_transit:
+                first = started[0].target.port
+                started.append(stack.enter_context(ServerProcess(name, certificate, neighbour=first)))
+            holder = hold_filters(stack, started[-1].target, count - _SUBSCRIBERS, seed) if count else None
+            rivals.append(Rival(started, count, holder))
     return rivals
 
 
-def hold_filters(server: ServerProcess, count: int, seed: int) -> RawLink:
-    """Subscribe to random filters that no message matches, as a client of its own."""
-    texts = random_filters(count, _messages(seed), seed)
-    predicates = []
+def hold_filters(stack: ExitStack, target: Target, count: int, seed: int) -> RawLink | None:
+    """Subscribe to random filters that no message matches, as a client of its own; not if there are none."""
+    if count <= 0:
+        return None
+    link = RawLink(target.port, target.authority)
+    stack.callback(link.close)
+    client = CbnetFormat("")
+    client.greet(link, "holder")
+    client.subscribe(link, list(_predicates(count, seed)))
+    return link.end_greeting()
+
+
+def _predicates(count: int, seed: int) -> Iterator[str]:
+    # The messages of all cases: smaller pools are the first messages of a larger one.
+    pools = [Load(channel=channel, seed=seed).pool() for channel in (Load().channel, PROBE.channel)]
+    texts = random_filters(count, pools, seed)
     while some := list(islice(texts, _PER_SUBSCRIPTION)):
-        predicates.append(" or ".join(some))
-    link = RawLink(server.target.port, server.target.authority)
-    try:
-        CbnetFormat().greet(link, "holder")
-        CbnetFormat().subscribe(link, predicates)
-    except BaseException:
-        link.close()
-        raise
-    return link
-
-
-def _messages(seed: int) -> MessagePool:
-    """Return all messages of any case: smaller pools are the first ones of a larger one."""
-    return Load(seed=seed).pool()
+        yield " or ".join(some)

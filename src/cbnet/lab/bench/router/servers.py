@@ -5,38 +5,45 @@ An installed service, its configuration and its data are not touched.
 
 from __future__ import annotations
 
+import getpass
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
+
+import psutil
 
 from cbnet.errors import CbnetError
+from cbnet.lab.bench.cpu import cpu_nanoseconds
+from cbnet.lab.bench.router.certificate import Certificate
 from cbnet.lab.bench.router.load import Target
-from cbnet.lab.bench.router.raw_link import RawLink
 from cbnet.network.service.process_network import free_ports
 
+_START_TIMEOUT = 60.0  # seconds, for a busy machine
 _STOP_TIMEOUT = 10.0  # seconds
 # Silence is no failure here: a waiting client sends nothing for minutes.
 _PATIENT = ("--set", "heartbeat=1800", "--set", "dead=3600")
+_ROUTER_NAMES = ("a", "b")
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A self-signed certificate for 127.0.0.1, which clients trust."""
+class Options(NamedTuple):
+    """Options of a server."""
 
-    file: str
-    key: str
+    port: int
+    certificate: Certificate | None  # None: without TLS
+    neighbour: int | None  # port of the router `a`, if this is a second router, `b`
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(NamedTuple):
     """Command and configuration file of a server."""
 
     command: tuple[str, ...]
@@ -49,7 +56,7 @@ class ServerKind:
 
     name: str
     program: str
-    setup: Callable[[int, Certificate | None], Setup]
+    setup: Callable[[Options], Setup]
     version_option: str = ""
 
     @property
@@ -65,35 +72,42 @@ class ServerKind:
         return ran.stdout.splitlines()[0]
 
 
-def _cbnet(port: int, certificate: Certificate | None, *more: str) -> Setup:
-    listen = ("--name", "a", "--listen", f"127.0.0.1:{port}")
-    secure = () if certificate is None else (
-        "--set", f"certificate={certificate.file}", "--set", f"key={certificate.key}",
-        "--set", f"authority={certificate.file}",
-    )  # fmt: skip
-    return Setup((sys.executable, "-m", "cbnet", "router", *listen, *_PATIENT, *secure, *more))
+def _cbnet(options: Options) -> Setup:
+    more: list[str] = []
+    if options.neighbour is not None:
+        more += ("--neighbour", f"a=127.0.0.1:{options.neighbour}")
+    if options.certificate is not None:
+        file, key = options.certificate.file, options.certificate.key
+        more += ("--set", f"certificate={file}", "--set", f"key={key}", "--set", f"authority={file}")
+    name = _ROUTER_NAMES[options.neighbour is not None]
+    listen = ("--name", name, "--listen", f"127.0.0.1:{options.port}")
+    return Setup((sys.executable, "-m", "cbnet", "router", *listen, *_PATIENT, *more))
 
 
-def _nats(port: int, certificate: Certificate | None) -> Setup:
-    secure = () if certificate is None else ("--tls", "--tlscert", certificate.file, "--tlskey", certificate.key)
-    return Setup(("nats-server", "-a", "127.0.0.1", "-p", str(port), *secure))
+def _nats(options: Options) -> Setup:
+    secure: tuple[str, ...] = ()
+    if options.certificate is not None:
+        secure = ("--tls", "--tlscert", options.certificate.file, "--tlskey", options.certificate.key)
+    return Setup(("nats-server", "-a", "127.0.0.1", "-p", str(options.port), *secure))
 
 
-def _redis(port: int, certificate: Certificate | None) -> Setup:
-    listen: tuple[str, ...] = ("--port", str(port))
-    if certificate is not None:
+def _redis(options: Options) -> Setup:
+    listen: tuple[str, ...] = ("--port", str(options.port))
+    if options.certificate is not None:
+        file, key = options.certificate.file, options.certificate.key
         listen = (
-            "--port", "0", "--tls-port", str(port), "--tls-cert-file", certificate.file,
-            "--tls-key-file", certificate.key, "--tls-ca-cert-file", certificate.file, "--tls-auth-clients", "no",
+            "--port", "0", "--tls-port", str(options.port), "--tls-cert-file", file, "--tls-key-file", key,
+            "--tls-ca-cert-file", file, "--tls-auth-clients", "no",
         )  # fmt: skip
     limits = ("--save", "", "--appendonly", "no", "--client-output-buffer-limit", "pubsub 0 0 0")
     return Setup(("redis-server", "--bind", "127.0.0.1", *listen, *limits))
 
 
-def _mosquitto(port: int, certificate: Certificate | None) -> Setup:
-    lines = [f"listener {port} 127.0.0.1", "allow_anonymous true", "max_queued_messages 0", "log_type error"]
-    if certificate is not None:
-        lines += [f"certfile {certificate.file}", f"keyfile {certificate.key}"]
+def _mosquitto(options: Options) -> Setup:
+    lines = [f"listener {options.port} 127.0.0.1", "allow_anonymous true", "max_queued_messages 0", "log_type error"]
+    lines.append(f"user {getpass.getuser()}")  # started by root it would become another user, who cannot read the key
+    if options.certificate is not None:
+        lines += [f"certfile {options.certificate.file}", f"keyfile {options.certificate.key}"]
     return Setup(("mosquitto", "-c", "server.conf"), "\n".join(lines) + "\n")
 
 
@@ -111,25 +125,31 @@ SERVERS: Final = {
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, kind: ServerKind, certificate: Certificate | None = None) -> None:
+    def __init__(self, name: str, certificate: Certificate | None = None, neighbour: int | None = None) -> None:
         """Prepare a server; it starts with the `with` block."""
-        self.kind = kind
-        (self._port,) = free_ports(1)
-        self.setup = kind.setup(self._port, certificate)
-        self.target = Target(kind.name, self._port, None if certificate is None else certificate.file)
+        self.kind = SERVERS[name]
+        (port,) = free_ports(1)
+        self._setup = self.kind.setup(Options(port, certificate, neighbour))
+        self.target = Target(name, port, None if certificate is None else certificate.file)
         self._folder = Path(tempfile.mkdtemp(prefix="cbnet-bench-"))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def configuration(self) -> str:
         """Its command line, and its configuration file if it has one."""
-        return "\n".join([shlex.join(self.setup.command), *self.setup.configuration.splitlines()])
+        return "\n".join([shlex.join(self._setup.command), *self._setup.configuration.splitlines()])
 
-    @property
-    def pid(self) -> int:
-        """The server's process."""
+    def cpu(self) -> int:
+        """Return its processor time, in ns."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            raise CbnetError(f"{self.kind.program} has ended: {self._last_line()}")
+        return cpu_nanoseconds(process.pid)
+
+    def memory(self) -> int:
+        """Return its resident memory, in bytes."""
         assert self._process is not None
-        return self._process.pid
+        return int(psutil.Process(self._process.pid).memory_info().rss)
 
     def __enter__(self) -> Self:
         try:
@@ -145,21 +165,25 @@ class ServerProcess:
         self.close()
 
     def _start(self) -> None:
-        (self._folder / "server.conf").write_text(self.setup.configuration)
+        (self._folder / "server.conf").write_text(self._setup.configuration)
         with (self._folder / "output").open("wb") as output:
             self._process = subprocess.Popen(
-                self.setup.command,
+                self._setup.command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd=self._folder,
                 start_new_session=True,  # Ctrl-C goes to this process, which stops the server
             )
-        try:
-            RawLink(self._port).close()
-        except CbnetError:
-            lines = (self._folder / "output").read_text(errors="replace").splitlines() or ["no output"]
-            raise CbnetError(f"{self.kind.program} did not start: {lines[-1]}") from None
+        end = time.monotonic() + _START_TIMEOUT
+        while not _listens(self.target.port):
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise CbnetError(f"{self.kind.program} did not start: {self._last_line()}")
+            time.sleep(0.05)
+
+    def _last_line(self) -> str:
+        lines = (self._folder / "output").read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "no output"
 
     def close(self) -> None:
         """Stop the server and remove its folder."""
@@ -171,3 +195,8 @@ class ServerProcess:
                 self._process.kill()
                 self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

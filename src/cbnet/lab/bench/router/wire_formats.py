@@ -6,6 +6,7 @@ Frames are not decoded one by one: those that begin with the same bytes as the o
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from struct import pack
 from typing import Final, NamedTuple, Protocol
 
@@ -18,7 +19,6 @@ from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import Frame, Hello, Ping, Pong, Subscribe, Subscribed
 from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_VERSION, MIN_VERSION, FrameReader, encode
 
-_TOPIC: Final = b"fares"
 _CONFIRM = 600.0  # seconds for all routers to confirm a subscription
 
 
@@ -49,6 +49,10 @@ class WireFormat(Protocol):
 class CbnetFormat:
     """A cbnet router."""
 
+    def __init__(self, channel: str) -> None:
+        """Subscribe to messages of an airline."""
+        self._channel = channel
+
     def open_publisher(self, link: RawLink, index: int) -> None:
         """Greet the router."""
         self.greet(link, f"publisher-{index}")
@@ -56,7 +60,7 @@ class CbnetFormat:
     def open_subscriber(self, link: RawLink, index: int) -> None:
         """Greet the router and subscribe, confirmed by all routers."""
         self.greet(link, f"subscriber-{index}")
-        self.subscribe(link, [subscriber_filter(index)])
+        self.subscribe(link, [subscriber_filter(self._channel, index)])
 
     def greet(self, link: RawLink, name: str) -> None:
         """Greet the router, and wait until it accepts."""
@@ -107,6 +111,9 @@ class CbnetFormat:
 class NatsFormat:
     """The text protocol of NATS."""
 
+    def __init__(self, channel: str) -> None:
+        self._subject = channel.encode()
+
     def open_publisher(self, link: RawLink, index: int) -> None:
         """Greet the server: it speaks first, before TLS."""
         link.ask(b"", b"\r\n")
@@ -117,19 +124,24 @@ class NatsFormat:
     def open_subscriber(self, link: RawLink, index: int) -> None:
         """Greet the server and subscribe to the subject."""
         self.open_publisher(link, index)
-        link.ask(b"SUB " + _TOPIC + b" 1\r\nPING\r\n", b"PONG\r\n")
+        link.ask(b"SUB " + self._subject + b" 1\r\nPING\r\n", b"PONG\r\n")
 
     def publication(self, content: bytes) -> bytes:
         """Return a PUB line and its payload."""
-        return b"PUB %b %d\r\n%b\r\n" % (_TOPIC, len(content), content)
+        return b"PUB %b %d\r\n%b\r\n" % (self._subject, len(content), content)
 
     def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
         """Return the shape of a MSG, or of a short line."""
-        return _shape(data, b"MSG %b 1 %d\r\n" % (_TOPIC, content_bytes), content_bytes + 2, (b"PING\r\n", b"PONG\r\n"))
+        return _shape(
+            data, b"MSG %b 1 %d\r\n" % (self._subject, content_bytes), content_bytes + 2, (b"PING\r\n", b"PONG\r\n")
+        )
 
 
 class RedisFormat:
     """Redis: RESP, with PUBLISH and SUBSCRIBE."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel.encode()
 
     def open_publisher(self, link: RawLink, index: int) -> None:
         """Greet the server."""
@@ -139,7 +151,7 @@ class RedisFormat:
     def open_subscriber(self, link: RawLink, index: int) -> None:
         """Greet the server and subscribe to the channel."""
         self.open_publisher(link, index)
-        link.ask(b"SUBSCRIBE " + _TOPIC + b"\r\n", b":1\r\n")
+        link.ask(b"SUBSCRIBE " + self._channel + b"\r\n", b":1\r\n")
 
     def publication(self, content: bytes) -> bytes:
         """Return the command PUBLISH."""
@@ -150,36 +162,39 @@ class RedisFormat:
         return _shape(data, b"*3\r\n$7\r\nmessage\r\n" + self._arguments(content_bytes), content_bytes + 2, ())
 
     def _arguments(self, content_bytes: int) -> bytes:
-        return b"$%d\r\n%b\r\n$%d\r\n" % (len(_TOPIC), _TOPIC, content_bytes)
+        return b"$%d\r\n%b\r\n$%d\r\n" % (len(self._channel), self._channel, content_bytes)
 
 
 class MqttFormat:
     """MQTT 3.1.1, quality of service 0."""
 
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
+
     def open_publisher(self, link: RawLink, index: int) -> None:
         """Greet the broker as a publisher."""
-        self._greet(link, f"publisher-{index}")
+        self._greet(link, f"publisher-{self._channel}-{index}")
 
     def open_subscriber(self, link: RawLink, index: int) -> None:
         """Greet the broker and subscribe to the topic."""
-        self._greet(link, f"subscriber-{index}")
-        link.ask(_packet(0x82, pack(">H", 1) + _text(_TOPIC) + b"\0"), b"\x90\x03\x00\x01\x00")
+        self._greet(link, f"subscriber-{self._channel}-{index}")
+        link.ask(_packet(0x82, pack(">H", 1) + _text(self._channel) + b"\0"), b"\x90\x03\x00\x01\x00")
 
     def _greet(self, link: RawLink, name: str) -> None:
         link.begin_tls()
-        link.ask(_packet(0x10, _text(b"MQTT") + b"\x04\x02\x00\x00" + _text(name.encode())), b"\x20\x02\x00\x00")
+        link.ask(_packet(0x10, _text("MQTT") + b"\x04\x02\x00\x00" + _text(name)), b"\x20\x02\x00\x00")
 
     def publication(self, content: bytes) -> bytes:
         """Return a PUBLISH packet."""
-        return _packet(0x30, _text(_TOPIC) + content)
+        return _packet(0x30, _text(self._channel) + content)
 
     def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
         """Return the shape of a PUBLISH packet."""
         return _shape(data, self.publication(bytes(content_bytes))[:-content_bytes], content_bytes, ())
 
 
-FORMATS: Final[dict[str, WireFormat]] = {
-    "cbnet": CbnetFormat(), "nats": NatsFormat(), "redis": RedisFormat(), "mosquitto": MqttFormat(),
+FORMATS: Final[dict[str, Callable[[str], WireFormat]]] = {
+    "cbnet": CbnetFormat, "nats": NatsFormat, "redis": RedisFormat, "mosquitto": MqttFormat,
 }  # fmt: skip
 
 
@@ -207,8 +222,8 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
     return bodies, data[start:]
 
 
-def _text(text: bytes) -> bytes:
-    return pack(">H", len(text)) + text
+def _text(text: str) -> bytes:
+    return pack(">H", len(text)) + text.encode()
 
 
 def _packet(kind: int, body: bytes) -> bytes:

@@ -4,11 +4,11 @@ import pytest
 
 from cbnet.lab.bench.router.delivery_stream import DeliveryStream, WrongDeliveryError
 from cbnet.lab.bench.router.message_pool import MessagePool
-from cbnet.lab.bench.router.wire_formats import FORMATS
+from cbnet.lab.bench.router.wire_formats import CbnetFormat
 from cbnet.network.protocol.frames import Deliver, Ping
 from cbnet.network.protocol.wire import encode
 
-POOL = MessagePool(7, 20, seed=3)
+POOL = MessagePool(7, 20, "UA", seed=3)
 
 
 class Pieces:
@@ -38,7 +38,7 @@ def attributes(stamp):
 
 
 def received(frames, size=1 << 20, publishers=1):
-    stream = DeliveryStream(Pieces(b"".join(frames), size), FORMATS["cbnet"], POOL, publishers)
+    stream = DeliveryStream(Pieces(b"".join(frames), size), CbnetFormat("UA"), POOL, publishers)
     while stream.receive():
         pass
     stream.check()

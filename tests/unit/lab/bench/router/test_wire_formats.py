@@ -19,26 +19,28 @@ DELIVERIES = {
 def test_shape_of_a_delivery(server):
     head, rest = DELIVERIES[server]
     shape = FrameShape(len(head + rest), len(head), len(head))
-    assert FORMATS[server].shape(head + rest + head, 10) == shape
+    assert FORMATS[server]("fares").shape(head + rest + head, 10) == shape
     for size in range(len(head + rest)):
-        assert FORMATS[server].shape((head + rest)[:size], 10) is None
+        assert FORMATS[server]("fares").shape((head + rest)[:size], 10) is None
 
 
 @pytest.mark.parametrize("server", DELIVERIES)
 def test_other_bytes_are_an_error(server):
     with pytest.raises(CbnetError, match=r"the server sent .*-ERR"):
-        FORMATS[server].shape(b"-ERR 'Slow Consumer'\r\n", 10)
+        FORMATS[server]("fares").shape(b"-ERR 'Slow Consumer'\r\n", 10)
 
 
 def test_publications():
-    assert FORMATS["nats"].publication(CONTENT) == b"PUB fares 10\r\n0123456789\r\n"
-    assert FORMATS["redis"].publication(CONTENT) == (b"*3\r\n$7\r\nPUBLISH\r\n$5\r\nfares\r\n$10\r\n0123456789\r\n")
-    assert FORMATS["mosquitto"].publication(CONTENT) == b"\x30\x11\x00\x05fares0123456789"
-    assert FORMATS["mosquitto"].publication(bytes(200))[:4] == b"\x30\xcf\x01\x00"  # 207 = 0x4f + 1 * 128
+    assert FORMATS["nats"]("fares").publication(CONTENT) == b"PUB fares 10\r\n0123456789\r\n"
+    assert FORMATS["redis"]("fares").publication(CONTENT) == (
+        b"*3\r\n$7\r\nPUBLISH\r\n$5\r\nfares\r\n$10\r\n0123456789\r\n"
+    )
+    assert FORMATS["mosquitto"]("fares").publication(CONTENT) == b"\x30\x11\x00\x05fares0123456789"
+    assert FORMATS["mosquitto"]("fares").publication(bytes(200))[:4] == b"\x30\xcf\x01\x00"  # 207 = 0x4f + 1 * 128
 
 
 def test_a_nats_server_may_ping():
-    assert FORMATS["nats"].shape(b"PING\r\nMSG", 10) == FrameShape(6, 6, None)
+    assert FORMATS["nats"]("fares").shape(b"PING\r\nMSG", 10) == FrameShape(6, 6, None)
 
 
 @pytest.mark.parametrize(("number", "width"), [(1, 1), (200, 2), (70_000, 5)])
@@ -47,12 +49,12 @@ def test_shape_of_a_deliver_frame(number, width):
     frame = encode(Deliver([1], "a", 99, number, {"a": 1}, [], payload))
     content = 4 + 1 + 2 + 10  # {"a": 1}, [], the payload's head, the payload
     start = len(frame) - content
-    assert FORMATS["cbnet"].shape(frame + frame[:3], content) == FrameShape(len(frame), start - width, start)
-    assert FORMATS["cbnet"].shape(frame[:-1], content) is None
+    assert FORMATS["cbnet"]("fares").shape(frame + frame[:3], content) == FrameShape(len(frame), start - width, start)
+    assert FORMATS["cbnet"]("fares").shape(frame[:-1], content) is None
 
 
 def test_control_frames_of_a_router():
     ping = encode(Ping(7))
-    assert FORMATS["cbnet"].shape(ping, 10) == FrameShape(len(ping), len(ping), None)
+    assert FORMATS["cbnet"]("fares").shape(ping, 10) == FrameShape(len(ping), len(ping), None)
     with pytest.raises(CbnetError, match=r"CLOSE: .*too slow"):
-        FORMATS["cbnet"].shape(encode(Close("too slow")), 10)
+        FORMATS["cbnet"]("fares").shape(encode(Close("too slow")), 10)
