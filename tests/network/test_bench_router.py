@@ -1,26 +1,43 @@
-"""`cbnet bench router` at a tiny size, with a real router process and load generators."""
+"""`cbnet bench router` at a tiny size, with real router processes and load generators."""
 
 import json
 
+import psutil
 import pytest
 
 
-def test_a_router_alone(cbnet):
-    options = ("--servers", "cbnet", "--filters", "1,300", "--messages", 1000, "--rounds", 1)
-    outcome = cbnet("bench", "router", *options, "--cases", "fanout-10,publishers-20", "--json")
+def measure(cbnet, cases, filters):
+    options = ("--servers", "cbnet", "--filters", filters, "--messages", 1000, "--rounds", 1)
+    outcome = cbnet("bench", "router", *options, "--cases", cases, "--json")
     assert (outcome.code, outcome.err) == (0, "")
     rows = [json.loads(line) for line in outcome.out.splitlines()]
+    for row in rows:
+        assert row["deliveries"] == row["subscribers"] * row["messages"] == row["subscribers"] * 1000
+        assert row["cpu_us_per_message"] > 0
+        assert row["messages_per_s"] > 0
+        assert row["problem"] is None
+    return rows
+
+
+def test_a_router_alone(cbnet):
+    before = psutil.Process().children(recursive=True)
+    rows = measure(cbnet, "fanout-10,publishers-20", "1,300")
     assert [(row["case"], row["filters"]) for row in rows] == [
         ("fanout-10", 1),
         ("fanout-10", 300),
         ("publishers-20", 1),
         ("publishers-20", 300),
     ]
-    for row in rows:
-        assert row["deliveries"] == row["subscribers"] * row["messages"] == row["subscribers"] * 1000
-        assert row["cpu_us_per_message"] > row["cpu_us_per_delivery"] / 2 > 0
-        assert row["messages_per_s"] > 0
-        assert row["problem"] is None
+    started = [each for each in psutil.Process().children(recursive=True) if each not in before]
+    assert [each for each in started if "resource_tracker" not in " ".join(each.cmdline())] == []
+
+
+def test_probe_tls_and_two_routers(cbnet):
+    probe, tls, transit = measure(cbnet, "probe,tls,transit", "200")
+    assert 0 < probe["probe_p50_ms"] <= probe["probe_p99_ms"]
+    assert tls["tls"]
+    assert len(transit["process_cpu_us_per_message"]) == 2
+    assert min(transit["process_cpu_us_per_message"]) > 0
 
 
 @pytest.mark.parametrize(

@@ -73,5 +73,5 @@ def _round(rival: Rival, case: Case, until: Until, generators: Generators) -> Ro
     sent, received, latencies = generators.run(rival.key, until, has_probe=case.has_probe)
     cpu = [(after - then) / 1000 for after, then in zip(rival.cpu(), before, strict=True)]
     seconds = (received.ended - sent.began) / 1e9
-    problem = received.problem or rival.check_holder()
-    return Round(sent.messages, received.deliveries, seconds, cpu, latencies, problem)
+    problems = filter(None, (sent.problem, received.problem, rival.check_holder()))
+    return Round(sent.messages, received.deliveries, seconds, cpu, latencies, "; ".join(problems) or None)

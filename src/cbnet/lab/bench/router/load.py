@@ -60,6 +60,7 @@ class Sent:
 
     messages: int
     began: int  # ns of the monotonic clock
+    problem: str | None = None  # why fewer were sent than ordered
 
 
 @dataclass(frozen=True)

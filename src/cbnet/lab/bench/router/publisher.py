@@ -39,22 +39,14 @@ class Publisher:
 
     def run(self, until: Until) -> Sent:
         """Publish until a number of messages or a time is reached."""
-        first, batch, window = self._next, self._load.batch, self._load.window
-        began = time.monotonic_ns()
-        end = began + int(until.seconds * 1e9)
-        limit = until.messages
-        while (
-            self._next - first < limit if limit is not None else time.monotonic_ns() < end
-        ) and not self._progress.is_aborted:
-            self._wait(self._next - first + batch - window)
-            self.write(batch)
+        first, began = self._next, time.monotonic_ns()
+        problem = None
+        try:
+            self._publish(first, until, began + int(until.seconds * 1e9))
+        except (CbnetError, OSError) as error:
+            problem = str(error)
         self._progress.total = self._next - first
-        return Sent(self._next - first, began)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for link in self._links:
-            link.close()
+        return Sent(self._next - first, began, problem)
 
     def write(self, batch: int) -> None:
         """Publish the next messages in one write."""
@@ -67,6 +59,20 @@ class Publisher:
         self._writes += 1
         if self._writes // len(self._links) % _DISCARD_EVERY == 0:
             link.discard()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for link in self._links:
+            link.close()
+
+    def _publish(self, first: int, until: Until, end: int) -> None:
+        batch, window, limit = self._load.batch, self._load.window, until.messages
+        while not self._progress.is_aborted:
+            sent = self._next - first
+            if sent >= limit if limit is not None else time.monotonic_ns() >= end:
+                break
+            self._wait(sent + batch - window)
+            self.write(batch)
 
     def _wait(self, received: int) -> None:
         """Wait until every subscriber has received so many messages of this run."""
