@@ -7,18 +7,15 @@ next of its list, and restores its subscriptions and offers. Messages in transit
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping
 from itertools import count
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
-from cbnet._kernels.packet_window import PacketWindows
-from cbnet.errors import CbnetError, InputError
+from cbnet.errors import CbnetError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import (
     DEFAULT_HOLDERS,
@@ -29,22 +26,35 @@ from cbnet.network.client.async_pull import (
     pull_frame,
     reply_of,
 )
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
+from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, DeliveredMessages, Delivery, WhenFull
 from cbnet.network.client.client_link import Call, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
-from cbnet.network.errors import NotConfirmed, Refused, TooSlow
+from cbnet.network.client.registrations import Registrations
+from cbnet.network.errors import TooSlow
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
+from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
 from cbnet.network.protocol.fields import MAX_SECONDS, check_name
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context
-from cbnet.network.security.tokens import parse_token
+from cbnet.network.security.tokens import token_for
 
 TIMEOUT = 5.0
-
-_log = logging.getLogger("cbnet.network")
+# The frame that each answer belongs to, and the member that says which one.
+_ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
+    frames.Subscribed: (frames.Subscribe, "id"),
+    frames.Unsubscribed: (frames.Unsubscribe, "id"),
+    frames.Offered: (frames.OfferFrame, "id"),
+    frames.Withdrawn: (frames.Withdraw, "id"),
+    frames.Published: (frames.Publish, "number"),
+    frames.TraceEnd: (frames.Trace, "number"),
+    frames.PullReply: (frames.PullFrame, "number"),
+    frames.PullFailure: (frames.PullFrame, "number"),
+    frames.Status: (frames.StatusRequest, "number"),
+    frames.TableSummary: (frames.TableRequest, "number"),
+    frames.FilterPage: (frames.FilterRequest, "number"),
+}
 
 
 class Traced(NamedTuple):
@@ -90,9 +100,9 @@ class AsyncClient:
         token: str | None = None,
     ) -> None:
         """Start connecting to the first router that answers; `connect_async` also waits until one does."""
-        addresses = _addresses(routers)
+        addresses = parse_addresses(routers)
         context = None if tls is None else client_context(tls)
-        sent_token = "" if token is None else _check_token(token, addresses, tls)
+        sent_token = "" if token is None else token_for(addresses, token, is_encrypted=tls is not None)
         hello = Hello(
             low=MIN_VERSION,
             high=MAX_VERSION,
@@ -111,15 +121,11 @@ class AsyncClient:
         self.refusal = ""  # the reason for the last of them
         self.is_held = False  # whether reading is paused because a queue is full
         self._numbers = count(1)
-        self._windows = PacketWindows()
-        self._last: tuple[str, int, int] | None = None  # identity of the last message
-        self._last_ids: set[int] = set()  # subscriptions that it was delivered to
-        self._subscriptions: dict[int, AsyncSubscription] = {}
-        self._offers: dict[int, AsyncOffer] = {}
+        self._delivered = DeliveredMessages()
         self._hops: dict[int, list[Hop]] = {}  # of open traces
-        self._deadlines: dict[int, float] = {}  # of subscriptions and offers that wait for confirmation
         self._loop = asyncio.get_running_loop()
         self._link = ClientLink(self, hello, addresses, context)
+        self._registered = Registrations(self._link)
         self._answers = OfferAnswers(self._send_answer)
 
     # --- public API
@@ -169,21 +175,7 @@ class AsyncClient:
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         as_predicate(text)
         subscription = AsyncSubscription(self, next(self._numbers), text, queue, when_full)
-        return await self._add_subscription(subscription, timeout, wait=wait)
-
-    async def _add_subscription(
-        self, subscription: AsyncSubscription, timeout: float, *, wait: bool = False
-    ) -> AsyncSubscription:
-        self._subscriptions[subscription.id] = subscription
-        try:
-            await self._register(
-                frames.Subscribe, subscription, lambda: self._send_subscribe(subscription), timeout, wait=wait
-            )
-        except NotConfirmed:
-            raise
-        except BaseException:
-            self._subscriptions.pop(subscription.id, None)
-            raise
+        await self._registered.subscribe(subscription, timeout, wait=wait)
         return subscription
 
     async def subscribe_loaded(
@@ -194,39 +186,17 @@ class AsyncClient:
         The predicate stays when this subscription ends.
         """
         subscription = AsyncSubscription(self, next(self._numbers), "", queue, when_full, is_loaded=True)
-        return await self._add_subscription(subscription, timeout)
-
-    async def _register(
-        self,
-        kind: type[Frame],
-        entry: AsyncSubscription | AsyncOffer,
-        send: Callable[[], None],
-        timeout: float,
-        *,
-        wait: bool,
-    ) -> None:
-        """Send a subscription or an offer to the router, and wait for its answer."""
-        if wait:
-            self._deadlines[entry.id] = self._loop.time() + timeout
-        try:
-            answer: frames.Subscribed | frames.Offered = await self._link.call(
-                kind, entry.id, send, timeout, is_restored=True
-            )
-        finally:
-            self._deadlines.pop(entry.id, None)
-        entry.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
-        if wait and not answer.is_confirmed:
-            raise NotConfirmed(entry, answer.routers, answer.missing, timeout)
+        await self._registered.subscribe(subscription, timeout, wait=False)
+        return subscription
 
     async def unsubscribe(self, subscription: AsyncSubscription) -> None:
         """End a subscription."""
-        if self._subscriptions.pop(subscription.id, None) is None:
+        if self._registered.subscriptions.pop(subscription.id, None) is None:
             return
         subscription.end()
         self.release()
         if self.is_connected:
-            frame = frames.Unsubscribe(subscription.id)
-            await self._link.call(frames.Unsubscribe, subscription.id, lambda: self._link.send(frame), TIMEOUT)
+            await self._ask(frames.Unsubscribe(subscription.id), subscription.id, TIMEOUT)
 
     async def publish(
         self, message: MessageLike, payload: bytes = b"", *, wait: bool = False, timeout: float = TIMEOUT
@@ -285,21 +255,13 @@ class AsyncClient:
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         as_predicate(text)
         offer = AsyncOffer(self, next(self._numbers), text, handler)
-        self._offers[offer.id] = offer
-        try:
-            await self._register(frames.OfferFrame, offer, lambda: self._send_offer(offer), timeout, wait=wait)
-        except NotConfirmed:
-            raise
-        except BaseException:
-            self._offers.pop(offer.id, None)
-            raise
+        await self._registered.offer(offer, timeout, wait=wait)
         return offer
 
     async def withdraw(self, offer: AsyncOffer) -> None:
         """End an offer."""
-        if self._offers.pop(offer.id, None) is not None and self.is_connected:
-            frame = frames.Withdraw(offer.id)
-            await self._link.call(frames.Withdraw, offer.id, lambda: self._link.send(frame), TIMEOUT)
+        if self._registered.offers.pop(offer.id, None) is not None and self.is_connected:
+            await self._ask(frames.Withdraw(offer.id), offer.id, TIMEOUT)
 
     async def request(
         self,
@@ -327,17 +289,14 @@ class AsyncClient:
 
     async def status(self, timeout: float = TIMEOUT) -> Status:
         """Return the router's status."""
-        number = next(self._numbers)
-        query = frames.StatusRequest(number)
-        answer: Status = await self._link.call(frames.StatusRequest, number, lambda: self._link.send(query), timeout)
+        query = frames.StatusRequest(next(self._numbers))
+        answer: Status = await self._ask(query, query.number, timeout)
         return answer
 
     async def tables(self, timeout: float = TIMEOUT) -> frames.TableSummary:
         """Return the digests of the router's tables."""
         query = frames.TableRequest(next(self._numbers))
-        answer: frames.TableSummary = await self._link.call(
-            frames.TableRequest, query.number, lambda: self._link.send(query), timeout
-        )
+        answer: frames.TableSummary = await self._ask(query, query.number, timeout)
         return answer
 
     async def table_filters(
@@ -347,19 +306,19 @@ class AsyncClient:
         filters: list[bytes] = []
         while True:
             query = frames.FilterRequest(next(self._numbers), root, neighbour, offers, len(filters))
-            answer: frames.FilterPage = await self._link.call(
-                frames.FilterRequest, query.number, partial(self._link.send, query), timeout
-            )
+            answer: frames.FilterPage = await self._ask(query, query.number, timeout)
             filters += answer.filters
             if answer.is_last:
                 return filters
 
+    async def _ask(self, frame: Frame, number: int, timeout: float) -> Any:
+        """Send a frame and return its answer."""
+        return await self._link.call(type(frame), number, lambda: self._link.send(frame), timeout)
+
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
-        for subscription in list(self._subscriptions.values()):
-            subscription.end()
-        self._subscriptions.clear()
-        self._offers.clear()
+        self._registered.end_subscriptions()
+        self._registered.offers.clear()
         await self._answers.close()
         await self._link.close()
 
@@ -383,18 +342,9 @@ class AsyncClient:
 
     def _deliver(self, frame: Deliver) -> None:
         message = {**frame.attributes, "#": frame.tags} if frame.tags else frame.attributes
-        identity = frame.source, frame.life, frame.number
-        is_new = self._windows.is_new(frame.source, frame.life, 0, frame.number)
-        if identity != self._last:
-            if not is_new:
-                return  # another router, or this one before a restart, has delivered it
-            self._last, self._last_ids = identity, set()
-        delivery = Delivery(message, frame.payload, frame.source, identity)
-        # A message for very many subscriptions comes in several frames; it may also be delivered again.
-        ids = [id for id in frame.subscriptions if id not in self._last_ids]
-        self._last_ids.update(ids)
-        for id in ids:
-            subscription = self._subscriptions.get(id)
+        delivery = Delivery(message, frame.payload, frame.source, (frame.source, frame.life, frame.number))
+        for id in self._delivered.add(delivery.id, frame.subscriptions):
+            subscription = self._registered.subscriptions.get(id)
             if subscription is not None and subscription.put(delivery):
                 if subscription.is_too_slow:
                     self.too_slow()
@@ -403,14 +353,12 @@ class AsyncClient:
 
     def too_slow(self, reason: str = "messages arrived faster than they were read") -> None:
         """End all subscriptions and disconnect: a queue with the policy "disconnect" is full."""
-        for subscription in self._subscriptions.values():
-            subscription.end(TooSlow(reason))
-        self._subscriptions.clear()
+        self._registered.end_subscriptions(TooSlow(reason))
         self._link.give_up("the client was too slow and is disconnected", "too slow", "connect again")
 
     def release(self) -> None:
         """Resume reading if no queue is full."""
-        if self.is_held and not any(each.is_full for each in self._subscriptions.values()):
+        if self.is_held and not any(each.is_full for each in self._registered.subscriptions.values()):
             self.is_held = False
             self._link.release()
 
@@ -421,69 +369,29 @@ class AsyncClient:
         match frame:
             case Deliver():
                 self._deliver(frame)
-            case frames.Subscribed():
-                self._link.answered(frames.Subscribe, frame.id, frame)
-            case frames.Unsubscribed():
-                self._link.answered(frames.Unsubscribe, frame.id, frame)
-            case frames.Offered():
-                self._link.answered(frames.OfferFrame, frame.id, frame)
-            case frames.Withdrawn():
-                self._link.answered(frames.Withdraw, frame.id, frame)
             case frames.HolderRequest():
-                self._answers.start(frame, self._offers.get(frame.offer))
-            case frames.PullReply() | frames.PullFailure():
-                self._link.answered(frames.PullFrame, frame.number, frame)
-            case frames.Published():
-                self._link.answered(frames.Publish, frame.number, frame)
-            case frames.Status():
-                self._link.answered(frames.StatusRequest, frame.number, frame)
-            case frames.TableSummary():
-                self._link.answered(frames.TableRequest, frame.number, frame)
-            case frames.FilterPage():
-                self._link.answered(frames.FilterRequest, frame.number, frame)
+                self._answers.start(frame, self._registered.offers.get(frame.offer))
             case frames.TracedFrame():
                 self._hops.get(frame.number, []).append(frame.hop)
-            case frames.TraceEnd():
-                self._link.answered(frames.Trace, frame.number, frame)
             case frames.RefusedFrame():
                 self._refused(frame)
             case frames.Lost():
                 self.lost += frame.messages
+            case _ if type(frame) in _ANSWERED:
+                kind, member = _ANSWERED[type(frame)]
+                self._link.answered(kind, getattr(frame, member), frame)
 
     def admitted(self) -> None:
         """Restore subscriptions and offers at a new router."""
-        if any(each.when_full == "disconnect" for each in self._subscriptions.values()):
-            self._link.send(frames.SlowPolicy("disconnect"))
-        for subscription in self._subscriptions.values():
-            self._send_subscribe(subscription)
-        for offer in self._offers.values():
-            self._send_offer(offer)
+        self._registered.restore()
 
     def restored_calls(self) -> set[Call]:
         """Return the calls that are repeated on a new connection: subscriptions and offers."""
-        offers = {(frame_number(frames.OfferFrame), id) for id in self._offers}
-        return offers | {(frame_number(frames.Subscribe), id) for id in self._subscriptions}
+        return self._registered.calls()
 
     def rejected(self, error: CbnetError) -> None:
         """End all subscriptions and offers: no router accepts this client."""
-        for subscription in self._subscriptions.values():
-            subscription.end(error)
-        for offer in self._offers.values():
-            offer.failure = error
-
-    def _send_subscribe(self, subscription: AsyncSubscription) -> None:
-        if subscription.when_full == "disconnect":
-            self._link.send(frames.SlowPolicy("disconnect"))
-        wait = self._wait(subscription.id)
-        self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_loaded))
-
-    def _send_offer(self, offer: AsyncOffer) -> None:
-        self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))
-
-    def _wait(self, id: int) -> float:
-        """Return the seconds left to confirm a subscription or an offer."""
-        deadline = self._deadlines.get(id)
-        return 0.0 if deadline is None else min(max(0.001, deadline - self._loop.time()), MAX_SECONDS)
+        self._registered.fail(error)
 
     def _send_answer(self, data: bytes) -> None:
         if self.is_connected:  # otherwise the requester has given up
@@ -495,26 +403,5 @@ class AsyncClient:
         if frame.frame == frame_number(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason
-        elif frame.frame == frame_number(frames.Subscribe) and (refused := self._subscriptions.pop(frame.number, None)):
-            refused.end(Refused(frame.reason))  # accepted by an earlier router, refused by the current one
-        elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self._offers:
-            self._offers.pop(frame.number).failure = Refused(frame.reason)
-            _log.warning("%s refuses an offer that an earlier router accepted: %s", self.router, frame.reason)
-
-
-def _addresses(routers: str | Iterable[str]) -> Sequence[Address]:
-    texts = [routers] if isinstance(routers, str) else list(routers)
-    if not texts:
-        raise InputError("no router address given", hint=f"give an address such as {DEFAULT_ADDRESS}")
-    return [parse_address(text) for text in texts]
-
-
-def _check_token(token: str, routers: Iterable[Address], tls: Tls | None) -> str:
-    """Return a valid token; refuse to send it to other machines without TLS."""
-    remote = [str(address) for address in routers if not address.is_loopback]
-    if tls is None and remote:
-        raise InputError(
-            f"the token would be sent to {remote[0]} without TLS",
-            hint="name the authority that signed the router's certificate (tls=, --authority)",
-        )
-    return parse_token(token)
+        else:
+            self._registered.refuse(frame)

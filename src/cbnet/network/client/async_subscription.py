@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from cbnet._kernels.packet_window import PacketWindows
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
 
+MessageId: TypeAlias = tuple[str, int, int]  # source, its life, number
 WhenFull: TypeAlias = Literal["block", "drop oldest", "disconnect"]
 _POLICIES = ("block", "drop oldest", "disconnect")
 QUEUE = 1_000
@@ -31,7 +33,7 @@ class Delivery(NamedTuple):
     message: dict[str, Any]  # the attributes, and the tags, if any, under "#"
     payload: bytes
     source: str  # the router where it was published
-    id: tuple[str, int, int]  # unique
+    id: MessageId  # unique
 
 
 class Confirmation(NamedTuple):
@@ -153,3 +155,27 @@ class AsyncSubscription:
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
+
+
+class DeliveredMessages:
+    """The messages that a client has received: another router, or one before its restart, may deliver them again."""
+
+    def __init__(self) -> None:
+        self._windows = PacketWindows()
+        self._last: MessageId | None = None
+        self._last_ids: set[int] = set()  # subscriptions that the last message was delivered to
+
+    def add(self, message: MessageId, subscriptions: Iterable[int]) -> list[int]:
+        """Add a delivery to some subscriptions; return those that have not received the message.
+
+        A message for very many subscriptions comes in several frames.
+        """
+        source, life, number = message
+        is_new = self._windows.is_new(source, life, 0, number)
+        if message != self._last:
+            if not is_new:
+                return []
+            self._last, self._last_ids = message, set()
+        ids = [id for id in subscriptions if id not in self._last_ids]
+        self._last_ids.update(ids)
+        return ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cbnet.errors import InputError
@@ -39,3 +40,11 @@ def parse_address(text: str) -> Address:
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MAX_PORT:
         raise InputError(f"{text!r} is not an address", hint=f"write host:port, such as {DEFAULT_ADDRESS}")
     return Address(host, int(port))
+
+
+def parse_addresses(texts: str | Iterable[str]) -> list[Address]:
+    """Parse one address or several; raise an `InputError` if one is invalid or there is none."""
+    addresses = [parse_address(text) for text in ([texts] if isinstance(texts, str) else texts)]
+    if not addresses:
+        raise InputError("no router address given", hint=f"give an address such as {DEFAULT_ADDRESS}")
+    return addresses

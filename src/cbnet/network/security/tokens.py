@@ -12,12 +12,13 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.files import read_text
+from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.fields import MAX_TOKEN_LENGTH, check_name
 
 VARIABLE = "CBNET_TOKEN"
@@ -71,6 +72,17 @@ def parse_token(token: str) -> str:
     if not dot or not name or not secret or len(token) > MAX_TOKEN_LENGTH or not token.strip().isprintable():
         raise InputError("not a token", hint="a token is one line, as `cbnet token NAME` prints it")
     return token.strip()
+
+
+def token_for(routers: Iterable[Address], token: str, *, is_encrypted: bool) -> str:
+    """Return a token that is sent to routers; raise an `InputError` if it would reach other machines unencrypted."""
+    remote = [str(address) for address in routers if not address.is_loopback]
+    if remote and not is_encrypted:
+        raise InputError(
+            f"the token would be sent to {remote[0]} without TLS",
+            hint="name the authority that signed the router's certificate (tls=, --authority)",
+        )
+    return parse_token(token)
 
 
 def resolve_token(option: str | None, environment: Mapping[str, str] = os.environ) -> str | None:

@@ -18,12 +18,12 @@ def received(*frames):
         client = AsyncClient("127.0.0.1:1")
         try:
             queues = {id: AsyncSubscription(client, id, "true", 100, "block") for id in (1, 2)}
-            client._subscriptions.update(queues)
+            client._registered.subscriptions.update(queues)
             for frame in frames:
                 client.received(frame)
             return [[delivery.message["k"] for delivery in queue._queue] for queue in queues.values()]
         finally:
-            client._subscriptions.clear()
+            client._registered.subscriptions.clear()
             await client.close()
 
     return asyncio.run(run())

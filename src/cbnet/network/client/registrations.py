@@ -1,0 +1,124 @@
+"""Subscriptions and offers of a client, which are registered again at each router that it connects to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from cbnet.errors import CbnetError
+from cbnet.network.client.async_pull import AsyncOffer
+from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation
+from cbnet.network.client.client_link import Call, ClientLink
+from cbnet.network.errors import NotConfirmed, Refused
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.fields import MAX_SECONDS
+from cbnet.network.protocol.frames import Frame, frame_number
+
+Entry = TypeVar("Entry", AsyncSubscription, AsyncOffer)
+_log = logging.getLogger("cbnet.network")
+
+
+class Registrations:
+    """The subscriptions and offers of one client, by id."""
+
+    def __init__(self, link: ClientLink) -> None:
+        self.subscriptions: dict[int, AsyncSubscription] = {}
+        self.offers: dict[int, AsyncOffer] = {}
+        self._link = link
+        self._loop = asyncio.get_running_loop()
+        self._deadlines: dict[int, float] = {}  # of those that wait for confirmation
+
+    async def subscribe(self, subscription: AsyncSubscription, timeout: float, *, wait: bool) -> None:
+        """Register a subscription; wait: raise `NotConfirmed` if it is not confirmed in time, and keep it."""
+
+        def send() -> None:
+            self._send_subscription(subscription)
+
+        await self._register(self.subscriptions, subscription, frames.Subscribe, send, timeout, wait=wait)
+
+    async def offer(self, offer: AsyncOffer, timeout: float, *, wait: bool) -> None:
+        """Register an offer; wait: as in `subscribe`."""
+        await self._register(
+            self.offers, offer, frames.OfferFrame, lambda: self._send_offer(offer), timeout, wait=wait
+        )  # fmt: skip
+
+    async def _register(
+        self,
+        entries: dict[int, Entry],
+        entry: Entry,
+        kind: type[Frame],
+        send: Callable[[], None],
+        timeout: float,
+        *,
+        wait: bool,
+    ) -> None:
+        entries[entry.id] = entry
+        if wait:
+            self._deadlines[entry.id] = self._loop.time() + timeout
+        try:
+            answer: frames.Subscribed | frames.Offered = await self._link.call(
+                kind, entry.id, send, timeout, is_restored=True
+            )
+        except BaseException:
+            entries.pop(entry.id, None)
+            raise
+        finally:
+            self._deadlines.pop(entry.id, None)
+        entry.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
+        if wait and not answer.is_confirmed:
+            raise NotConfirmed(entry, answer.routers, answer.missing, timeout)
+
+    # --- at a new router
+
+    def restore(self) -> None:
+        """Send all subscriptions and offers to a router that has just accepted the client."""
+        if any(each.when_full == "disconnect" for each in self.subscriptions.values()):
+            self._link.send(frames.SlowPolicy("disconnect"))
+        for subscription in self.subscriptions.values():
+            self._send_subscription(subscription)
+        for offer in self.offers.values():
+            self._send_offer(offer)
+
+    def calls(self) -> set[Call]:
+        """Return the calls that are repeated on a new connection."""
+        offers = {(frame_number(frames.OfferFrame), id) for id in self.offers}
+        return offers | {(frame_number(frames.Subscribe), id) for id in self.subscriptions}
+
+    def _send_subscription(self, subscription: AsyncSubscription) -> None:
+        if subscription.when_full == "disconnect":
+            self._link.send(frames.SlowPolicy("disconnect"))
+        wait = self._wait(subscription.id)
+        self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_loaded))
+
+    def _send_offer(self, offer: AsyncOffer) -> None:
+        self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))
+
+    def _wait(self, id: int) -> float:
+        """Return the seconds left to confirm a subscription or an offer."""
+        deadline = self._deadlines.get(id)
+        return 0.0 if deadline is None else min(max(0.001, deadline - self._loop.time()), MAX_SECONDS)
+
+    # --- end
+
+    def refuse(self, frame: frames.RefusedFrame) -> None:
+        """End what an earlier router accepted and the current one refuses."""
+        if frame.frame == frame_number(frames.Subscribe) and (refused := self.subscriptions.pop(frame.number, None)):
+            refused.end(Refused(frame.reason))
+        elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self.offers:
+            self.offers.pop(frame.number).failure = Refused(frame.reason)
+            _log.warning("%s refuses an offer that an earlier router accepted: %s", self._link.router, frame.reason)
+
+    def fail(self, error: CbnetError) -> None:
+        """End all: no router accepts this client."""
+        for subscription in self.subscriptions.values():
+            subscription.end(error)
+        for offer in self.offers.values():
+            offer.failure = error
+
+    def end_subscriptions(self, error: CbnetError | None = None) -> None:
+        """End and forget all subscriptions; the error, if any, is raised after their last message."""
+        for subscription in self.subscriptions.values():
+            subscription.end(error)
+        self.subscriptions.clear()
