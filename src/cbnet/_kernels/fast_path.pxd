@@ -1,0 +1,84 @@
+"""The data plane of a router in a kernel."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from cbnet._kernels.frame_message cimport FrameMessage
+from cbnet._kernels.live_matcher cimport LiveMatcher
+from cbnet._kernels.packet_window cimport PacketWindows
+from cbnet._kernels.route_table cimport Route, RouteTable
+from cbnet._kernels.slot_table cimport SOURCE_WORDS, SlotTable
+
+cdef enum:  # roles
+    UNKNOWN_ROLE
+    CLIENT_ROLE
+    ROUTER_ROLE
+
+cdef enum:  # events that are counted
+    PUBLISHED_COUNT
+    MATCHED_COUNT
+    DELIVERED_COUNT
+    LOADED_COUNT
+    RECEIVED_COUNT
+    SENT_COUNT
+    UNPRUNED_COUNT
+    DUPLICATE_COUNT
+    COUNTS
+
+cdef struct FastLink:
+    PyObject *buffer        # a LinkBuffer; NULL: the link is closed
+    int64_t number          # of the link, in Python
+    uint64_t stamp          # of the message that the next three are about
+    int32_t first, last     # places, among the slots found, of the first and last for this link
+    uint32_t ids            # slots for this link
+    uint32_t max_length     # of a frame
+    int32_t tree            # of the client's messages; -1: by their number
+    uint8_t role
+    bint is_touched         # whether it is in `touched`
+
+cdef struct PacketHead:     # of a packet, as MessagePack
+    const uint8_t *source   # name
+    uint32_t source_length
+    const uint8_t *identity     # life and number
+    uint32_t identity_length
+    const uint8_t *origin   # name; of a packet of another domain, else empty
+    uint32_t origin_length
+    uint64_t hops
+    uint32_t tree, tries
+
+cdef class FastPath:
+    cdef readonly PacketWindows windows
+    cdef readonly SlotTable slots
+    cdef readonly RouteTable routes
+    cdef readonly LiveMatcher matcher
+    cdef public uint64_t number         # of the last own message
+    cdef bytes name, source             # of the router; as MessagePack
+    cdef uint64_t life
+    cdef uint32_t trees
+    cdef dict places                    # of links, by their numbers
+    cdef dict buffers                   # by place: keeps them alive
+    cdef list free_places
+    cdef FastLink *links
+    cdef uint32_t link_count, link_room
+    cdef uint32_t *touched
+    cdef uint32_t touched_count
+    cdef uint32_t *reached              # links of one message
+    cdef uint32_t reached_count
+    cdef int32_t *chain                 # per slot found: the next one of the same link; -1: none
+    cdef size_t chain_room
+    cdef uint64_t[SOURCE_WORDS] sources     # of one message
+    cdef bint is_loaded                 # whether a message matches the loaded predicate
+    cdef uint64_t stamp                 # number of the message
+    cdef int64_t[COUNTS] counts
+    cdef FrameMessage message
+    cdef uint64_t work                  # messages and deliveries
+    cdef int _handle(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1
+    cdef int _publish(self, uint32_t place, const uint8_t *at, const uint8_t *end) except -1
+    cdef int _packet(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1
+    cdef int _gather(self) except -1
+    cdef bint _is_sendable(self, const Route *route) noexcept
+    cdef int _deliver(self, const PacketHead *head) except -1
+    cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1
+    cdef int _send(self, const Route *route, const PacketHead *head) except -1
+    cdef int _answer(self, uint32_t place, uint64_t number) except -1
+    cdef int _touch(self, uint32_t place) except -1

@@ -1,0 +1,37 @@
+from collections.abc import Callable
+
+from cbnet._kernels.link_buffer import LinkBuffer
+from cbnet._kernels.live_matcher import LiveMatcher
+from cbnet._kernels.packet_window import PacketWindows
+from cbnet._kernels.route_table import Branches, RouteTable
+from cbnet._kernels.slot_table import SlotTable
+
+DONE: int
+PYTHON: int
+LATE: int
+
+class FastPath:
+    number: int
+    @property
+    def windows(self) -> PacketWindows: ...
+    @property
+    def slots(self) -> SlotTable: ...
+    @property
+    def routes(self) -> RouteTable: ...
+    def __init__(
+        self,
+        name: str,
+        life: int,
+        trees: int,
+        matcher: LiveMatcher,
+        holder_of: Callable[[int], tuple[int, int, int]],
+        branches_of: Callable[[int, int, int], Branches | None],
+    ) -> None: ...
+    def open(self, number: int, buffer: LinkBuffer) -> None: ...
+    def admit(self, number: int, is_router: bool, max_length: int, tree: int = -1) -> None: ...
+    def close(self, number: int) -> None: ...
+    def take_touched(self) -> list[int]: ...
+    def take_counts(self) -> list[int]: ...
+    def run(
+        self, number: int, data: bytes | bytearray | memoryview, start: int, end: int, slice_ns: int
+    ) -> tuple[int, int]: ...

@@ -1,0 +1,509 @@
+"""The data plane of a router: plain messages from bytes to bytes, without objects.
+
+    bytes of a link ─► Publish, Packet ─► read ─► matched once ─► slots ─► Deliver in the buffers of clients
+                   │                                                  └──► Packet in the buffers of neighbours
+                   └─► any other frame, and whatever is unusual: `run` stops there, before any effect
+
+The Python state machine (`network.forwarding.forwarder`) is the specification: the same frames go out in the same order,
+and the same events are counted. Attributes, tags and payload stand in Publish, Packet and Deliver as the same bytes,
+and are copied.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from libc.string cimport memcpy, memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from cbnet._kernels.frame_message cimport close_message, open_message, read_message, read_number, read_text
+from cbnet._kernels.link_buffer cimport LinkBuffer
+from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
+from cbnet._kernels.slot_table cimport CLIENT_HOLDER, LOADED_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
+
+cdef enum:  # as in `network.protocol`
+    PUBLISH = 22
+    PACKET = 10
+    DELIVER = 36
+    PUBLISHED = 32
+    MAX_NAME_BYTES = 64         # of 64 characters, which may have more; Python handles longer names
+    MAX_ENTRIES = 2048          # subscriptions in one Deliver
+    MAX_HOPS = 255
+    MAX_TREES = 64
+    MAX_TRIES = 3
+    MAX_PACKET_LENGTH = (5 << 19) - 4
+
+cdef enum:
+    NIL = 0xC0
+    FALSE = 0xC2
+    TRUE = 0xC3
+    EMPTY_TEXT = 0xA0
+    PUBLISH_ARRAY = 0x96        # 6 members
+    SHORT_PACKET_ARRAY = 0x9B   # 11 members: without a mark and an origin
+    PACKET_ARRAY = 0x9D         # 13 members
+    DELIVER_ARRAY = 0x98        # 8 members
+    PUBLISHED_ARRAY = 0x92      # 2 members
+
+cdef enum:
+    CLOCK_INTERVAL = 64         # messages and deliveries between two readings of the clock
+
+cdef enum Outcome:
+    DONE_OUTCOME
+    PYTHON_OUTCOME
+    LATE_OUTCOME
+
+DONE, PYTHON, LATE = DONE_OUTCOME, PYTHON_OUTCOME, LATE_OUTCOME
+
+
+# --- MessagePack
+
+
+cdef inline uint8_t *_put_number(uint8_t *at, uint64_t number) noexcept nogil:
+    """Write a number in its shortest form; return the address after it."""
+    cdef int width = 1, i
+    if number < 0x80:
+        at[0] = <uint8_t> number
+        return at + 1
+    at[0] = 0xCC
+    while width < 8 and number >> (8 * width):
+        width *= 2
+        at[0] += 1
+    for i in range(width):
+        at[width - i] = <uint8_t> (number >> (8 * i))
+    return at + 1 + width
+
+
+cdef inline uint8_t *_put(uint8_t *at, const void *data, size_t length) noexcept nogil:
+    memcpy(at, data, length)
+    return at + length
+
+
+cdef inline void _put_length(uint8_t *frame, const uint8_t *end) noexcept nogil:
+    """Write the length of a frame in its first four bytes."""
+    cdef size_t length = end - frame - 4
+    frame[0], frame[1] = <uint8_t> (length >> 24), <uint8_t> (length >> 16)
+    frame[2], frame[3] = <uint8_t> (length >> 8), <uint8_t> length
+
+
+cdef inline uint32_t _length(const uint8_t *frame) noexcept nogil:
+    return (<uint32_t> frame[0] << 24) | (<uint32_t> frame[1] << 16) | (<uint32_t> frame[2] << 8) | frame[3]
+
+
+cdef inline const uint8_t *_read_name(const uint8_t *at, const uint8_t *end, const char **name, uint32_t *length) noexcept:
+    cdef uint64_t characters = 0
+    at = read_text(at, end, name, length, &characters)
+    return at if at != NULL and length[0] <= MAX_NAME_BYTES else NULL
+
+
+cdef inline int64_t _now() noexcept nogil:
+    cdef timespec time
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return <int64_t> time.tv_sec * 1_000_000_000 + time.tv_nsec
+
+
+cdef bytes _text(str text):
+    """Return a name as MessagePack."""
+    cdef bytes data = text.encode()
+    return (bytes((EMPTY_TEXT | len(data),)) if len(data) < 32 else bytes((0xD9, len(data)))) + data
+
+
+cdef void *_resized(void *memory, size_t size) except NULL:
+    cdef void *larger = PyMem_RawRealloc(memory, size)
+    if larger == NULL:
+        raise MemoryError
+    return larger
+
+
+cdef class FastPath:
+    """The messages of one router."""
+
+    def __cinit__(self):
+        open_message(&self.message)
+
+    def __init__(self, str name, uint64_t life, uint32_t trees, LiveMatcher matcher not None, holder_of, branches_of):
+        """Initialise with the identity of the router, the number of its trees, its table, and two callbacks.
+
+        holder_of: see `slot_table`; branches_of: see `route_table`. They must not change the router's state.
+        """
+        self.name, self.source, self.life, self.trees = name.encode(), _text(name), life, trees
+        self.matcher = matcher
+        self.places, self.buffers, self.free_places = {}, {}, []
+        self.slots = SlotTable(holder_of, self.places)
+        self.routes = RouteTable(branches_of, self.places)
+        self.windows = PacketWindows()
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.links)
+        PyMem_RawFree(self.touched)
+        PyMem_RawFree(self.reached)
+        PyMem_RawFree(self.chain)
+        close_message(&self.message)
+
+    # --- links
+
+    def open(self, int64_t number, LinkBuffer buffer not None):
+        """Add a link: what goes to it is written to a buffer."""
+        cdef uint32_t place
+        cdef FastLink *link
+        if self.free_places:
+            place = self.free_places.pop()
+        else:
+            place = self.link_count
+            if place == self.link_room:
+                self.link_room = 2 * self.link_room + 16
+                self.links = <FastLink *> _resized(self.links, self.link_room * sizeof(FastLink))
+                self.touched = <uint32_t *> _resized(self.touched, self.link_room * sizeof(uint32_t))
+                self.reached = <uint32_t *> _resized(self.reached, self.link_room * sizeof(uint32_t))
+            self.link_count += 1
+        link = self.links + place
+        memset(link, 0, sizeof(FastLink))
+        link.buffer, link.number = <PyObject *> buffer, number
+        self.places[number], self.buffers[place] = place, buffer
+
+    def admit(self, int64_t number, bint is_router, uint32_t max_length, int32_t tree=-1):
+        """Handle the messages of a link from now on; tree: of a client's messages, -1: by their number."""
+        cdef FastLink *link
+        if number in self.places:
+            link = self.links + <uint32_t> self.places[number]
+            link.role = ROUTER_ROLE if is_router else CLIENT_ROLE
+            link.max_length, link.tree = max_length, tree
+
+    def close(self, int64_t number):
+        """Remove a link whose client has no subscriptions any more."""
+        cdef uint32_t place, i, kept = 0
+        if number not in self.places:
+            return
+        place = self.places.pop(number)
+        self.links[place].buffer = NULL
+        del self.buffers[place]
+        for i in range(self.touched_count):
+            if self.touched[i] != place:
+                self.touched[kept] = self.touched[i]
+                kept += 1
+        self.touched_count = kept
+        if self.links[place].role == ROUTER_ROLE:
+            self.routes.clear()
+        if self.slots.slots_of(place) == 0:  # else a message for them would go to the next holder of the place
+            self.free_places.append(place)
+
+    def take_touched(self):
+        """Return the links whose buffers got frames since the last call."""
+        cdef uint32_t i
+        touched = [self.links[self.touched[i]].number for i in range(self.touched_count)]
+        for i in range(self.touched_count):
+            self.links[self.touched[i]].is_touched = False
+        self.touched_count = 0
+        return touched
+
+    cdef int _touch(self, uint32_t place) except -1:
+        if not self.links[place].is_touched:
+            self.links[place].is_touched = True
+            self.touched[self.touched_count] = place
+            self.touched_count += 1
+        return 0
+
+    def take_counts(self):
+        """Return how often each event was counted since the last call, in the order of its numbers."""
+        cdef int i
+        counts = [self.counts[i] for i in range(COUNTS)]
+        memset(self.counts, 0, sizeof(self.counts))
+        return counts
+
+    # --- frames
+
+    def run(self, int64_t number, data, Py_ssize_t start, Py_ssize_t end, int64_t slice_ns):
+        """Handle the frames of a link in some bytes; return where it stopped, and why.
+
+        DONE: no complete frame is left. PYTHON: the frame here is to be handled in Python. LATE: the time slice is over.
+        """
+        cdef Py_buffer view
+        cdef const uint8_t *first
+        cdef const uint8_t *at
+        cdef const uint8_t *stop
+        cdef FastLink *link
+        cdef uint32_t place, length
+        cdef int64_t began = 0, done = 0
+        cdef uint64_t next_look = self.work + CLOCK_INTERVAL
+        cdef int outcome = DONE_OUTCOME
+        if number not in self.places:
+            return start, PYTHON
+        place = self.places[number]
+        link = self.links + place
+        self.matcher.refresh()
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            first = <const uint8_t *> view.buf
+            at, stop = first + start, first + end
+            while stop - at >= 4:
+                length = _length(at)
+                if length > link.max_length or link.role == UNKNOWN_ROLE:
+                    outcome = PYTHON_OUTCOME
+                    break
+                if <size_t> (stop - at) < <size_t> length + 4:
+                    break
+                if not self._handle(place, at + 4, at + 4 + length):
+                    outcome = PYTHON_OUTCOME
+                    break
+                link = self.links + place
+                at += 4 + length
+                done += 1
+                self.work += 1 + (length >> 10)
+                if self.work >= next_look:
+                    next_look = self.work + CLOCK_INTERVAL
+                    if began == 0:
+                        began = _now()
+                    elif _now() - began > slice_ns:
+                        outcome = LATE_OUTCOME
+                        break
+            start = at - first
+        finally:
+            PyBuffer_Release(&view)
+        (<LinkBuffer> link.buffer).traffic.messages_received += done
+        return start, outcome
+
+    cdef int _handle(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1:
+        """Handle a frame; return 0, without any effect, if it is to be handled in Python."""
+        cdef uint8_t role = self.links[place].role
+        if end - body < 2:
+            return 0
+        if role == CLIENT_ROLE and body[0] == PUBLISH_ARRAY and body[1] == PUBLISH:
+            return self._publish(place, body + 2, end)
+        if role == ROUTER_ROLE and SHORT_PACKET_ARRAY <= body[0] <= PACKET_ARRAY and body[1] == PACKET:
+            return self._packet(place, body, end)
+        return 0
+
+    cdef int _publish(self, uint32_t place, const uint8_t *at, const uint8_t *end) except -1:
+        """Handle a Publish, from its second member on."""
+        cdef uint64_t number
+        cdef uint8_t[24] identity
+        cdef PacketHead head
+        cdef const Route *route
+        cdef FastLink *link = self.links + place
+        at = read_number(at, end, &number)
+        if at == NULL:
+            return 0
+        at = read_message(at, end, &self.message)
+        if at == NULL or end - at != 1 or (at[0] != FALSE and at[0] != TRUE):
+            return 0
+        head.tree = <uint32_t> link.tree if link.tree >= 0 else <uint32_t> ((self.number + 1) % self.trees)
+        route = self.routes.find(OWN_MESSAGES, OWN_MESSAGES, 0, head.tree)
+        if route == NULL or not self._gather() or not self._is_sendable(route):
+            return 0
+        self.number += 1
+        self.counts[PUBLISHED_COUNT] += 1
+        head.source, head.source_length = <const uint8_t *> PyBytes_AS_STRING(self.source), PyBytes_GET_SIZE(self.source)
+        head.identity = identity
+        head.identity_length = _put_number(_put_number(identity, self.life), self.number) - identity
+        head.origin_length = head.tries = head.hops = 0
+        self.windows.is_new_packet(
+            PyBytes_AS_STRING(self.name), PyBytes_GET_SIZE(self.name), self.life, head.tree, <int64_t> self.number
+        )
+        self._deliver(&head)
+        self._send(route, &head)
+        if at[0] == TRUE:
+            self._answer(place, number)
+        return 1
+
+    cdef int _packet(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1:
+        """Handle a Packet."""
+        cdef const char *source
+        cdef const char *origin = NULL
+        cdef uint32_t source_length, origin_length = 0
+        cdef uint64_t life, number, tree, side, tries
+        cdef PacketHead head
+        cdef const Route *route
+        cdef const uint8_t *at
+        if end - body > MAX_PACKET_LENGTH:
+            return 0
+        head.source = body + 2
+        head.identity = _read_name(head.source, end, &source, &source_length)
+        if head.identity == NULL or source_length == 0:
+            return 0
+        at = read_number(head.identity, end, &life)
+        if at != NULL:
+            at = read_number(at, end, &number)
+        if at == NULL:
+            return 0
+        head.source_length, head.identity_length = head.identity - head.source, at - head.identity
+        at = read_number(at, end, &head.hops)
+        if at != NULL:
+            at = read_number(at, end, &tree)
+        if at != NULL:
+            at = read_number(at, end, &side)
+        if at != NULL:
+            at = read_number(at, end, &tries)
+        if at == NULL or head.hops >= MAX_HOPS or tree >= MAX_TREES or tries > MAX_TRIES:
+            return 0
+        at = read_message(at, end, &self.message)
+        if at != NULL and body[0] > SHORT_PACKET_ARRAY:  # a mark
+            at = at + 1 if at < end and at[0] == NIL else NULL
+        if at != NULL and body[0] == PACKET_ARRAY:
+            head.origin = at
+            at = _read_name(at, end, &origin, &origin_length)
+        if at == NULL or at != end:
+            return 0
+        head.origin_length = at - head.origin if origin_length else 0
+        head.tree, head.tries = <uint32_t> tree, <uint32_t> tries
+        route = self.routes.find(place, self.links[place].number, side, head.tree)
+        if route == NULL or not self._gather() or not self._is_sendable(route):
+            return 0
+        self.counts[RECEIVED_COUNT] += 1
+        if origin_length:
+            source, source_length = origin, origin_length
+        if self.windows.is_new_packet(source, source_length, life, head.tree, <int64_t> number):
+            self._deliver(&head)
+        else:
+            self.counts[DUPLICATE_COUNT] += 1
+        self._send(route, &head)
+        return 1
+
+    cdef int _gather(self) except -1:
+        """Match the message that was read, and collect what it is for; return 0 if Python must handle it."""
+        cdef SlotHolder *holder
+        cdef FastLink *link
+        cdef int64_t i
+        cdef int word
+        if not self.matcher.match(&self.message):
+            return 0
+        self.stamp += 1
+        self.reached_count = 0
+        self.is_loaded = False
+        memset(self.sources, 0, sizeof(self.sources))
+        if <size_t> self.matcher.found.used > self.chain_room:
+            self.chain = <int32_t *> _resized(self.chain, 2 * self.matcher.found.used * sizeof(int32_t))
+            self.chain_room = 2 * self.matcher.found.used
+        for i in range(self.matcher.found.used):
+            holder = self.slots.find(self.matcher.found.targets[i])
+            if holder.kind == CLIENT_HOLDER:
+                link = self.links + holder.link
+                self.chain[i] = -1
+                if link.stamp != self.stamp:
+                    link.stamp, link.first, link.ids = self.stamp, <int32_t> i, 0
+                    self.reached[self.reached_count] = holder.link
+                    self.reached_count += 1
+                else:
+                    self.chain[link.last] = <int32_t> i
+                link.last = <int32_t> i
+                link.ids += 1
+            elif holder.kind == SOURCES_HOLDER:
+                for word in range(SOURCE_WORDS):
+                    self.sources[word] |= holder.sources[word]
+            elif holder.kind == LOADED_HOLDER:
+                self.is_loaded = True
+            else:
+                self.matcher.matches -= 1  # it is matched again
+                return 0
+        return 1
+
+    cdef bint _is_sendable(self, const Route *route) noexcept:
+        """Return whether no branch that wants the message is down."""
+        cdef uint32_t i
+        for i in range(route.count):
+            if route.branches[i].link < 0 and _is_wanted(route.branches + i, self.sources):
+                self.matcher.matches -= 1
+                return False
+        return True
+
+    # --- what is sent
+
+    cdef int _deliver(self, const PacketHead *head) except -1:
+        """Send the message to the clients whose subscriptions match."""
+        cdef uint32_t i
+        if self.reached_count or self.is_loaded:
+            self.counts[MATCHED_COUNT] += 1
+            self.counts[LOADED_COUNT] += self.is_loaded
+        for i in range(self.reached_count):
+            self._deliver_to(self.reached[i], head)
+        self.work += self.reached_count
+        return 0
+
+    cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1:
+        cdef FastLink *link = self.links + place
+        cdef LinkBuffer buffer
+        cdef size_t body = self.message.end - self.message.first
+        cdef uint32_t left = link.ids, part, n
+        cdef int32_t slot = link.first
+        cdef uint8_t *frame
+        cdef uint8_t *at
+        self.counts[DELIVERED_COUNT] += left
+        if link.buffer == NULL:
+            return 0
+        buffer = <LinkBuffer> link.buffer
+        while left:
+            part = min(left, <uint32_t> MAX_ENTRIES)
+            left -= part
+            frame = buffer.begin_frame(16 + 9 * <size_t> part + 2 * MAX_NAME_BYTES + 18 + body)
+            frame[4], frame[5] = DELIVER_ARRAY, DELIVER
+            if part < 16:
+                frame[6] = 0x90 | <uint8_t> part
+                at = frame + 7
+            else:
+                frame[6], frame[7], frame[8] = 0xDC, <uint8_t> (part >> 8), <uint8_t> part
+                at = frame + 9
+            for n in range(part):
+                at = _put_number(at, self.slots.holders[self.matcher.found.targets[slot]].id)
+                slot = self.chain[slot]
+            if head.origin_length:
+                at = _put(at, head.origin, head.origin_length)
+            else:
+                at = _put(at, head.source, head.source_length)
+            at = _put(at, head.identity, head.identity_length)
+            at = _put(at, self.message.first, body)
+            _put_length(frame, at)
+            buffer.end_frame(at)
+            buffer.traffic.messages_sent += 1
+        return self._touch(place)
+
+    cdef int _send(self, const Route *route, const PacketHead *head) except -1:
+        """Send the message to the neighbours on a tree whose side wants it."""
+        cdef const RouteBranch *branch
+        cdef LinkBuffer buffer
+        cdef size_t body = self.message.end - self.message.first
+        cdef uint8_t *frame
+        cdef uint8_t *at
+        cdef uint32_t i
+        for i in range(route.count):
+            branch = route.branches + i
+            if not _is_wanted(branch, self.sources):
+                continue
+            self.counts[UNPRUNED_COUNT] += branch.sources == NULL
+            self.counts[SENT_COUNT] += 1
+            buffer = <LinkBuffer> self.links[branch.link].buffer
+            frame = buffer.begin_frame(64 + 2 * (MAX_NAME_BYTES + 2) + 18 + body)
+            frame[4], frame[5] = PACKET_ARRAY, PACKET
+            at = _put(frame + 6, head.source, head.source_length)
+            at = _put(at, head.identity, head.identity_length)
+            at = _put_number(at, head.hops + 1)
+            at = _put_number(at, head.tree)
+            at = _put_number(at, branch.side)
+            at = _put_number(at, head.tries)
+            at = _put(at, self.message.first, body)
+            at[0], at[1] = NIL, EMPTY_TEXT
+            at = _put(at + 1, head.origin, head.origin_length) if head.origin_length else at + 2
+            _put_length(frame, at)
+            buffer.end_frame(at)
+            buffer.traffic.messages_sent += 1
+            self._touch(branch.link)
+            self.work += 1
+        return 0
+
+    cdef int _answer(self, uint32_t place, uint64_t number) except -1:
+        """Confirm to a client that its message was published."""
+        cdef LinkBuffer buffer = <LinkBuffer> self.links[place].buffer
+        cdef uint8_t *frame = buffer.begin_frame(16)
+        cdef uint8_t *at
+        frame[4], frame[5] = PUBLISHED_ARRAY, PUBLISHED
+        at = _put_number(frame + 6, number)
+        _put_length(frame, at)
+        buffer.end_frame(at)
+        return self._touch(place)
+
+
+cdef inline bint _is_wanted(const RouteBranch *branch, const uint64_t *sources) noexcept nogil:
+    """Return whether a message with these sources is wanted behind a branch."""
+    cdef int word
+    cdef uint64_t common = 0
+    if branch.sources == NULL:
+        return True
+    for word in range(SOURCE_WORDS):
+        common |= branch.sources[word] & sources[word]
+    return common != 0
