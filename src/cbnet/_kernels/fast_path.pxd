@@ -27,6 +27,8 @@ cdef enum:  # events that are counted
 
 cdef struct FastLink:
     PyObject *buffer        # a LinkBuffer; NULL: the link is closed
+    PyObject *batch         # a LinkBuffer for copies of the packets that are sent to a neighbour, or NULL
+    PyObject *right         # a RightMatcher, of a client that may not publish everything, or NULL
     int64_t number          # of the link, in Python
     uint64_t stamp          # of the message that the next three are about
     int32_t first, last     # places, among the slots found, of the first and last for this link
@@ -56,7 +58,8 @@ cdef class FastPath:
     cdef uint64_t life
     cdef uint32_t trees
     cdef dict places                    # of links, by their numbers
-    cdef dict buffers                   # by place: keeps them alive
+    cdef dict kept                      # by place: keeps the objects of a link alive
+    cdef public bint has_full_batch     # whether packets for a neighbour are to be confirmed
     cdef list free_places
     cdef FastLink *links
     cdef uint32_t link_count, link_room
@@ -81,4 +84,6 @@ cdef class FastPath:
     cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1
     cdef int _send(self, const Route *route, const PacketHead *head) except -1
     cdef int _answer(self, uint32_t place, uint64_t number) except -1
+    cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL
+    cdef int _copy(self, const FastLink *link, const uint8_t *frame, size_t length) except -1
     cdef int _touch(self, uint32_t place) except -1

@@ -3,7 +3,8 @@ from collections.abc import Callable
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet._kernels.live_matcher import LiveMatcher
 from cbnet._kernels.packet_window import PacketWindows
-from cbnet._kernels.route_table import Branches, RouteTable
+from cbnet._kernels.right_matcher import RightMatcher
+from cbnet._kernels.route_table import RouteTable
 from cbnet._kernels.slot_table import SlotTable
 
 DONE: int
@@ -12,6 +13,7 @@ LATE: int
 
 class FastPath:
     number: int
+    has_full_batch: bool
     @property
     def windows(self) -> PacketWindows: ...
     @property
@@ -25,10 +27,11 @@ class FastPath:
         trees: int,
         matcher: LiveMatcher,
         holder_of: Callable[[int], tuple[int, int, int]],
-        branches_of: Callable[[int, int, int], Branches | None],
+        branches_of: Callable[[int, int, int], list[tuple[int | None, int, int | None]] | None],
     ) -> None: ...
     def open(self, number: int, buffer: LinkBuffer) -> None: ...
-    def admit(self, number: int, is_router: bool, max_length: int, tree: int = -1) -> None: ...
+    def admit_client(self, number: int, max_length: int, tree: int, right: RightMatcher | None) -> None: ...
+    def admit_router(self, number: int, max_length: int, batch: LinkBuffer) -> None: ...
     def close(self, number: int) -> None: ...
     def take_touched(self) -> list[int]: ...
     def take_counts(self) -> list[int]: ...

@@ -17,6 +17,7 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from cbnet._kernels.frame_message cimport close_message, open_message, read_message, read_number, read_text
 from cbnet._kernels.link_buffer cimport LinkBuffer
+from cbnet._kernels.right_matcher cimport RightMatcher
 from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, LOADED_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
 
@@ -126,7 +127,7 @@ cdef class FastPath:
         """
         self.name, self.source, self.life, self.trees = name.encode(), _text(name), life, trees
         self.matcher = matcher
-        self.places, self.buffers, self.free_places = {}, {}, []
+        self.places, self.kept, self.free_places = {}, {}, []
         self.slots = SlotTable(holder_of, self.places)
         self.routes = RouteTable(branches_of, self.places)
         self.windows = PacketWindows()
@@ -157,15 +158,29 @@ cdef class FastPath:
         link = self.links + place
         memset(link, 0, sizeof(FastLink))
         link.buffer, link.number = <PyObject *> buffer, number
-        self.places[number], self.buffers[place] = place, buffer
+        self.places[number], self.kept[place] = place, (buffer,)
 
-    def admit(self, int64_t number, bint is_router, uint32_t max_length, int32_t tree=-1):
-        """Handle the messages of a link from now on; tree: of a client's messages, -1: by their number."""
-        cdef FastLink *link
-        if number in self.places:
-            link = self.links + <uint32_t> self.places[number]
-            link.role = ROUTER_ROLE if is_router else CLIENT_ROLE
-            link.max_length, link.tree = max_length, tree
+    def admit_client(self, int64_t number, uint32_t max_length, int32_t tree, RightMatcher right):
+        """Handle the messages of a client from now on; tree: of its messages, -1: by their number."""
+        cdef FastLink *link = self._admitted(number, CLIENT_ROLE, max_length, right)
+        if link != NULL:
+            link.tree = tree
+            link.right = NULL if right is None else <PyObject *> right
+
+    def admit_router(self, int64_t number, uint32_t max_length, LinkBuffer batch not None):
+        """Handle the packets of a neighbour from now on; batch: for copies of the packets that are sent to it."""
+        cdef FastLink *link = self._admitted(number, ROUTER_ROLE, max_length, batch)
+        if link != NULL:
+            link.batch = <PyObject *> batch
+
+    cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL:
+        cdef uint32_t place
+        if number not in self.places:
+            return NULL
+        place = self.places[number]
+        self.kept[place] += (kept,)
+        self.links[place].role, self.links[place].max_length = role, max_length
+        return self.links + place
 
     def close(self, int64_t number):
         """Remove a link whose client has no subscriptions any more."""
@@ -173,8 +188,8 @@ cdef class FastPath:
         if number not in self.places:
             return
         place = self.places.pop(number)
-        self.links[place].buffer = NULL
-        del self.buffers[place]
+        self.links[place].buffer = self.links[place].batch = self.links[place].right = NULL
+        del self.kept[place]
         for i in range(self.touched_count):
             if self.touched[i] != place:
                 self.touched[kept] = self.touched[i]
@@ -283,6 +298,8 @@ cdef class FastPath:
             return 0
         at = read_message(at, end, &self.message)
         if at == NULL or end - at != 1 or (at[0] != FALSE and at[0] != TRUE):
+            return 0
+        if link.right != NULL and not (<RightMatcher> link.right).allows(&self.message):
             return 0
         head.tree = <uint32_t> link.tree if link.tree >= 0 else <uint32_t> ((self.number + 1) % self.trees)
         route = self.routes.find(OWN_MESSAGES, OWN_MESSAGES, 0, head.tree)
@@ -456,6 +473,7 @@ cdef class FastPath:
     cdef int _send(self, const Route *route, const PacketHead *head) except -1:
         """Send the message to the neighbours on a tree whose side wants it."""
         cdef const RouteBranch *branch
+        cdef FastLink *link
         cdef LinkBuffer buffer
         cdef size_t body = self.message.end - self.message.first
         cdef uint8_t *frame
@@ -467,7 +485,8 @@ cdef class FastPath:
                 continue
             self.counts[UNPRUNED_COUNT] += branch.sources == NULL
             self.counts[SENT_COUNT] += 1
-            buffer = <LinkBuffer> self.links[branch.link].buffer
+            link = self.links + branch.link
+            buffer = <LinkBuffer> link.buffer
             frame = buffer.begin_frame(64 + 2 * (MAX_NAME_BYTES + 2) + 18 + body)
             frame[4], frame[5] = PACKET_ARRAY, PACKET
             at = _put(frame + 6, head.source, head.source_length)
@@ -480,10 +499,20 @@ cdef class FastPath:
             at[0], at[1] = NIL, EMPTY_TEXT
             at = _put(at + 1, head.origin, head.origin_length) if head.origin_length else at + 2
             _put_length(frame, at)
+            if link.batch != NULL:
+                self._copy(link, frame, at - frame)
             buffer.end_frame(at)
             buffer.traffic.messages_sent += 1
             self._touch(branch.link)
             self.work += 1
+        return 0
+
+    cdef int _copy(self, const FastLink *link, const uint8_t *frame, size_t length) except -1:
+        """Keep a packet that is sent to a neighbour until it is confirmed."""
+        cdef LinkBuffer batch = <LinkBuffer> link.batch
+        batch.end_frame(_put(batch.begin_frame(length), frame, length))
+        if batch.ready >= batch.max_lossy:
+            self.has_full_batch = True
         return 0
 
     cdef int _answer(self, uint32_t place, uint64_t number) except -1:

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
-Branches = list[tuple[int | None, int, int | None]]
+_Branches = list[tuple[int | None, int, int | None]]
 
 class RouteTable:
-    def __init__(self, describe: Callable[[int, int, int], Branches | None], places: dict[int, int]) -> None: ...
+    def __init__(self, describe: Callable[[int, int, int], _Branches | None], places: dict[int, int]) -> None: ...
     def clear(self) -> None: ...

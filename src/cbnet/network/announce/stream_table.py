@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
@@ -34,6 +34,7 @@ class StreamTable:
         self.to_number: dict[tuple[int, int], Outgoing] = {}
         self._branches: dict[int, tuple[TreeView, list[TreeBranch]]] = {}  # by the identity of a tree
         self.generation = 0  # changes with the versions, the links and the set of streams
+        self.on_forgotten: Callable[[], None] = lambda: None  # called when branches have changed
 
     # --- lookup
 
@@ -95,6 +96,7 @@ class StreamTable:
         """Compute branches anew: versions, links or streams have changed."""
         self.generation += 1
         self._branches.clear()
+        self.on_forgotten()
 
     # --- changes
 

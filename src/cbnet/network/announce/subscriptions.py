@@ -9,10 +9,11 @@ Offers are kept the same way, in another table: the predicates of requests that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
+from cbnet._kernels.slot_table import CLIENT, LOADED, PYTHON, SOURCES
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
@@ -94,6 +95,21 @@ class Subscriptions:
                 clients.setdefault(link, []).append(id)
         return Matches(clients, domains, is_loaded, self.aggregation.matched(slots))
 
+    def holder(self, slot: int) -> tuple[int, int, int]:
+        """Return what a slot of the table stands for, as `slot_table` has it."""
+        holder = self._slots.holder(slot)
+        if type(holder) is not tuple:
+            return SOURCES, 0, self.aggregation.sources(slot)
+        subscriber, id = holder
+        if isinstance(subscriber, int):
+            return CLIENT, subscriber, id
+        is_simple = subscriber is InternalSubscriber.LOADED and not self._listeners
+        return LOADED if is_simple else PYTHON, 0, 0
+
+    def on_slot_changed(self, call: Callable[[int], None]) -> None:
+        """Call a function with each slot that stands for something else from now on."""
+        self._slots.on_changed = call
+
     def filters(self, subscriber: Subscriber, id: int) -> Collection[Filter]:
         """Return the filters of a subscription; none if it does not exist."""
         return self._filters.get(subscriber, {}).get(id, ())
@@ -139,11 +155,12 @@ class Subscriptions:
         """Add a subscription to the deliveries to the initial predicate."""
         self.remove(link, id)
         self._listeners[link, id] = None
+        self._listeners_changed()
 
     def set(self, subscriber: Subscriber, id: int, predicate: Predicate) -> None:
         """Add a subscription, or replace its predicate."""
         if isinstance(subscriber, int):
-            self._listeners.pop((subscriber, id), None)
+            self._remove_listener(subscriber, id)
         before = self._filters.get(subscriber, {}).get(id, {})
         after = dict.fromkeys(map(canonical_filter, predicate.filters))
         removed = [filter for filter in before if filter not in after]
@@ -166,8 +183,7 @@ class Subscriptions:
 
     def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
-        if isinstance(subscriber, int) and (subscriber, id) in self._listeners:
-            del self._listeners[subscriber, id]
+        if isinstance(subscriber, int) and self._remove_listener(subscriber, id):
             return True
         if id not in self._filters.get(subscriber, {}):
             return False
@@ -180,7 +196,19 @@ class Subscriptions:
         self._announce(link, (), [filter for id in ids for filter in self._remove_registered(link, id)])
         self._filters.pop(link, None)
         self._constraints.pop(link, None)
-        self._listeners = {listener: None for listener in self._listeners if listener[0] != link}
+        for listener in [listener for listener in self._listeners if listener[0] == link]:
+            self._remove_listener(*listener)
+
+    def _remove_listener(self, link: int, id: int) -> bool:
+        if (link, id) not in self._listeners:
+            return False
+        del self._listeners[link, id]
+        self._listeners_changed()
+        return True
+
+    def _listeners_changed(self) -> None:
+        if InternalSubscriber.LOADED in self._filters:
+            self._slots.on_changed(self._slots.take((InternalSubscriber.LOADED, 0)))
 
     def _announce(self, subscriber: Subscriber, added: Iterable[Filter], removed: Iterable[Filter]) -> None:
         """Change the filters that this router announces; several subscriptions may have the same one."""

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from cbnet._kernels.packet_window import PacketWindows
+from cbnet._kernels.fast_path import FastPath
 from cbnet.errors import InputError
 from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
@@ -57,6 +57,7 @@ class Forwarder:
         reporter: TraceReporter,
         traces: Traces,
         sent: SentPackets,
+        fast: FastPath,
     ) -> None:
         self._context = context
         self._versions = versions
@@ -66,22 +67,21 @@ class Forwarder:
         self._reporter = reporter
         self._traces = traces
         self._sent = sent
-        self._windows = PacketWindows()
+        self._fast = fast
         self._retried: dict[tuple[str, int, int], None] = {}
-        self._numbers = 0
         self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
         self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # takes it to other domains
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
         content = Content(frame)
-        self._numbers += 1
+        self._fast.number += 1
         self._context.counters[Event.PUBLISHED] += 1
-        flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._numbers
+        flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._fast.number
         packet = Packet(
             source=self._context.name,
             life=self._context.life,
-            number=self._numbers,
+            number=self._fast.number,
             hops=0,
             tree=flow % self._context.settings.tree_count,
             side=0,
@@ -162,7 +162,7 @@ class Forwarder:
             self.report(TraceReport(packet.source, 0, packet.mark.number, self._reporter.hop(step)))
 
     def _is_new(self, packet: Packet) -> bool:
-        return self._windows.is_new(packet.origin or packet.source, packet.life, packet.tree, packet.number)
+        return self._fast.windows.is_new(packet.origin or packet.source, packet.life, packet.tree, packet.number)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from itertools import chain
 
+from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.frames import Packet
+from cbnet.network.protocol.wire import decode_packets, encode_body
 
 _BATCH_SIZE = 1 << 18  # bytes; then a Ping is sent at once
-_PACKET_SIZE = 1 << 10  # bytes that a packet counts, in addition to its payload
 _MAX_BATCHES = 64  # of a link, or 16 MB; then the oldest ones are forgotten
 
 
@@ -28,9 +28,8 @@ class _Session:
     """What was sent over one link and is not confirmed."""
 
     link: int
-    batch: list[Packet] = field(default_factory=list)  # since the last Ping
-    size: int = 0  # of the batch
-    pinged: deque[tuple[int, list[Packet]]] = field(default_factory=lambda: deque(maxlen=_MAX_BATCHES))
+    batch: LinkBuffer = field(default_factory=lambda: LinkBuffer(_BATCH_SIZE, _BATCH_SIZE))  # since the last Ping
+    pinged: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=_MAX_BATCHES))
 
 
 class SentPackets:
@@ -42,25 +41,37 @@ class SentPackets:
 
     def add(self, session: int, link: int, packet: Packet) -> None:
         """Keep a packet that is sent over the link of a session."""
+        known = self._session(session, link)
+        known.batch.add_body(encode_body(packet))
+        if known.batch.ready >= _BATCH_SIZE:
+            self._ping(known)
+
+    def batch(self, session: int, link: int) -> LinkBuffer:
+        """Return the batch of a session, to which packets may be added as bytes while the link is open."""
+        return self._session(session, link).batch
+
+    def _session(self, session: int, link: int) -> _Session:
         known = self._sessions.get(session)
         if known is None:
             known = self._sessions[session] = _Session(link)
-        known.batch.append(packet)
-        known.size += _PACKET_SIZE + len(packet.payload)
-        if known.size >= _BATCH_SIZE:
-            self._ping(known)
+        return known
+
+    def ping_full(self) -> None:
+        """Ask the neighbours with a full batch to confirm it."""
+        for session in self._sessions.values():
+            if session.batch.ready >= _BATCH_SIZE:
+                self._ping(session)
 
     def ping(self) -> None:
         """Ask all neighbours to confirm what was sent; call it several times per second."""
         for session in self._sessions.values():
-            if session.batch or session.pinged:
+            if session.batch.ready or session.pinged:
                 self._ping(session)
 
     def _ping(self, session: _Session) -> None:
         number = self._links.ping(session.link)
-        if session.batch:
-            session.pinged.append((number, session.batch))
-            session.batch, session.size = [], 0
+        if session.batch.ready:
+            session.pinged.append((number, session.batch.take()))
 
     def confirm(self, session: int, number: int) -> None:
         """Forget the packets before a Ping, which was answered."""
@@ -70,7 +81,11 @@ class SentPackets:
 
     def take_lost(self, present: Collection[int]) -> list[Packet]:
         """Remove and return the packets that were sent over other sessions than those present, oldest first."""
-        gone = [self._sessions.pop(session) for session in list(self._sessions) if session not in present]
-        return [
-            each for session in gone for each in chain(*(batch for _, batch in session.pinged), session.batch)
-        ]  # fmt: skip
+        lost: list[Packet] = []
+        for session, known in [each for each in self._sessions.items() if each[0] not in present]:
+            for data in (*(data for _, data in known.pinged), known.batch.take()):
+                lost += decode_packets(data)
+            known.pinged.clear()
+            if self._links.get(known.link) is None:
+                del self._sessions[session]
+        return lost

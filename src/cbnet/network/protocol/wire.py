@@ -47,6 +47,7 @@ _MESSAGE_FRAMES = frozenset((Packet, Publish, Deliver, Trace, ReplyFrame, PullRe
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
+_packet_decoder = msgspec.msgpack.Decoder(Packet)
 
 
 class WireError(CbnetError):
@@ -66,6 +67,17 @@ def encode(frame: Frame) -> bytes:
 def encode_body(frame: Frame) -> bytes:
     """Encode a frame without its length."""
     return _encoder.encode(frame)
+
+
+def decode_packets(data: bytes) -> list[Packet]:
+    """Decode packets that were encoded here."""
+    packets: list[Packet] = []
+    start, view = 0, memoryview(data)
+    while start < len(data):
+        (length,) = _length.unpack_from(data, start)
+        packets.append(_packet_decoder.decode(view[start + LENGTH_BYTES : start + LENGTH_BYTES + length]))
+        start += LENGTH_BYTES + length
+    return packets
 
 
 class FrameReader:

@@ -18,7 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from cbnet._kernels.fast_path import PYTHON
+from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
+from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.trace_steps import TraceReporter
@@ -71,9 +74,11 @@ class Router:
         self._traces = Traces(context)
         reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
         self._sent = SentPackets(self.links)
+        self._fast = FastForwarding(context, self.links, self.versions, self.streams, self.subscriptions, self._sent)
         self._forwarder = Forwarder(
-            context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces, self._sent
-        )
+            context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces, self._sent,
+            self._fast.path,
+        )  # fmt: skip
         self._forwarder.adopt = self._adopt
         self.pulls = PullRouter(context, self.links, self.versions, announcements, self._unicast)
         self._clients = ClientHandler(context, self.links, announcements, self._forwarder, self._traces, self.pulls)
@@ -123,6 +128,7 @@ class Router:
     @property
     def counters(self) -> Counter[str]:
         """The counters of this router; see `link.counters`."""
+        self._fast.count()
         return self._context.counters
 
     @property
@@ -192,6 +198,17 @@ class Router:
                 self._is_due = True
         return self._done() if self._is_due or self._flooding.unconfirmed else self._context.outbox.take()
 
+    def attach(self, link: int, buffer: LinkBuffer) -> None:
+        """Write messages for a new link to a buffer, where `forward` handles them."""
+        self._fast.path.open(link, buffer)
+
+    def forward(self, link: int, data: bytes | bytearray | memoryview, start: int, end: int, now: float) -> Progress:
+        """Handle the plain messages in some bytes of a link, up to a frame that must be decoded."""
+        self.held(link, now)
+        if self._flooding.unconfirmed:  # something may be due after each frame
+            return Progress(start, PYTHON)
+        return self._fast.run(link, data, start, end)
+
     def held(self, link: int, now: float) -> None:
         """Record that reading from a link is paused."""
         self._context.clock.advance(now)
@@ -241,6 +258,7 @@ class Router:
         """Handle a frame that either side may send."""
         if isinstance(frame, frames.Hello):
             self.links.accept_hello(link, frame)
+            self._fast.admit(link)
             if link.is_router:
                 self._flooding.greet(link.id)
                 self.announcements.open_session(link.id)
@@ -290,6 +308,7 @@ class Router:
         if link.is_router:
             self.announcements.close_session(link.session)
         self._clients.remove(link.id)
+        self._fast.path.close(link.id)
 
     def _done(self) -> list[Action]:
         """Do what is due at the end of a turn, and return the collected actions."""

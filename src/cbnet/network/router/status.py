@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
     """Return the router's status; interfaces, peers and counters, which reveal data of others, only if `is_whole`."""
-    counters = context.counters + router.subscriptions.table.times()
+    counters = router.counters + router.subscriptions.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
         number=number,

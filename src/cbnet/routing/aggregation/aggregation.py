@@ -121,6 +121,10 @@ class Aggregation:
         """Return the bit of a source in the result of `matched`."""
         return self._store.bit(source)
 
+    def sources(self, slot: int) -> int:
+        """Return the bits of the sources that have the filters in a slot of the table."""
+        return self._slots.sources(slot)
+
     def matched(self, slots: Iterable[int]) -> int:
         """Return the bits of the sources that have a filter in some slots of the table."""
         return self._slots.matched(slots)

@@ -29,6 +29,7 @@ class Slots(Generic[Holder]):
         self._numbers: dict[Holder, int] = {}
         self._holders: list[Holder | None] = []
         self._free: list[int] = []
+        self.on_changed: Callable[[int], None] = lambda _: None  # called with a number that stands for something else
 
     def holder(self, slot: int) -> Holder:
         """Return the holder of a number that is taken."""
@@ -49,6 +50,7 @@ class Slots(Generic[Holder]):
         slot = self._numbers.pop(holder)
         self._holders[slot] = None
         self._free.append(slot)
+        self.on_changed(slot)
         return slot
 
     def _append(self) -> int:
@@ -105,6 +107,10 @@ class MatchSlots:
             if not self._sizes[slot]:
                 self._release(slot)
 
+    def sources(self, slot: int) -> int:
+        """Return the sources that have the filters in a slot of this holder."""
+        return self._sources[slot]
+
     def matched(self, slots: Iterable[int]) -> int:
         """Return the sources that have filters in some slots; those of other holders are ignored."""
         found, get = 0, self._sources.get
@@ -124,6 +130,7 @@ class MatchSlots:
                 self._table.replace(slot, Predicate())
                 self._release(slot)
             else:
+                self._slots.on_changed(slot)
                 self._by_sources.setdefault(changed, slot)
 
     def __len__(self) -> int:

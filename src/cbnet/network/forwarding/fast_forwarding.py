@@ -1,0 +1,110 @@
+"""Fast forwarding of plain messages, as bytes: what the kernel asks for, and its counters.
+
+    bytes ─► `fast_path` ─► plain messages: matched, delivered and sent on, in the kernel
+                       └──► whatever else: the state machine, of which `forwarder` is the part for messages
+
+The kernel remembers what it has asked for. It asks again when a slot stands for something else, or when versions, links
+or streams have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+from zlib import crc32
+
+from cbnet._kernels.fast_path import FastPath
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.forwarding.sent_packets import SentPackets
+from cbnet.network.link.actions import Action
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import DropReason, Event
+from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.wire import MAX_CLIENT_FRAME_BYTES, MAX_ROUTER_FRAME_BYTES
+
+TIME_SLICE_NS = 2_000_000  # for the messages of one link, before other links are served
+_COUNTERS = (
+    Event.PUBLISHED, Event.MATCHED, Event.DELIVERED, Event.DELIVERED_LOADED, Event.PACKETS_RECEIVED,
+    Event.PACKETS_SENT, Event.PACKETS_UNPRUNED, DropReason.DUPLICATE.key,
+)  # fmt: skip  # in the order of the kernel
+
+Branches: TypeAlias = list[tuple[int | None, int, int | None]]  # see `route_table`
+
+
+class Progress(NamedTuple):
+    """How far the bytes of a link were handled."""
+
+    end: int
+    outcome: int  # DONE, PYTHON or LATE
+    written: Sequence[int] = ()  # links whose buffers got frames
+    actions: Sequence[Action] = ()
+
+
+class FastForwarding:
+    """The fast path of one router, kept in agreement with its tables."""
+
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        versions: Versions,
+        streams: StreamTable,
+        subscriptions: Subscriptions,
+        sent: SentPackets,
+    ) -> None:
+        self._context = context
+        self._links = links
+        self._versions = versions
+        self._streams = streams
+        self._sent = sent
+        self.path = FastPath(
+            context.name,
+            context.life,
+            context.settings.tree_count,
+            subscriptions.table.matcher,
+            subscriptions.holder,
+            self._branches,
+        )
+        subscriptions.on_slot_changed(self.path.slots.forget)
+        streams.on_forgotten = self.path.routes.clear
+
+    def admit(self, link: Link) -> None:
+        """Handle the messages of a link whose peer is known."""
+        assert link.hello is not None
+        if link.is_router:
+            self.path.admit_router(link.id, MAX_ROUTER_FRAME_BYTES, self._sent.batch(link.session, link.id))
+        else:
+            is_by_client = self._context.settings.commit == "publisher"
+            tree = crc32(link.hello.name.encode()) % self._context.settings.tree_count if is_by_client else -1
+            self.path.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
+
+    def run(self, link: int, data: bytes | bytearray | memoryview, start: int, end: int) -> Progress:
+        """Handle the plain messages in some bytes of a link."""
+        stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS)
+        if self.path.has_full_batch:
+            self.path.has_full_batch = False
+            self._sent.ping_full()
+        return Progress(stopped, outcome, self.path.take_touched(), self._context.outbox.take())
+
+    def count(self) -> None:
+        """Add what was counted since the last call to the router's counters."""
+        for key, count in zip(_COUNTERS, self.path.take_counts(), strict=True):
+            if count:
+                self._context.counters[key] += count
+
+    def _branches(self, link: int, side: int, number: int) -> Branches | None:
+        """Return the branches of a packet's tree; None if no version has such a tree. link: -1 for own messages."""
+        neighbour = self._links.name(link) if link >= 0 else ""
+        if neighbour:
+            tree = self._versions.tree_for(neighbour, side, number)
+        else:
+            tree = self._versions.newest.tree(number, self._context.name)
+        if tree is None:
+            return None if neighbour else []  # no other router is reachable
+        return [
+            (branch.link, branch.to.side, branch.subscriptions)
+            for branch in self._streams.branches(tree)
+            if branch.to.neighbour != neighbour
+        ]
