@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import closing
 from typing import Annotated
 
@@ -61,6 +62,7 @@ def router(
         rounds,
         seed,
     )
+    signal.signal(signal.SIGTERM, _interrupt)  # so that no server is left behind
     results = []
     with step_progress() as report, closing(compare(plan, report)) as measured:
         for result in measured:
@@ -72,6 +74,10 @@ def router(
     wrong = [f"{each.case.name}, {each.server}: {each.problem}" for each in results if each.problem is not None]
     if wrong:
         raise CbnetError(f"wrong deliveries: {'; '.join(wrong)}")
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _installed(servers: str | None) -> list[str]:

@@ -31,7 +31,7 @@ from cbnet.network.service.process_network import free_ports
 _START_TIMEOUT = 60.0  # seconds, for a busy machine
 _STOP_TIMEOUT = 10.0  # seconds
 # Silence is no failure here: a waiting client sends nothing for minutes.
-_PATIENT = ("--set", "heartbeat=1800", "--set", "dead=3600")
+_PATIENT = ("--set", "heartbeat=1800", "--set", "dead=3600", "--set", "silence=3601")
 _ROUTER_NAMES = ("a", "b")
 
 
