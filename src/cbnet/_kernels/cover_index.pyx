@@ -23,8 +23,15 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy
+
+from cbnet._kernels.plain_filter cimport (
+    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_PREFIX, OP_SUFFIX, PlainConstraint, PlainFilter, constant_of, read_filter,
+    shared_text,
+)
 
 cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
@@ -159,6 +166,20 @@ cdef uint64_t _pairs(bytes text) noexcept:
     return pairs
 
 
+cdef void _set_text(Range *range, object text, bytes low, bytes high):
+    """Set the text and the keys of a string range; high: None if there is no upper end."""
+    cdef bint is_point = range.flags & POINT
+    range.text = <PyObject *> text
+    range.pairs = _pairs(<bytes> (text if is_point else (<tuple> text)[2]))
+    range.needed = 0
+    if not is_point:
+        range.needed = _pairs(<bytes> (<tuple> text)[3])
+        for piece in <tuple> (<tuple> text)[4]:
+            range.needed |= _pairs(<bytes> piece)
+    range.low = _text_key(low)
+    range.high = ~<uint64_t> 0 if high is None else _text_key(high)
+
+
 cdef class CoverRange:
     """A range of values of one attribute, or of outcomes of a test."""
 
@@ -177,17 +198,96 @@ cdef class CoverRange:
             self.range.low = _number_key(low)
             self.range.high = _number_key(high)
         elif kind == STRING:
-            self.range.text = <PyObject *> text
-            self.range.pairs = _pairs(<bytes> (text if flags & POINT else text[2]))
-            if not flags & POINT:
-                self.range.needed = _pairs(<bytes> text[3])
-                for piece in text[4]:
-                    self.range.needed |= _pairs(<bytes> piece)
-            self.range.low = _text_key(low)
-            self.range.high = ~<uint64_t> 0 if high is None else _text_key(high)
+            _set_text(&self.range, text, low, high)
         else:
             self.range.low = low
             self.range.high = high
+
+
+# --- ranges of plain filters, as `routing.aggregation.cover_index` computes those of all
+
+cdef uint64_t _symbol(str kind, str name) except? 0:
+    return <uint64_t> hash((kind, name))
+
+
+cdef int _number_range(const PlainConstraint *constraint, Range *range) noexcept:
+    """Set the ends of a range of numbers; the numbers next to a constant are floats."""
+    cdef double low = -DBL_MAX
+    cdef double high = DBL_MAX
+    cdef double constant = constraint.constant.high
+    if constraint.op == OP_LT:
+        high = nextafter(constant, -INFINITY)
+    elif constraint.op == OP_LE:
+        high = constant
+    elif constraint.op == OP_GT:
+        low = nextafter(constant, INFINITY)
+    elif constraint.op == OP_GE:
+        low = constant
+    else:
+        low = high = constant
+    range.low, range.high = _number_key(low), _number_key(high)
+    return 0
+
+
+cdef tuple _string_range(const PlainConstraint *constraint):
+    """Return the text of a range of strings; None if Python must compute it."""
+    cdef const char *text = constraint.constant.text
+    cdef Py_ssize_t length = constraint.constant.length
+    cdef bytes constant = text[:length]
+    cdef bytes end
+    if memchr(text, 0, length) != NULL:
+        return None
+    if constraint.op == OP_LT:
+        return b"", constant, b"", b"", ()
+    if constraint.op == OP_LE:
+        return b"", constant + b"\0", b"", b"", ()
+    if constraint.op == OP_GT:
+        end = constant + b"\0"
+        return end, None, end, b"", ()
+    if constraint.op == OP_GE:
+        return constant, None, constant, b"", ()
+    if constraint.op == OP_SUFFIX:
+        return b"", None, constant, constant, ()
+    if constraint.op == OP_PREFIX:
+        if <uint8_t> text[length - 1] >= 0x7F:  # the next character takes another number of bytes, or none follows
+            return None
+        return constant, text[:length - 1] + <bytes> (text[length - 1] + 1).to_bytes(), constant, b"", ()
+    return b"", None, constant, b"", (constant,)
+
+
+cdef bint _plain_range(const PlainConstraint *constraint, Range *range, uint64_t *value) except -1:
+    """Set the range of a constraint, with a reference to its text; return False if Python must compute it.
+
+    value: the symbol of a point, without its name; 0: not a point.
+    """
+    cdef uint64_t hashed
+    cdef object text = None
+    range.kind = constraint.constant.kind
+    range.flags = NOT_NULL_FLAG
+    range.members = range.pairs = range.needed = value[0] = 0
+    range.text = NULL
+    if constraint.op == OP_EQ:
+        constant = constant_of(constraint)
+        hashed = <uint64_t> hash((<int> range.kind, constant))
+        range.flags |= POINT
+        range.members = <uint64_t> 1 << (hashed & 63)
+        value[0] = hashed if hashed else 1
+    if range.kind == BOOL:
+        range.low = range.high = constraint.constant.high != 0
+    elif range.kind == NUMBER:
+        _number_range(constraint, range)
+    elif constraint.op == OP_EQ:
+        text = <bytes> constraint.constant.text[:constraint.constant.length]
+        _set_text(range, text, text, <bytes> text + b"\0")
+    else:
+        text = _string_range(constraint)
+        if text is None:
+            return False
+        if constraint.op > OP_PREFIX:
+            range.flags |= LOOSE
+        _set_text(range, text, (<tuple> text)[0], (<tuple> text)[1])
+    Py_XINCREF(range.text)
+    return True
 
 
 cdef int _string_interval(const Range *wide, const Range *narrow) except -1:
@@ -353,10 +453,7 @@ cdef class CoverRows:
         cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * max(2 * count + tag_count, 1))
         cdef Range *ranges = NULL
         cdef CoverRange each
-        cdef uint32_t i, number
-        cdef bint has_values = False
-        if row >= self._row_room:
-            self._grow_rows(row)
+        cdef uint32_t i
         if count:
             ranges = <Range *> _resized(NULL, count * sizeof(Range))
         for i in range(count):
@@ -368,10 +465,70 @@ cdef class CoverRows:
             Py_XINCREF(ranges[i].text)
         for i in range(tag_count):
             symbols[count + i] = tags[i]
-        number = self._signature(symbols, count, tag_count)
+        self._add(row, symbols, ranges, count, tag_count)
+
+    def add_plain(self, uint32_t row, bytes encoded not None):
+        """Add a row that is absent, from the byte form of its filter; return False if Python must analyse it."""
+        cdef PlainFilter filter
+        if row in self:
+            raise ValueError(f"row {row} is in the index")
+        if not read_filter(encoded, &filter):
+            return False
+        return self._add_plain(row, &filter)
+
+    cdef bint _add_plain(self, uint32_t row, const PlainFilter *filter) except -1:
+        cdef uint32_t count = filter.count
+        cdef uint32_t i, j, size = filter.count + filter.tag_count
+        cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * max(size + count, 1))
+        cdef Range *ranges = NULL
+        cdef Range found
+        cdef uint64_t symbol, value
+        if count:
+            ranges = <Range *> _resized(NULL, count * sizeof(Range))
+        for i in range(count):
+            if not _plain_range(&filter.constraints[i], &found, &value):
+                for j in range(i):
+                    Py_XDECREF(ranges[j].text)
+                PyMem_RawFree(ranges)
+                PyMem_RawFree(symbols)
+                return False
+            symbol = _symbol("name", shared_text(&filter.constraints[i].name))
+            j = i
+            while j and symbols[j - 1] > symbol:
+                symbols[j], symbols[size + j], ranges[j] = symbols[j - 1], symbols[size + j - 1], ranges[j - 1]
+                j -= 1
+            symbols[j], symbols[size + j], ranges[j] = symbol, _mixed(symbol ^ value) if value else 0, found
+        for i in range(filter.tag_count):
+            symbol = _symbol("tag", shared_text(&filter.tags[i]))
+            j = count + i
+            while j > count and symbols[j - 1] > symbol:
+                symbols[j] = symbols[j - 1]
+                j -= 1
+            symbols[j] = symbol
+        self._add(row, symbols, ranges, count, filter.tag_count)
+        return True
+
+    cdef int _add(self, uint32_t row, uint64_t *symbols, Range *ranges, uint32_t count, uint32_t tag_count) except -1:
+        """Add a row; it owns the symbols and the ranges."""
+        if row >= self._row_room:
+            self._grow_rows(row)
         self._rows[row].ranges = ranges
-        self._link(row, number)
+        self._link(row, self._signature(symbols, count, tag_count))
         self.rows += 1
+        return 0
+
+    def describe(self, uint32_t row):
+        """Return the symbols of a row, and its ranges."""
+        cdef const Signature *signature = &self._signatures[self._rows[row].signature - 1]
+        cdef const Range *each
+        cdef uint32_t i, size = 2 * signature.attributes + signature.tags
+        ranges = []
+        for i in range(signature.attributes):
+            each = &self._rows[row].ranges[i]
+            text = None if each.text == NULL else <object> each.text
+            ranges.append(
+                (each.kind, each.flags, each.low, each.high, each.members, each.pairs, each.needed, text))
+        return [signature.symbols[i] for i in range(size)], ranges
 
     def remove(self, uint32_t row):
         """Remove a row."""

@@ -38,4 +38,6 @@ cdef void close_message(FrameMessage *message) noexcept nogil
 cdef const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *number) noexcept nogil
 cdef const uint8_t *read_text(const uint8_t *at, const uint8_t *end, const char **text, uint32_t *length,
                               uint64_t *characters) noexcept nogil
+cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute *value,
+                                uint64_t *characters) noexcept nogil
 cdef const uint8_t *read_message(const uint8_t *at, const uint8_t *end, FrameMessage *message) noexcept nogil

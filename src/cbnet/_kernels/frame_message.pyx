@@ -206,8 +206,9 @@ cdef const uint8_t *_read_signed(const uint8_t *at, const uint8_t *end, Attribut
     return at if number < bound else NULL
 
 
-cdef inline const uint8_t *_read_value(const uint8_t *at, const uint8_t *end, Attribute *value,
-                                       uint64_t *characters) noexcept nogil:
+cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute *value,
+                                uint64_t *characters) noexcept nogil:
+    """Read a value, numbers in their shortest form."""
     cdef uint8_t lead
     cdef uint64_t number
     cdef double real
@@ -314,7 +315,7 @@ cdef const uint8_t *_read_attributes(const uint8_t *at, const uint8_t *end, Fram
         at = read_text(at, end, &attribute.name, &attribute.name_length, &message.characters)
         if at == NULL or (attribute.name_length == 1 and attribute.name[0] == c"#"):  # reserved
             return NULL
-        at = _read_value(at, end, &attribute.value, &message.characters)
+        at = read_scalar(at, end, &attribute.value, &message.characters)
         if at == NULL:
             return NULL
         attribute.hash = hash_bytes(attribute.name, attribute.name_length, False)

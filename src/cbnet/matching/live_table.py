@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, cast
@@ -164,6 +164,14 @@ class LiveTable(Generic[Key]):
                 self._start_merging()
             return self._spellings.add(item, filter, is_new=is_new)
 
+    def add_tests(self, interface: Key, filters: Collection[EncodedFilter]) -> None:
+        """Add filters that the interface does not have, none of them with `!=` and a bool."""
+        with self._lock:
+            target, memtable = self._target(interface), self._state.memtables[-1]
+            for tests in filters:
+                memtable.add((target, tests))
+            self._start_merging()
+
     def fill(self, filters: Iterable[tuple[Key, Filter]]) -> None:
         """Add very many filters that are not in the table; those of tags only are compiled at once, as its base."""
         self.wait()
@@ -198,6 +206,14 @@ class LiveTable(Generic[Key]):
             was_present = others is not None and (len(others) > 0 or self._remove(self._state, (target, tests)))
             self._start_merging()
             return was_present
+
+    def remove_tests(self, interface: Key, filters: Collection[EncodedFilter]) -> None:
+        """Remove filters that the interface has, none of them with `!=` and a bool."""
+        with self._lock:
+            target = self._target(interface)
+            for tests in filters:
+                self._remove(self._state, (target, tests))
+            self._start_merging()
 
     def replace(self, interface: Key, predicate: PredicateLike) -> None:
         """Replace the predicate of an interface; readers see the whole change or none of it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from operator import add
 from time import thread_time_ns
@@ -20,6 +20,7 @@ from cbnet._kernels.live_matcher import LiveMatcher
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable, Table
+from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.network.link.counters import Event
 
 _SAMPLE_INTERVAL = 64
@@ -63,6 +64,16 @@ class TimedTable(LiveTable[int]):
         is_new = super().add(interface, filter)
         self.size += is_new
         return is_new
+
+    def add_tests(self, interface: int, filters: Collection[EncodedFilter]) -> None:
+        """Add filters that the interface does not have."""
+        super().add_tests(interface, filters)
+        self.size += len(filters)
+
+    def remove_tests(self, interface: int, filters: Collection[EncodedFilter]) -> None:
+        """Remove filters that the interface has."""
+        super().remove_tests(interface, filters)
+        self.size -= len(filters)
 
     def fill(self, filters: Iterable[tuple[int, Filter]]) -> None:
         """Add very many filters that are not in the table."""

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import satisfiable
 from cbnet.language.relations.reduction import reduce
-from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
+from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.matching import LiveTable
+from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.routing.aggregation.match_slots import MatchSlots, Slots
 from cbnet.routing.aggregation.reduced_unions import ReducedUnions
 from cbnet.routing.aggregation.source_filters import SourceFilters
@@ -68,19 +69,20 @@ class Aggregation:
         as it was.
         """
         store, unions, bit = self._store, self._unions, self._store.bit(source)
-        added_rows = {filter: self._row_or_filter(filter) for filter in added}
-        removed_rows = {filter: self._row_or_filter(filter) for filter in removed if filter not in added_rows}
-        if added_rows and not store.non_empty & bit:
+        rows = {filter: store.find(filter) for filter in added}
+        new = {filter: tests_from_bytes(filter) for filter, row in rows.items() if row is None}
+        lost = [row for row in self._rows(filter for filter in removed if filter not in rows) if store.has(row, bit)]
+        if rows and not store.non_empty & bit:
             unions.prepare(store.non_empty | bit)
         freed, gained = {}, {}
-        lost = [row for row in removed_rows.values() if isinstance(row, int) and store.has(row, bit)]
         for row in lost:
             if targets := unions.lose(row, bit):
                 freed[row] = targets
-        for filter, found in added_rows.items():
-            row, decoded = (found, None) if isinstance(found, int) else (store.insert(filter), found)
-            if not store.has(row, bit) and (targets := unions.gain(row, bit, decoded)):
-                gained[row] = targets
+        for known in rows.values():
+            if known is not None and not store.has(known, bit) and (targets := unions.gain(known, bit)):
+                gained[known] = targets
+        if new:
+            gained |= unions.gain_new(new, bit)
         unions.settle(gained, freed)
         for row in lost:
             if not store.group_of[row].sources:
@@ -97,10 +99,16 @@ class Aggregation:
                 sources[filter] = sources.get(filter, 0) | bit
         self._store.fill(sources)
 
-    def _row_or_filter(self, filter: bytes) -> int | Filter:
-        """Return the row of a filter or, if it has none, the checked filter."""
-        row = self._store.find(filter)
-        return row if row is not None else filter_from_bytes(filter)
+    def _rows(self, filters: Iterable[bytes]) -> dict[int, None]:
+        """Return the rows of filters, as far as they have one; the others must be valid."""
+        rows: dict[int, None] = {}
+        for filter in filters:
+            row = self._store.find(filter)
+            if row is not None:
+                rows[row] = None
+            else:
+                tests_from_bytes(filter)
+        return rows
 
     def filters(self, source: Hashable) -> set[bytes]:
         """Return the filters of a source."""

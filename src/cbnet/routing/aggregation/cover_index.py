@@ -53,8 +53,14 @@ class CoverIndex:
     def __contains__(self, row: int) -> bool:
         return row in self._rows
 
-    def add(self, row: int, filter: Filter) -> None:
+    def add(self, row: int) -> None:
         """Add a row, unless no message can match its filter."""
+        if not self._rows.add_plain(row, self._filters[row]):
+            self.analyse(row)
+
+    def analyse(self, row: int) -> None:
+        """Add a row, for which the kernel would give the same if it can read the filter."""
+        filter = filter_from_bytes(self._filters[row])
         attributes = _attributes(filter)
         if attributes is not None:
             self._rows.add(row, attributes, sorted([_symbol("tag", tag) for tag in filter.tags]))
@@ -64,10 +70,17 @@ class CoverIndex:
         if row in self._rows:
             self._rows.remove(row)
 
-    def dominators(self, row: int) -> Iterator[int]:
-        """Yield the rows that dominate another; some of them perhaps twice."""
-        filter = self._filters[row]
+    def describe(self, row: int) -> tuple[list[int], list[tuple[Any, ...]]]:
+        """Return the symbols of a row, and its ranges."""
+        return self._rows.describe(row)
+
+    def dominators(self, row: int) -> Iterable[int]:
+        """Return the rows that dominate another; some of them perhaps twice."""
         sure, possible = self._rows.wide(row, _FEW)
+        return self._dominating(row, sure, possible) if sure or possible else ()
+
+    def _dominating(self, row: int, sure: list[int], possible: list[int]) -> Iterator[int]:
+        filter = self._filters[row]
         if len(sure) >= _FEW:
             yield from (wide for wide in sure if self._filters[wide] < filter or not self._covers(row, wide))
             sure, possible = self._rows.wide(row, 0)
@@ -82,10 +95,13 @@ class CoverIndex:
         yield from sure
         yield from self._decided([(wide, row) for wide in possible], 0)
 
-    def dominated(self, row: int, *, is_generous: bool = False) -> Iterator[int]:
-        """Yield the rows that another one dominates; if `is_generous`, also those that were not compared."""
-        filter = self._filters[row]
+    def dominated(self, row: int, *, is_generous: bool = False) -> Iterable[int]:
+        """Return the rows that another one dominates; if `is_generous`, also those that were not compared."""
         sure, possible = self._rows.narrow(row)
+        return self._dominated(row, sure, possible, is_generous=is_generous) if sure or possible else ()
+
+    def _dominated(self, row: int, sure: list[int], possible: list[int], *, is_generous: bool) -> Iterator[int]:
+        filter = self._filters[row]
         covered = sure
         if possible:
             covered = [*sure, *self._decided([(row, narrow) for narrow in possible], 1, is_generous=is_generous)]
@@ -219,7 +235,7 @@ def _excluded(values: Collection[Value], *, is_bounded: bool) -> int:
 
 
 def _only_hash(kind: ValueType, values: Collection[Value]) -> int:
-    return hash((kind, *values)) & _WORD if len(values) == 1 else 0
+    return hash((int(kind), *values)) & _WORD if len(values) == 1 else 0
 
 
 def _listed(values: Sequence[Value]) -> CoverRange:
@@ -230,7 +246,7 @@ def _listed(values: Sequence[Value]) -> CoverRange:
         return CoverRange(_MIXED, flags | _FINITE, 0, 0, members, None, 0)
     kind, is_point = kinds.pop(), len(values) == 1
     flags |= _POINT if is_point else 0 if kind is ValueType.BOOL else _FINITE
-    value = (hash((kind, values[0])) & _WORD or 1) if is_point else 0
+    value = (hash((int(kind), values[0])) & _WORD or 1) if is_point else 0
     ends: tuple[Any, Any] = (min(values), max(values)) if not is_point else (values[0], values[0])  # type: ignore[type-var]
     if kind is ValueType.STRING:
         low, high = ends[0].encode(), ends[1].encode() + b"\0"
@@ -243,5 +259,5 @@ def _listed(values: Sequence[Value]) -> CoverRange:
 def _bloom(values: Iterable[Value]) -> int:
     members = 0
     for value in values:
-        members |= 1 << (hash((value_type(value), value)) & 63)
+        members |= 1 << (hash((int(value_type(value)), value)) & 63)
     return members

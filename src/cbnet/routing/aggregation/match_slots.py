@@ -11,12 +11,13 @@ one is taken by the next holder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.matching import LiveTable
+from cbnet.matching.storage.filter_encoding import EncodedFilter
 
 NO_SLOT = -1
 Holder = TypeVar("Holder")
@@ -72,15 +73,15 @@ class MatchSlots:
         self._sizes: dict[int, int] = {}
         self._by_sources: dict[int, int] = {}  # a slot for each set
 
-    def add(self, filter: Filter, sources: int) -> int:
-        """Add a filter; return its slot, none if there are no sources."""
+    def add(self, filters: Collection[EncodedFilter], sources: int) -> int:
+        """Add filters that these sources have; return their slot, none if there are no sources."""
         if not sources:
             return NO_SLOT
         slot = self._by_sources.get(sources)
         if slot is None:
             slot = self._take(sources)
-        self._table.add(slot, filter)
-        self._sizes[slot] += 1
+        self._table.add_tests(slot, filters)
+        self._sizes[slot] += len(filters)
         return slot
 
     def fill(self, filters: Iterable[tuple[Filter, int]]) -> list[int]:
@@ -99,11 +100,11 @@ class MatchSlots:
         self._table.fill(with_slots())
         return slots
 
-    def remove(self, filter: Filter, slot: int) -> None:
-        """Remove a filter from its slot, if it has one."""
+    def remove(self, filters: Collection[EncodedFilter], slot: int) -> None:
+        """Remove filters from their slot, if they have one."""
         if slot != NO_SLOT:
-            self._table.remove(slot, filter)
-            self._sizes[slot] -= 1
+            self._table.remove_tests(slot, filters)
+            self._sizes[slot] -= len(filters)
             if not self._sizes[slot]:
                 self._release(slot)
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 
-from cbnet.language.filter import Filter
-from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.routing.aggregation.cover_index import CoverIndex
 from cbnet.routing.aggregation.source_filters import Group, SourceFilters
 
@@ -107,10 +106,9 @@ class ReducedUnions:
             return filter
         if not bit & self._compared:
             return None
-        decoded = filter_from_bytes(filter)
         row = self._store.find(filter)
         sought = row if row is not None else self._store.insert(filter)
-        self._index_row(sought, decoded)
+        self._index_row(sought)
         covering = self.index.covering(sought) if sought in self.index else iter(())
         found = next((self._store.filters[wide] for wide in covering if self._store.announced[wide] & bit), None)
         if row is None:
@@ -131,22 +129,34 @@ class ReducedUnions:
                     self._index_rows(target.bit)
         self._drop_unused_index()
 
-    def gain(self, row: int, bit: int, filter: Filter | None) -> int:
+    def gain(self, row: int, bit: int) -> int:
         """Give a filter to a source; return the targets for which it must be compared."""
         store = self._store
         before = store.group_of[row].carriers
-        store.switch(row, bit, self.carriers, filter)
+        store.switch(row, bit, self.carriers)
         after = store.group_of[row].carriers
         self._toggle(row, after & ~before & ~self._compared)
         if after & self._compared:
-            self._index_row(row, filter)
+            self._index_row(row)
         return after & ~before & self._compared
+
+    def gain_new(self, filters: Mapping[bytes, EncodedFilter], bit: int) -> dict[int, int]:
+        """Give new filters to a source; return the rows that must be compared, and for which targets."""
+        rows = self._store.insert_all(filters, bit, self.carriers)
+        carriers = self._store.group_of[rows[0]].carriers
+        for row in rows if carriers & ~self._compared else ():
+            self._toggle(row, carriers & ~self._compared)
+        if not carriers & self._compared:
+            return {}
+        for row in rows:
+            self.index.add(row)
+        return dict.fromkeys(rows, carriers & self._compared)
 
     def lose(self, row: int, bit: int) -> int:
         """Take a filter away from a source; return the targets for which it may free others."""
         store = self._store
         before = store.group_of[row].carriers
-        store.switch(row, bit, self.carriers, None)
+        store.switch(row, bit, self.carriers)
         gone = store.announced[row] & before & ~store.group_of[row].carriers
         self._toggle(row, gone)
         return gone & self._compared
@@ -224,11 +234,11 @@ class ReducedUnions:
     def _index_rows(self, bit: int) -> None:
         for group in self._carried(bit):
             for row in group.rows:
-                self._index_row(row, None)
+                self._index_row(row)
 
-    def _index_row(self, row: int, filter: Filter | None) -> None:
+    def _index_row(self, row: int) -> None:
         if row not in self.index:
-            self.index.add(row, filter if filter is not None else filter_from_bytes(self._store.filters[row]))
+            self.index.add(row)
 
     def _drop_unused_index(self) -> None:
         if not self._compared and len(self.index):
@@ -261,6 +271,6 @@ class ReducedUnions:
             if not group.carriers & target.bit:
                 for row in group.rows:
                     if announced[row] & similar:
-                        self._index_row(row, None)
+                        self._index_row(row)
                         freed[row] = target.bit
         self.settle(gained, freed, is_first=not similar)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from cbnet.language.filter import Filter
 from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.matching.storage.filter_encoding import EncodedFilter, tests_from_bytes
 from cbnet.routing.aggregation.match_slots import NO_SLOT, MatchSlots
 
 NO_FILTER = b""
@@ -173,23 +173,36 @@ class SourceFilters:
             self._count(bit, 1)
         return row
 
-    def switch(self, row: int, bit: int, carriers: Callable[[int], int], filter: Filter | None) -> None:
-        """Give a filter to a source, or take it away.
+    def insert_all(self, filters: Mapping[bytes, EncodedFilter], bit: int, carriers: Callable[[int], int]) -> list[int]:
+        """Give new filters to a source; return their rows. carriers: returns the targets of a new group."""
+        rows = [self.insert(filter) for filter in filters]
+        slot = self._slots.add(filters.values(), bit & self._matched)
+        group = self._group(bit, carriers)
+        for row in rows:
+            self._join(row, group)
+            self._slot_of[row] = slot
+        self._count(bit, len(rows))
+        return rows
 
-        carriers: returns the targets of a new group. filter: the decoded one, if it is known.
-        """
+    def switch(self, row: int, bit: int, carriers: Callable[[int], int]) -> None:
+        """Give a filter to a source, or take it away. carriers: returns the targets of a new group."""
         old = self.group_of[row]
         sources = old.sources ^ bit
-        group = self.groups.get(sources, self._nowhere)
-        if sources and not group.sources:
-            group = self.groups[sources] = Group(sources, carriers(sources))
+        group = self._group(sources, carriers)
         self._leave(row, old)
         self._join(row, group)
         self._count(bit, 1 if sources & bit else -1)
         if bit & self._matched:
-            decoded = filter if filter is not None else filter_from_bytes(self.filters[row])
-            self._slots.remove(decoded, self._slot_of[row])
-            self._slot_of[row] = self._slots.add(decoded, sources & self._matched)
+            tests = [tests_from_bytes(self.filters[row])]
+            self._slots.remove(tests, self._slot_of[row])
+            self._slot_of[row] = self._slots.add(tests, sources & self._matched)
+
+    def _group(self, sources: int, carriers: Callable[[int], int]) -> Group:
+        """Return the group of some sources, or make it."""
+        group = self.groups.get(sources, self._nowhere)
+        if sources and not group.sources:
+            group = self.groups[sources] = Group(sources, carriers(sources))
+        return group
 
     def _count(self, bit: int, change: int) -> None:
         self._counts[bit] += change

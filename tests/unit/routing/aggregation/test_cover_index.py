@@ -29,8 +29,8 @@ def _test(rng):
 
 def index_of(filters):
     index = CoverIndex([filter_to_bytes(each) for each in filters])
-    for row, filter in enumerate(filters):
-        index.add(row, filter)
+    for row in range(len(filters)):
+        index.add(row)
     return index
 
 
@@ -56,7 +56,7 @@ def test_many_filters_are_found_also_after_most_are_removed():
     check(index, filters, kept, sorted(kept)[::10])
     for row in range(len(filters)):
         if row not in index:
-            index.add(row, filters[row])
+            index.add(row)
     check(index, filters, range(len(filters)), rng.sample(range(len(filters)), 20))
 
 

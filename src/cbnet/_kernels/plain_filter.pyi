@@ -1,0 +1,3 @@
+from typing import Any
+
+def plain_tests(encoded: bytes) -> frozenset[tuple[str, int, Any]] | None: ...
