@@ -69,8 +69,8 @@ def test_systemd_timeout_exceeds_the_drain_time():
     assert (unit()["Type"], unit()["DynamicUser"], unit()["ProtectSystem"]) == ("notify", "yes", "strict")
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_accepts_the_unit(tmp_path):
+    assert shutil.which("systemd-analyze"), "this test needs systemd-analyze: install the package systemd"
     text = (DEPLOY / "cbnet-router.service").read_text().replace("/opt/cbnet/bin/cbnet", "/bin/true")
     (tmp_path / "cbnet-router.service").write_text(text)
     command = ["systemd-analyze", "verify", str(tmp_path / "cbnet-router.service")]
