@@ -17,6 +17,7 @@ from cbnet import Table, parse
 from cbnet.matching.reference import match
 from cbnet.network import ProcessNetwork, statuses
 from cbnet.network.client.delivery_probe import probe_deliveries
+from cbnet.network.protocol.addresses import Address
 from cbnet.network.service.address_file import NetworkAddresses
 from cbnet.network.service.network_file import read_folder
 from cbnet.network.service.process_network import InitialFiles
@@ -92,7 +93,7 @@ def test_deliveries_equal_brute_force_even_with_a_wrong_table(network):
     expected = brute_force(messages)
     assert probe_deliveries(addresses, messages, len(expected)) == expected
     found = statuses(addresses)
-    assert {name: status.loaded for name, status in found.items()} == {"1": 1, "2": 0, "3": 2, "4": 1, "5": 2}
+    assert {name: status.initial for name, status in found.items()} == {"1": 1, "2": 0, "3": 2, "4": 1, "5": 2}
     assert all(status.scheme.startswith("multitree:1 of ") for status in found.values())
 
 
@@ -121,6 +122,21 @@ def test_verification_needs_the_addresses_of_all_routers(cbnet, network):
     assert "router 2 is part of the network, but its address is not known" in outcome.err
 
 
+def test_verification_takes_addresses_instead_of_a_folder(cbnet, network):
+    addresses = NetworkAddresses.read(network).routers.values()
+    outcome = cbnet("verify", "--router", ",".join(map(str, addresses)))
+    assert (outcome.code, outcome.out) == (0, "5 routers, 8 interfaces, 18 filters compared: 0 differences\n")
+
+
+def test_verification_names_a_router_that_has_stopped(cbnet, network, tmp_path):
+    running = NetworkAddresses.read(network)
+    NetworkAddresses(running.network, {"6": Address("127.0.0.1", 1), **running.routers}).write(tmp_path)
+    outcome = cbnet("verify", "--network", tmp_path)
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: router 6 does not answer, and the tables of all routers are compared: ")
+    assert outcome.err.endswith("start it again, or list the addresses of the others in --router\n")
+
+
 def test_initial_predicates_stay_when_a_client_with_a_covering_filter_leaves(network):
     addresses = NetworkAddresses.read(network).routers
     messages = random_messages(60)
@@ -135,7 +151,7 @@ def test_initial_predicates_stay_when_a_client_with_a_covering_filter_leaves(net
 
 
 def test_sub_loaded_prints_the_deliveries_of_the_node(cbnet, network):
-    command = [sys.executable, "-m", "cbnet", "sub", "--loaded", "--network", network, "--router", "4", "--count", "1"]
+    command = [sys.executable, "-m", "cbnet", "sub", "--initial", "--network", network, "--router", "4", "--count", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         addresses = {"4": NetworkAddresses.read(network).routers["4"]}
         while not any(status.subscriptions for status in statuses(addresses).values()):
@@ -144,12 +160,12 @@ def test_sub_loaded_prints_the_deliveries_of_the_node(cbnet, network):
         cbnet("pub", "#jazz", "#live", "--payload", "tonight", "--network", network, "--router", "1")
         out, _ = process.communicate(timeout=20)
     assert out == "#jazz, #live  tonight\n"
-    refused = cbnet("sub", "--loaded", "--network", network, "--router", "2")
+    refused = cbnet("sub", "--initial", "--network", network, "--router", "2")
     assert refused.code != 0
-    assert "router 2 has no loaded predicate" in refused.err
-    for arguments in (["sub"], ["sub", "x = 1", "--loaded"]):
+    assert "router 2 has no initial predicate" in refused.err
+    for arguments in (["sub"], ["sub", "x = 1", "--initial"]):
         outcome = cbnet(*arguments, "--network", network)
-        assert (outcome.code, "give either a predicate, in quotes, or --loaded" in outcome.err) == (2, True)
+        assert (outcome.code, "give either a predicate, in quotes, or --initial" in outcome.err) == (2, True)
 
 
 def test_a_router_that_is_killed_starts_with_its_table_again(tmp_path):
@@ -198,5 +214,5 @@ def test_node_with_30_000_initial_filters_starts_in_seconds(tmp_path):
         network.wait()
         found = statuses(network.addresses, network="n")
         assert {status.filters for status in found.values()} == {30_000}
-        assert found["0"].loaded == 30_000
+        assert found["0"].initial == 30_000
         assert max(status.uptime for status in found.values()) < 60

@@ -110,8 +110,8 @@ def test_a_trace_explains_conditions_and_nested_attributes():
     first, second = hops["b"].missed
     assert 'detail.state = "off" fails: detail.state is "on"' in first
     assert 'not (name ^= "la") fails: name is "lamp"' in second
-    (supposed,) = hops["b"].supposed
-    assert supposed.startswith("a subscriber at b: detail.watts * 2 > 20: detail.watts * 2 > 20 fails: ")
+    (hypothetical,) = hops["b"].hypothetical
+    assert hypothetical.startswith("a subscriber at b: detail.watts * 2 > 20: detail.watts * 2 > 20 fails: ")
 
 
 def test_a_trace_does_not_explain_a_message_with_very_many_combinations():
@@ -121,7 +121,7 @@ def test_a_trace_does_not_explain_a_message_with_very_many_combinations():
     lab.clients["a"].trace(7, {name: list(range(30)) for name in "pqr"}, predicate="p + q + r < -1", at="b")
     lab.run(1)
     (answer,) = lab.answers("a", TracedFrame)
-    assert answer.hop.supposed == ["a subscriber at b: the message has too many values to be explained"]
+    assert answer.hop.hypothetical == ["a subscriber at b: the message has too many values to be explained"]
     assert answer.hop.missed == []
 
 

@@ -18,7 +18,7 @@ cdef enum:  # events that are counted
     PUBLISHED_COUNT
     MATCHED_COUNT
     DELIVERED_COUNT
-    LOADED_COUNT
+    INITIAL_COUNT
     RECEIVED_COUNT
     SENT_COUNT
     UNPRUNED_COUNT
@@ -70,7 +70,7 @@ cdef class FastPath:
     cdef int32_t *chain                 # per slot found: the next one of the same link; -1: none
     cdef size_t chain_room
     cdef uint64_t[SOURCE_WORDS] sources     # of one message
-    cdef bint is_loaded                 # whether a message matches the loaded predicate
+    cdef bint is_initial                 # whether a message matches the loaded predicate
     cdef uint64_t stamp                 # number of the message
     cdef int64_t[COUNTS] counts
     cdef FrameMessage message

@@ -19,7 +19,7 @@ from cbnet._kernels.frame_message cimport close_message, open_message, read_mess
 from cbnet._kernels.link_buffer cimport LinkBuffer
 from cbnet._kernels.right_matcher cimport RightMatcher
 from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
-from cbnet._kernels.slot_table cimport CLIENT_HOLDER, LOADED_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
+from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
 
 cdef enum:  # as in `network.protocol`
     PUBLISH = 22
@@ -383,7 +383,7 @@ cdef class FastPath:
             return 0
         self.stamp += 1
         self.reached_count = 0
-        self.is_loaded = False
+        self.is_initial = False
         memset(self.sources, 0, sizeof(self.sources))
         if <size_t> self.matcher.found.used > self.chain_room:
             self.chain = <int32_t *> _resized(self.chain, 2 * self.matcher.found.used * sizeof(int32_t))
@@ -404,8 +404,8 @@ cdef class FastPath:
             elif holder.kind == SOURCES_HOLDER:
                 for word in range(SOURCE_WORDS):
                     self.sources[word] |= holder.sources[word]
-            elif holder.kind == LOADED_HOLDER:
-                self.is_loaded = True
+            elif holder.kind == INITIAL_HOLDER:
+                self.is_initial = True
             else:
                 self.matcher.matches -= 1  # it is matched again
                 return 0
@@ -425,9 +425,9 @@ cdef class FastPath:
     cdef int _deliver(self, const PacketHead *head) except -1:
         """Send the message to the clients whose subscriptions match."""
         cdef uint32_t i
-        if self.reached_count or self.is_loaded:
+        if self.reached_count or self.is_initial:
             self.counts[MATCHED_COUNT] += 1
-            self.counts[LOADED_COUNT] += self.is_loaded
+            self.counts[INITIAL_COUNT] += self.is_initial
         for i in range(self.reached_count):
             self._deliver_to(self.reached[i], head)
         self.work += self.reached_count

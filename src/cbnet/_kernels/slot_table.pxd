@@ -9,7 +9,7 @@ cdef enum HolderKind:
     UNKNOWN_HOLDER          # ask Python
     CLIENT_HOLDER           # a subscription of a client
     SOURCES_HOLDER          # a set of sources
-    LOADED_HOLDER           # the loaded predicate of the router
+    INITIAL_HOLDER           # the loaded predicate of the router
     PYTHON_HOLDER           # messages for it are handled in Python
 
 cdef struct SlotHolder:

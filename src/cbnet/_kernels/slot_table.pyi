@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 CLIENT: int
 SOURCES: int
-LOADED: int
+INITIAL: int
 PYTHON: int
 
 class SlotTable:

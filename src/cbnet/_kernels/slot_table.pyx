@@ -11,7 +11,7 @@ Python is asked once for each slot, and says when the holder of a slot has chang
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.string cimport memcpy, memset
 
-CLIENT, SOURCES, LOADED, PYTHON = CLIENT_HOLDER, SOURCES_HOLDER, LOADED_HOLDER, PYTHON_HOLDER
+CLIENT, SOURCES, INITIAL, PYTHON = CLIENT_HOLDER, SOURCES_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER
 
 
 cdef bint is_set_of_sources(object bits) except -1:
@@ -75,7 +75,7 @@ cdef class SlotTable:
             self._hold(holder.link)
         elif kind == SOURCES_HOLDER and is_set_of_sources(value):
             holder.sources = words_of(value)
-        elif kind != LOADED_HOLDER:
+        elif kind != INITIAL_HOLDER:
             kind = PYTHON_HOLDER
         holder.kind = kind
         return 0

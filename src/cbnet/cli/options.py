@@ -73,6 +73,7 @@ RENAMED_OPTIONS = {  # an option, or the only command in which it is another one
     "--predicates": "--rules",
     "--network-name": "--network",
     "--tls-authority": "--authority",
+    "--loaded": "--initial",
     "cbnet match --messages": "MESSAGES",
     "cbnet spark match --messages": "MESSAGES",
     "cbnet spark stream --messages": "MESSAGES",

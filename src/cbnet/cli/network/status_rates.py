@@ -43,8 +43,8 @@ class RouterRates:
     published: int = 0  # this and the following: since the router started
     matched: int = 0  # messages that matched a local client
     delivered: int = 0
-    loaded: int = 0  # filters of the initial predicate of its node
-    delivered_to_loaded: int = 0  # messages that this predicate matched
+    initial: int = 0  # filters of the initial predicate of its node
+    delivered_to_initial: int = 0  # messages that this predicate matched
     filters_sent: int = 0  # to neighbours, in announcements
     packets_retried: int = 0  # committed to a tree again
     packets_unpruned: int = 0  # sent to a side whose announcement had not arrived
@@ -85,8 +85,8 @@ def router_rates(name: str, address: Address, before: Status | None, now: Status
         published=counters.get(Event.PUBLISHED, 0),
         matched=counters.get(Event.MATCHED, 0),
         delivered=counters.get(Event.DELIVERED, 0),
-        loaded=now.loaded,
-        delivered_to_loaded=counters.get(Event.DELIVERED_LOADED, 0),
+        initial=now.initial,
+        delivered_to_initial=counters.get(Event.DELIVERED_INITIAL, 0),
         filters_sent=counters.get(Event.FILTERS_SENT, 0),
         packets_retried=counters.get(Event.PACKETS_RETRIED, 0),
         packets_unpruned=counters.get(Event.PACKETS_UNPRUNED, 0),

@@ -21,8 +21,8 @@ def sub(
     predicate: Annotated[
         str | None, typer.Argument(metavar="PREDICATE", help="Predicate, in quotes.", show_default=False)
     ] = None,
-    loaded: Annotated[
-        bool, typer.Option("--loaded", help="Subscribe to the predicate that the router's node was loaded with.")
+    initial: Annotated[
+        bool, typer.Option("--initial", help="Subscribe to the initial predicate of the router's node.")
     ] = False,
     count: Annotated[
         int | None,
@@ -56,8 +56,8 @@ def sub(
     from cbnet.errors import CbnetError, InputError
     from cbnet.language.dialects import CBNET, parse
 
-    if (predicate is None) != loaded:
-        raise InputError("give either a predicate, in quotes, or --loaded")
+    if (predicate is None) != initial:
+        raise InputError("give either a predicate, in quotes, or --initial")
     if predicate is not None:
         translated = parse(predicate, dialect=dialect)  # reports errors before connecting
         predicate = predicate if dialect == CBNET else str(translated)
@@ -78,9 +78,9 @@ def _subscribe(
     client: Client, predicate: str | None, wait: bool, timeout: float, queue: int, when_full: WhenFull
 ) -> Subscription:
     if predicate is None:
-        subscription = client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
+        subscription = client.subscribe_initial(timeout=timeout, queue=queue, when_full=when_full)
         if wait:
-            print_note(f"subscribed at {client.router} to its loaded predicate")
+            print_note(f"subscribed at {client.router} to its initial predicate")
         return subscription
     subscription = client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
     if wait:

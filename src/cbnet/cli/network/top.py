@@ -201,8 +201,8 @@ def _short(count: float | None) -> str:
 def _totals(rows: Sequence[RouterRates]) -> str:
     received, sent = sum(row.in_per_s or 0 for row in rows), sum(row.out_per_s or 0 for row in rows)
     clients, subscriptions = sum(row.clients for row in rows), sum(row.subscriptions for row in rows)
-    loaded, to_loaded = sum(row.loaded for row in rows), sum(row.delivered_to_loaded for row in rows)
-    more = f"; {plural(loaded, 'loaded filter')}, {plural(to_loaded, 'delivery')} to them" if loaded else ""
+    initial, to_initial = sum(row.initial for row in rows), sum(row.delivered_to_initial for row in rows)
+    more = f"; {plural(initial, 'initial filter')}, {plural(to_initial, 'delivery')} to them" if initial else ""
     waiting = [row.router for row in rows if not row.is_complete]
     more += f"; announcements not yet complete at {', '.join(waiting[:3])}" if waiting else ""
     return (

@@ -65,4 +65,4 @@ def trace(
             print_json(trace_row(hop))
         print_json({"missing": traced.missing})
     else:
-        print_trace(traced, message, is_dry=dry or of is not None, supposed=None if of is None else (of, router))
+        print_trace(traced, message, is_dry=dry or of is not None, hypothetical=None if of is None else (of, router))

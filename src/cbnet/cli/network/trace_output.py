@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_client import Traced
     from cbnet.network.protocol.frames import Branch, Hop
 
-Supposed = tuple[str, str]  # the predicate of a hypothetical subscriber, and its router
+Hypothetical = tuple[str, str]  # the predicate of a hypothetical subscriber, and its router
 
 
 def trace_row(hop: Hop) -> dict[str, Any]:
@@ -32,21 +32,21 @@ def _branch_row(branch: Branch) -> dict[str, Any]:
     return {name: getattr(branch, name) for name in branch.__struct_fields__}
 
 
-def print_trace(traced: Traced, message: Message, *, is_dry: bool, supposed: Supposed | None) -> None:
+def print_trace(traced: Traced, message: Message, *, is_dry: bool, hypothetical: Hypothetical | None) -> None:
     """Print the path of a message, and the outcome."""
     first = traced.hops[0]
     print(f"message         {str(message) or '(empty)'}")
     print(f"published at    router {first.router}" + (" (dry run: nothing is delivered)" if is_dry else ""))
     if first.root:
         print(f"tree            {first.tree}, rooted at {first.root}")
-    if supposed is not None:
-        print(f"assuming        a subscriber at router {supposed[1]} to {supposed[0]}")
+    if hypothetical is not None:
+        print(f"assuming        a subscriber at router {hypothetical[1]} to {hypothetical[0]}")
     print(f"\nrouter {first.router}")
     print("\n".join(_below(first, traced, "", is_dry=is_dry)))
     print()
-    if supposed is not None:
-        print(_answer(traced, message, *supposed))
-    print("\n".join(_outcome(traced, is_dry=is_dry, is_supposed=supposed is not None)))
+    if hypothetical is not None:
+        print(_answer(traced, message, *hypothetical))
+    print("\n".join(_outcome(traced, is_dry=is_dry, is_hypothetical=hypothetical is not None)))
 
 
 def _below(hop: Hop, traced: Traced, indent: str, *, is_dry: bool) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _local(hop: Hop, *, is_dry: bool) -> Iterator[str]:
     """Yield the deliveries and drops at a router."""
     if hop.dropped:
         yield f"─ dropped: {hop.dropped}"
-    for text in hop.supposed:
+    for text in hop.hypothetical:
         yield f"─ assuming {text}"
     for text in hop.delivered:
         yield f"─ {'would be delivered' if is_dry else 'delivered'} to {text}"
@@ -117,10 +117,10 @@ def _reason(branch: Branch) -> str:
     return "no filter matches" + (f"; closest: {'; '.join(branch.why)}" if branch.why else "")
 
 
-def _outcome(traced: Traced, *, is_dry: bool, is_supposed: bool) -> Iterator[str]:
+def _outcome(traced: Traced, *, is_dry: bool, is_hypothetical: bool) -> Iterator[str]:
     """Yield the outcome in words."""
     routers = [hop for hop in traced.hops if hop.delivered]
-    start = "apart from this subscriber, " if is_supposed else ""
+    start = "apart from this subscriber, " if is_hypothetical else ""
     if routers:
         verb = "it would be delivered" if is_dry else "it was delivered"
         yield f"{start}{verb} to subscriptions at {', '.join(map(_router, routers))}"
@@ -142,5 +142,5 @@ def _answer(traced: Traced, message: Message, predicate: str, router: str) -> st
     arrived = any(hop.router == router and not (hop.dropped or hop.network) for hop in traced.hops)
     if parse(predicate).matches(message):
         return f"yes: {subscriber} gets it" if arrived else f"no: it does not reach router {router}"
-    failure = next((text for hop in traced.hops for text in hop.supposed), "")
+    failure = next((text for hop in traced.hops for text in hop.hypothetical), "")
     return f"no: {subscriber} does not get it" + (f": {failure.partition(': ')[2]}" if failure else "")

@@ -31,7 +31,7 @@ def up(
         typer.Option(
             "--fib",
             metavar="FOLDER",
-            help="Folder of a network built by the pipeline; routers start with the rules of their nodes.",
+            help="Folder written by the pipeline: run its nodes, with their predicates and compiled tables.",
             show_default=False,
         ),
     ] = None,

@@ -58,7 +58,7 @@ class Announcements:
         )  # fmt: skip
         self.announcer.retained.load(data.table)
         if data.predicate.filters:
-            self.subscriptions.set(InternalSubscriber.LOADED, 0, data.predicate)
+            self.subscriptions.set(InternalSubscriber.INITIAL, 0, data.predicate)
 
     def open_session(self, link: int) -> None:
         """Begin to announce to a neighbour."""

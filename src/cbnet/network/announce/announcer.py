@@ -168,7 +168,7 @@ class Announcer:
         self._exports.open()
         if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
             version.complete = self._context.now
-            self.retained.release_loaded()
+            self.retained.release_computed()
 
     def _awaited(self) -> Set[str]:
         """Return the neighbours of the computed tables that may still come."""

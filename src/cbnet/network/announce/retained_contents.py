@@ -26,7 +26,7 @@ from cbnet.network.protocol.fields import MAX_HELD
 _SECONDS = 60.0  # that contents are kept after the end of a session
 _USED_SECONDS = 120.0  # that the sender uses what the receiver has listed
 _LISTED_SECONDS = 180.0  # that the receiver keeps it; more, as frames take their time
-_LOADED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
+_COMPUTED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
 _PATIENCE = 60.0  # seconds to wait for the neighbours of a computed table
 _MIN_FILTERS = 16  # of a content worth keeping
 
@@ -65,7 +65,7 @@ class RetainedContents:
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
         self._held: dict[int, _Held] = {}  # what a neighbour has, by session
-        self._loaded: dict[str, _Received] = {}  # computed tables of interfaces that are still kept, by neighbour
+        self._computed: dict[str, _Received] = {}  # computed tables of interfaces that are still kept, by neighbour
 
     # --- as receiver
 
@@ -76,21 +76,21 @@ class RetainedContents:
             self._streams.add_source(stream)
         self._streams.kinds[0].load({stream: tables[neighbour] for neighbour, stream in streams.items()})
         for neighbour, stream in streams.items():
-            self._keep(stream, _LOADED_SECONDS)
-            self._loaded[neighbour] = self._received[neighbour][-1]
+            self._keep(stream, _COMPUTED_SECONDS)
+            self._computed[neighbour] = self._received[neighbour][-1]
 
     def awaited(self, neighbours: Set[str], uptime: float) -> Set[str]:
         """Return the neighbours of the computed tables that may still come, given those that have.
 
         uptime: of the network; in one that has been running, a neighbour that is not there is down.
         """
-        return self._loaded.keys() - neighbours if uptime < _PATIENCE else frozenset()
+        return self._computed.keys() - neighbours if uptime < _PATIENCE else frozenset()
 
-    def release_loaded(self) -> None:
+    def release_computed(self) -> None:
         """Keep computed tables no longer than neighbours may use them: all streams have come."""
-        for each in self._loaded.values():
+        for each in self._computed.values():
             each.until = each.used_until
-        self._loaded.clear()
+        self._computed.clear()
 
     def keep_received(self, stream: Incoming, now: float) -> None:
         """Keep the content of a stream whose session has ended, if it is worth it and not too much."""

@@ -1,6 +1,6 @@
 """Subscriptions of a router's clients, in one live table of all their predicates.
 
-A node may also have an initial predicate, loaded when the network started. It belongs to no client and stays; clients
+A node may also have an initial predicate, from the start of the network. It belongs to no client and stays; clients
 may listen to what is delivered to it. A gateway registers the interests of its other domains.
 
 Offers are kept the same way, in another table: the predicates of requests that clients answer.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet._kernels.slot_table import CLIENT, LOADED, PYTHON, SOURCES
+from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
@@ -26,7 +26,7 @@ from cbnet.routing.aggregation.match_slots import Slots
 class InternalSubscriber(Enum):
     """A subscriber of a router that is not a client."""
 
-    LOADED = "the loaded predicate"
+    INITIAL = "the initial predicate"
     OTHER_DOMAINS = "other domains"
 
 
@@ -48,7 +48,7 @@ class Matches(NamedTuple):
 
     clients: dict[int, list[int]]  # ids by link
     domains: list[int]  # sides of a gateway
-    is_loaded: bool  # whether the initial predicate matches
+    is_initial: bool  # whether the initial predicate matches
     sources: int  # bits of the streams with a filter that matches
 
 
@@ -77,7 +77,7 @@ class Subscriptions:
         """Return the subscriptions that a message matches."""
         clients: dict[int, list[int]] = {}
         domains: list[int] = []
-        is_loaded = False
+        is_initial = False
         slots = self.table.match(content.members)
         for slot in slots:
             holder = self._slots.holder(slot)
@@ -89,11 +89,11 @@ class Subscriptions:
             elif subscriber is InternalSubscriber.OTHER_DOMAINS:
                 domains.append(id)
             else:
-                is_loaded = True
-        if is_loaded:
+                is_initial = True
+        if is_initial:
             for link, id in self._listeners:
                 clients.setdefault(link, []).append(id)
-        return Matches(clients, domains, is_loaded, self.aggregation.matched(slots))
+        return Matches(clients, domains, is_initial, self.aggregation.matched(slots))
 
     def holder(self, slot: int) -> tuple[int, int, int]:
         """Return what a slot of the table stands for, as `slot_table` has it."""
@@ -103,8 +103,8 @@ class Subscriptions:
         subscriber, id = holder
         if isinstance(subscriber, int):
             return CLIENT, subscriber, id
-        is_simple = subscriber is InternalSubscriber.LOADED and not self._listeners
-        return LOADED if is_simple else PYTHON, 0, 0
+        is_simple = subscriber is InternalSubscriber.INITIAL and not self._listeners
+        return INITIAL if is_simple else PYTHON, 0, 0
 
     def on_slot_changed(self, call: Callable[[int], None]) -> None:
         """Call a function with each slot that stands for something else from now on."""
@@ -124,15 +124,15 @@ class Subscriptions:
         return sum(self._constraints[each] for each in links) - before + _constraints(predicate.filters)
 
     @property
-    def loaded(self) -> Predicate | None:
+    def initial(self) -> Predicate | None:
         """The initial predicate; None if there is none."""
-        filters = self._filters.get(InternalSubscriber.LOADED)
+        filters = self._filters.get(InternalSubscriber.INITIAL)
         return None if filters is None else Predicate(filters[0])
 
     @property
-    def loaded_count(self) -> int:
+    def initial_count(self) -> int:
         """The number of filters of the initial predicate."""
-        return len(self._filters.get(InternalSubscriber.LOADED, {0: {}})[0])
+        return len(self._filters.get(InternalSubscriber.INITIAL, {0: {}})[0])
 
     def all(self) -> Iterable[tuple[Subscriber, int, Predicate]]:
         """Yield subscriber, id and predicate of each subscription."""
@@ -146,7 +146,7 @@ class Subscriptions:
         return len(self._counts)
 
     def __len__(self) -> int:
-        own = (len(by_id) for who, by_id in self._filters.items() if who is not InternalSubscriber.LOADED)
+        own = (len(by_id) for who, by_id in self._filters.items() if who is not InternalSubscriber.INITIAL)
         return sum(own) + len(self._listeners)
 
     # --- changes
@@ -207,8 +207,8 @@ class Subscriptions:
         return True
 
     def _listeners_changed(self) -> None:
-        if InternalSubscriber.LOADED in self._filters:
-            self._slots.on_changed(self._slots.take((InternalSubscriber.LOADED, 0)))
+        if InternalSubscriber.INITIAL in self._filters:
+            self._slots.on_changed(self._slots.take((InternalSubscriber.INITIAL, 0)))
 
     def _announce(self, subscriber: Subscriber, added: Iterable[Filter], removed: Iterable[Filter]) -> None:
         """Change the filters that this router announces; several subscriptions may have the same one."""

@@ -178,14 +178,14 @@ class AsyncClient:
         await self._registered.subscribe(subscription, timeout, wait=wait)
         return subscription
 
-    async def subscribe_loaded(
+    async def subscribe_initial(
         self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
     ) -> AsyncSubscription:
         """Subscribe to the initial predicate of the router's node, in a network made from data.
 
         The predicate stays when this subscription ends.
         """
-        subscription = AsyncSubscription(self, next(self._numbers), "", queue, when_full, is_loaded=True)
+        subscription = AsyncSubscription(self, next(self._numbers), "", queue, when_full, is_initial=True)
         await self._registered.subscribe(subscription, timeout, wait=False)
         return subscription
 

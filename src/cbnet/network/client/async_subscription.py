@@ -55,14 +55,14 @@ class AsyncSubscription:
         queue: int,
         when_full: WhenFull,
         *,
-        is_loaded: bool = False,  # to the initial predicate of the router's node
+        is_initial: bool = False,  # to the initial predicate of the router's node
     ) -> None:
         if queue < 1:
             raise InputError(f"invalid queue size {queue}", hint="use at least 1")
         if when_full not in _POLICIES:
             raise InputError(f"unknown policy {when_full!r}", hint="use one of " + ", ".join(_POLICIES))
         self.predicate = predicate
-        self.is_loaded = is_loaded
+        self.is_initial = is_initial
         self.confirmation = Confirmation(False, 0, [])
         self.dropped = 0  # messages dropped because the queue was full
         self.id = id

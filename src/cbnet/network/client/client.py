@@ -129,11 +129,11 @@ class Client:
         subscribing = self._client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
         return Subscription(self, self._call(subscribing))
 
-    def subscribe_loaded(
+    def subscribe_initial(
         self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
     ) -> Subscription:
         """Subscribe to the initial predicate of the router's node, which stays when this subscription ends."""
-        subscribing = self._client.subscribe_loaded(timeout=timeout, queue=queue, when_full=when_full)
+        subscribing = self._client.subscribe_initial(timeout=timeout, queue=queue, when_full=when_full)
         return Subscription(self, self._call(subscribing))
 
     def publish(

@@ -86,7 +86,7 @@ async def _probe(
 async def _initial_subscription(client: AsyncClient) -> AsyncSubscription | None:
     """Subscribe to the initial predicate of the router's node; None if it has none."""
     try:
-        return await client.subscribe_loaded()
+        return await client.subscribe_initial()
     except Refused:
         return None
 

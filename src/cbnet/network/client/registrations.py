@@ -90,7 +90,7 @@ class Registrations:
         if subscription.when_full == "disconnect":
             self._link.send(frames.SlowPolicy("disconnect"))
         wait = self._wait(subscription.id)
-        self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_loaded))
+        self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_initial))
 
     def _send_offer(self, offer: AsyncOffer) -> None:
         self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))

@@ -26,7 +26,7 @@ from cbnet.network.protocol.wire import MAX_CLIENT_FRAME_BYTES, MAX_ROUTER_FRAME
 
 TIME_SLICE_NS = 2_000_000  # for the messages of one link, before other links are served
 _COUNTERS = (
-    Event.PUBLISHED, Event.MATCHED, Event.DELIVERED, Event.DELIVERED_LOADED, Event.PACKETS_RECEIVED,
+    Event.PUBLISHED, Event.MATCHED, Event.DELIVERED, Event.DELIVERED_INITIAL, Event.PACKETS_RECEIVED,
     Event.PACKETS_SENT, Event.PACKETS_UNPRUNED, DropReason.DUPLICATE.key,
 )  # fmt: skip  # in the order of the kernel
 

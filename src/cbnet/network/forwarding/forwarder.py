@@ -167,10 +167,10 @@ class Forwarder:
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
         counters, outbox = self._context.counters, self._context.outbox
-        if matches.clients or matches.domains or matches.is_loaded:
+        if matches.clients or matches.domains or matches.is_initial:
             counters[Event.MATCHED] += 1
-        if matches.is_loaded:
-            counters[Event.DELIVERED_LOADED] += 1
+        if matches.is_initial:
+            counters[Event.DELIVERED_INITIAL] += 1
         for link, ids in matches.clients.items():
             counters[Event.DELIVERED] += len(ids)
             for first in range(0, len(ids), MAX_ENTRIES):

@@ -79,7 +79,7 @@ class TraceReporter:
             branches=self._branches(step),
             delivered=delivered,
             missed=missed,
-            supposed=self._hypothetical_results(step),
+            hypothetical=self._hypothetical_results(step),
             passed_to=self._passed(step),
         )
 
@@ -211,7 +211,7 @@ def _effort(content: Content, predicate: Predicate) -> int:
 def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:
     if isinstance(subscriber, int):
         return id in matches.clients.get(subscriber, ())
-    return matches.is_loaded if subscriber is InternalSubscriber.LOADED else id in matches.domains
+    return matches.is_initial if subscriber is InternalSubscriber.INITIAL else id in matches.domains
 
 
 def _short(text: str) -> str:

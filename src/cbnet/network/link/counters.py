@@ -17,7 +17,7 @@ class Event(StrEnum):
     PUBLISHED = "published"
     MATCHED = "matched"
     DELIVERED = "delivered"
-    DELIVERED_LOADED = "delivered_loaded"
+    DELIVERED_INITIAL = "delivered_initial"
     PACKETS_RECEIVED = "packets_received"
     PACKETS_SENT = "packets_sent"
     PACKETS_RETRIED = "packets_retried"

@@ -178,7 +178,7 @@ class Hop(Part):
     branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those it was sent to come first
     delivered: Texts  # local subscriptions, each with the filter that matched
     missed: Texts  # nearest misses among the other local subscriptions
-    supposed: Texts  # whether the hypothetical subscriber receives it, and why
+    hypothetical: Texts  # whether the hypothetical subscriber receives it, and why
     passed_to: Annotated[
         list[Branch], Meta(max_length=MAX_BRANCHES)
     ] = []  # other networks, by a gateway at this router

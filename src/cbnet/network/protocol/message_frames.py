@@ -51,7 +51,7 @@ class Subscribe(FrameBase, tag=FrameNumber.SUBSCRIBE.value):
     id: Number
     predicate: PredicateText
     wait: Seconds  # timeout for confirmation by all routers; 0: do not wait
-    is_loaded: bool = False  # subscribe to deliveries to the node's initial predicate instead
+    is_initial: bool = False  # subscribe to deliveries to the node's initial predicate instead
 
 
 class Unsubscribe(FrameBase, tag=FrameNumber.UNSUBSCRIBE.value):

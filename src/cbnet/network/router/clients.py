@@ -90,7 +90,7 @@ class ClientHandler:
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
             return
-        if frame.is_loaded:
+        if frame.is_initial:
             self._subscriptions.listen(link, frame.id)
         else:
             self._subscriptions.set(link, frame.id, predicate)
@@ -192,8 +192,8 @@ class ClientHandler:
         rights.check_publish(content)
 
     def _checked(self, link: int, frame: Subscribe) -> Predicate:
-        if frame.is_loaded:
-            self._rights(link).check_subscribe(self._loaded())
+        if frame.is_initial:
+            self._rights(link).check_subscribe(self._initial())
             predicate = Predicate()  # already registered
         else:
             predicate = parse(frame.predicate, PREDICATE_LIMITS)
@@ -215,11 +215,11 @@ class ClientHandler:
             if count > limit:
                 raise LimitError(what, count, limit)
 
-    def _loaded(self) -> Predicate:
-        predicate = self._subscriptions.loaded
+    def _initial(self) -> Predicate:
+        predicate = self._subscriptions.initial
         if predicate is None:
             hint = "start the network with `cbnet up --fib`"
-            raise InputError(f"router {self._context.name} has no loaded predicate", hint=hint)
+            raise InputError(f"router {self._context.name} has no initial predicate", hint=hint)
         return predicate
 
     def _refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:

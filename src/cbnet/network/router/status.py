@@ -42,7 +42,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         interfaces=list(islice(interfaces(router), MAX_STATUS_INTERFACES)) if is_whole else [],
         peers=sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MAX_PEERS] if is_whole else [],
         counters={str(key): count for key, count in sorted(counters.items())[:MAX_COUNTERS]} if is_whole else {},
-        loaded=router.subscriptions.loaded_count,
+        initial=router.subscriptions.initial_count,
         offers=len(router.offers),
         cached=router.pulls.cache.size,
         silent={name: round(seconds) for name, seconds in router.silent_neighbours.items()} if is_whole else {},

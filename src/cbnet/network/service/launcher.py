@@ -56,7 +56,7 @@ class Launcher:
 
     def __init__(self) -> None:
         self._pids: dict[int, str] = {}
-        self._loaded: NodePredicates | None = None
+        self._initial: NodePredicates | None = None
         self._gate: tuple[int, int] | None = None  # a pipe: routers wait until its write end closes
         self._lifeline, self._lifeline_end = os.pipe()  # routers stop when its write end closes
         self._wakeup, self._wakeup_end = os.pipe()
@@ -114,7 +114,7 @@ class Launcher:
 
     def _load(self, command: dict[str, Any]) -> None:
         try:
-            self._loaded = NodePredicates.read(Path(command["load"]), command["nodes"])
+            self._initial = NodePredicates.read(Path(command["load"]), command["nodes"])
         except CbnetError as error:
             emit({"failed": "", "why": str(error)})
 
@@ -131,7 +131,7 @@ class Launcher:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._pass_gate()
-            code = _become_router(settings, command, self._lifeline, self._loaded)
+            code = _become_router(settings, command, self._lifeline, self._initial)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -155,7 +155,7 @@ class Launcher:
                 self._pids = {pid: name for pid, name in self._pids.items() if not os.waitpid(pid, os.WNOHANG)[0]}
 
 
-def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, loaded: NodePredicates | None) -> int:
+def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, initial: NodePredicates | None) -> int:
     """Run a router in this process; return its exit code."""
     neighbours = {name: parse_address(text) for name, text in command["neighbours"].items()}
 
@@ -163,10 +163,10 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, l
         emit({"listening": settings.name, "pid": os.getpid()})
 
     def data() -> NodeData:
-        if loaded is None:
+        if initial is None:
             return NodeData()
-        table = read_computed_table(Path(command["table"]), loaded.nodes) if "table" in command else {}
-        return NodeData(loaded.of(settings.name), table)
+        table = read_computed_table(Path(command["table"]), initial.nodes) if "table" in command else {}
+        return NodeData(initial.of(settings.name), table)
 
     try:
         listen = parse_address(command["listen"])

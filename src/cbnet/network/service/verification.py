@@ -19,6 +19,7 @@ from cbnet.errors import CbnetError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes, filters_digest
 from cbnet.network.client.async_client import AsyncClient, connect_async
+from cbnet.network.errors import NotConnected
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
 from cbnet.network.security.tls import Tls
@@ -94,7 +95,8 @@ async def _verify(
     clients: dict[str, AsyncClient] = {}
     try:
         for name, address in routers.items():
-            clients[name] = await connect_async(str(address), network=network, tls=tls, token=token)
+            client = await _connected(name, address, network, tls, token)
+            clients[client.router] = client
         read = await _read(clients, report)
         result = Verification(routers=len(read))
         result.unsettled = [name for name, each in read.items() if not each.summary.is_settled]
@@ -106,6 +108,17 @@ async def _verify(
         return result
     finally:
         await asyncio.gather(*(client.close() for client in clients.values()))
+
+
+async def _connected(name: str, address: Address, network: str, tls: Tls | None, token: str | None) -> AsyncClient:
+    try:
+        return await connect_async(str(address), network=network, tls=tls, token=token)
+    except NotConnected as error:
+        router = f"router {name}" if name != str(address) else "a router"
+        raise CbnetError(
+            f"{router} does not answer, and the tables of all routers are compared: {error}; "
+            "start it again, or list the addresses of the others in --router"
+        ) from None
 
 
 async def _read(clients: Mapping[str, AsyncClient], report: Callable[[], None]) -> dict[str, _Router]:
@@ -215,5 +228,8 @@ def _graph(read: Mapping[str, _Router]) -> Graph:
                 weights[ends] = max(weight, weights.get(ends, 0))
     unknown = sorted({end for ends in weights for end in ends} - read.keys())
     if unknown:
-        raise CbnetError(f"router {unknown[0]} is part of the network, but its address is not known")
+        raise CbnetError(
+            f"router {unknown[0]} is part of the network, but its address is not known: give the folder of `cbnet up` "
+            "as --network, or the addresses of all routers as --router; if it has just stopped, try again later"
+        )
     return Graph.from_edges(((a, b, weight) for (a, b), weight in weights.items()), names=list(read))

@@ -49,13 +49,13 @@ def test_random_messages_have_the_tags_of_filters():
 def test_the_path_of_a_message_is_a_tree_of_routers():
     def hop(router, came_from, hops, branches, delivered=()):
         return Hop(router=router, came_from=came_from, hops=hops, dropped="", tree=0, root="1", branches=branches,
-                   delivered=list(delivered), missed=[], supposed=[])  # fmt: skip
+                   delivered=list(delivered), missed=[], hypothetical=[])  # fmt: skip
 
     back = Branch("1", False, 1, [CAME_FROM_THERE])
     spared = Branch("4", False, 3, ["#y: #y is missing"])
     hops = [
         hop("1", "", 0, [Branch("2", True, 4, ["#x"])]),
-        hop("2", "1", 1, [back, spared], ["the loaded predicate: #x and #[odd]"]),
+        hop("2", "1", 1, [back, spared], ["the initial predicate: #x and #[odd]"]),
     ]
     tree = trace_tree(Traced(hops, []))
     (second,) = tree.children

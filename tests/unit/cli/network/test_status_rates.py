@@ -92,6 +92,6 @@ def test_router_that_does_not_answer_keeps_its_name():
 
 
 def test_initial_filters_and_their_deliveries_are_reported():
-    now = msgspec.structs.replace(status(**{"delivered_loaded": 9}), loaded=40)
+    now = msgspec.structs.replace(status(**{"delivered_initial": 9}), initial=40)
     row = router_rates("a", ADDRESS, None, now)
-    assert (row.loaded, row.delivered_to_loaded, row.delivered) == (40, 9, 0)
+    assert (row.initial, row.delivered_to_initial, row.delivered) == (40, 9, 0)

@@ -8,7 +8,7 @@ from cbnet.network.protocol.frames import Branch, Hop
 
 
 def hop(router, came_from, hops, branches=(), **changes):
-    texts = {"delivered": [], "missed": [], "supposed": [], "dropped": ""} | changes
+    texts = {"delivered": [], "missed": [], "hypothetical": [], "dropped": ""} | changes
     return Hop(router=router, came_from=came_from, hops=hops, tree=1, root="b", branches=list(branches), **texts)
 
 
@@ -39,7 +39,7 @@ no report from d: the path from there is unknown
 
 
 def test_each_branch_has_the_filter_or_the_reason(capsys):
-    print_trace(Traced(HOPS, ["d"]), Message({"x": 6}), is_dry=True, supposed=None)
+    print_trace(Traced(HOPS, ["d"]), Message({"x": 6}), is_dry=True, hypothetical=None)
     assert capsys.readouterr().out == TEXT
 
 
@@ -78,12 +78,12 @@ it was delivered to subscriptions at router a in south
 
 
 def test_a_message_is_followed_into_another_network_where_routers_may_have_the_same_names(capsys):
-    print_trace(Traced(NETWORKS, []), Message({"x": 7}), is_dry=False, supposed=None)
+    print_trace(Traced(NETWORKS, []), Message({"x": 7}), is_dry=False, hypothetical=None)
     assert capsys.readouterr().out == NETWORKS_TEXT
 
 
 def test_a_network_without_a_report_is_named(capsys):
-    print_trace(Traced(NETWORKS[:2], ["the gateway to south"]), Message({"x": 7}), is_dry=False, supposed=None)
+    print_trace(Traced(NETWORKS[:2], ["the gateway to south"]), Message({"x": 7}), is_dry=False, hypothetical=None)
     text = capsys.readouterr().out
     assert "    └─► network south: matches x > 5\n        └── no report\n" in text
     assert "no report from the gateway to south: the path from there is unknown" in text

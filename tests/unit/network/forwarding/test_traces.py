@@ -117,23 +117,23 @@ def test_a_dry_run_delivers_nothing():
 
 
 @SCHEMES
-def test_a_subscriber_that_is_supposed_would_get_it(settings):
+def test_a_hypothetical_subscriber_would_get_it(settings):
     hops, _ = traced(line(**settings), attributes={"x": 1}, predicate="x = 1", at="c")
     assert list(hops) == ["a", "b", "c"]
-    assert hops["a"].supposed == hops["c"].supposed == ["a subscriber at c: x = 1"]
+    assert hops["a"].hypothetical == hops["c"].hypothetical == ["a subscriber at c: x = 1"]
     assert hops["a"].branches[0].why == ["hypothetical subscriber at c"]
-    assert hops["b"].supposed == []
+    assert hops["b"].hypothetical == []
 
 
-def test_a_subscriber_that_is_supposed_would_not_get_it():
+def test_a_hypothetical_subscriber_would_not_get_it():
     hops, _ = traced(line(), attributes={"x": 1}, predicate="x = 2 or y = 1 and z = 1", at="c")
     assert list(hops) == ["a"]
-    assert hops["a"].supposed == ["a subscriber at c: x = 2: x = 2 fails: x is 1"]
+    assert hops["a"].hypothetical == ["a subscriber at c: x = 2: x = 2 fails: x is 1"]
 
 
 def test_a_router_that_is_not_there_is_named():
     hops, _ = traced(line(), attributes={"x": 1}, predicate="x = 1", at="q")
-    assert hops["a"].supposed == ["router 'q' is not reachable"]
+    assert hops["a"].hypothetical == ["router 'q' is not reachable"]
 
 
 def test_nearest_misses_of_local_subscriptions_are_reported():
@@ -210,7 +210,7 @@ def test_late_report_is_ignored():
         branches=[],
         delivered=[],
         missed=[],
-        supposed=[],
+        hypothetical=[],
     )
     assert alone.say(1, TraceReport("a", 0, 77, hop)) == []
 

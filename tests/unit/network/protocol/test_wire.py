@@ -37,7 +37,7 @@ HOP = frames.Hop(
     branches=[frames.Branch("c", True, 1, ["x = 1"])],
     delivered=["1 of c"],
     missed=["2 of c"],
-    supposed=[],
+    hypothetical=[],
 )
 ALL = [
     ROUTER,

@@ -22,6 +22,7 @@ class FakeClient:
 
     def __init__(self, memory, router):
         self._memory = memory
+        self.router = router
         self._client = MemoryClient(memory, f"verifier of {router}", router)
         self._numbers = count(1)
         memory.run(0.5)

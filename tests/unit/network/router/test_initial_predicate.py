@@ -15,7 +15,7 @@ WANTS = {"a": "#jazz or x > 3", "c": "#jazz and #vinyl or x = 1", "d": "#news"}
 MESSAGES = [{"#": ["jazz"]}, {"#": ["vinyl", "jazz"]}, {"x": 1}, {"x": 4}, {"x": 2}, {"#": ["news"], "x": 9}, {}]
 
 
-class LoadedLab:
+class InitialLab:
     """A network in memory that begins with predicates, with a client at each router."""
 
     def __init__(self, links, wants, seed=1, **settings):
@@ -30,9 +30,9 @@ class LoadedLab:
         self.memory.run(5)
 
     def counted(self):
-        """Return how many messages came to the loaded predicate of each node."""
+        """Return how many messages came to the initial predicate of each node."""
         counters = {name: self.memory.router(name).counters for name in self.names}
-        return {name: each["delivered_loaded"] for name, each in counters.items()}
+        return {name: each["delivered_initial"] for name, each in counters.items()}
 
     def check(self, messages):
         """Publish messages, all at another router, and check what every node gets by brute force."""
@@ -62,14 +62,14 @@ def test_random_networks_deliver_as_brute_force_does(trees):
         )
         for node in range(7)
     }
-    lab = LoadedLab(links, wants, trees=trees)
+    lab = InitialLab(links, wants, trees=trees)
     lab.check([{"#": random.sample(tags, random.randint(1, 4))} for _ in range(40)])
 
 
-def test_client_leaves_the_loaded_predicate_in_place():
-    lab = LoadedLab(LINE, WANTS)
+def test_client_leaves_the_initial_predicate_in_place():
+    lab = InitialLab(LINE, WANTS)
     client = lab.clients["c"]
-    client.subscribe(1, "#jazz", wait=5)  # covers one that was loaded
+    client.subscribe(1, "#jazz", wait=5)  # covers an initial filter
     lab.memory.run(1)
     lab.check(MESSAGES)
     assert len(client.deliveries) == 2
@@ -79,12 +79,12 @@ def test_client_leaves_the_loaded_predicate_in_place():
     assert len(client.deliveries) == 2
 
 
-def test_listener_gets_deliveries_to_the_loaded_predicate():
-    lab = LoadedLab(LINE, WANTS)
+def test_listener_gets_deliveries_to_the_initial_predicate():
+    lab = InitialLab(LINE, WANTS)
     client, router = lab.clients["c"], lab.memory.router("c")
     client.send(Subscribe(7, "", 0, True))
     lab.memory.run(1)
-    assert (len(router.subscriptions), router.subscriptions.loaded_count) == (1, 2)
+    assert (len(router.subscriptions), router.subscriptions.initial_count) == (1, 2)
     lab.check(MESSAGES)
     assert [delivery.subscription for delivery in client.deliveries] == [7, 7]
     assert len({delivery.message for delivery in client.deliveries}) == 2
@@ -95,8 +95,8 @@ def test_listener_gets_deliveries_to_the_loaded_predicate():
     assert len(client.deliveries) == 2
 
 
-def test_a_subscription_may_change_between_the_loaded_predicate_and_another():
-    lab = LoadedLab(LINE, WANTS)
+def test_a_subscription_may_change_between_the_initial_predicate_and_another():
+    lab = InitialLab(LINE, WANTS)
     client = lab.clients["c"]
     client.subscribe(1, "x = 9")
     client.send(Subscribe(1, "", 0, True))
@@ -109,17 +109,17 @@ def test_a_subscription_may_change_between_the_loaded_predicate_and_another():
     assert len(client.deliveries) == 3
 
 
-def test_listening_without_a_loaded_predicate_is_refused():
-    lab = LoadedLab(LINE, WANTS)
+def test_listening_without_an_initial_predicate_is_refused():
+    lab = InitialLab(LINE, WANTS)
     lab.clients["b"].send(Subscribe(1, "", 0, True))
     lab.memory.run(1)
     answer = lab.clients["b"].answers[-1]
     assert isinstance(answer, RefusedFrame)
-    assert "router b has no loaded predicate" in answer.reason
+    assert "router b has no initial predicate" in answer.reason
 
 
 def test_a_router_that_starts_again_begins_with_the_same():
-    lab = LoadedLab(LINE, WANTS)
+    lab = InitialLab(LINE, WANTS)
     lab.clients["c"].subscribe(1, "x = 7", wait=5)
     lab.memory.run(1)
     lab.memory.kill("c")
@@ -129,10 +129,10 @@ def test_a_router_that_starts_again_begins_with_the_same():
     lab.check(MESSAGES)
 
 
-def test_trace_names_the_loaded_predicate():
-    lab = LoadedLab(LINE, WANTS)
+def test_trace_names_the_initial_predicate():
+    lab = InitialLab(LINE, WANTS)
     lab.clients["a"].trace(1, {"x": 1})
     lab.memory.run(2)
     hops = [answer.hop for answer in lab.clients["a"].answers if isinstance(answer, TracedFrame)]
     delivered = {hop.router: hop.delivered for hop in hops}
-    assert delivered == {"a": [], "b": [], "c": ["the loaded predicate: x = 1"]}
+    assert delivered == {"a": [], "b": [], "c": ["the initial predicate: x = 1"]}
