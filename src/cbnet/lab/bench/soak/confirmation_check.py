@@ -4,7 +4,8 @@
                             └────── no change of cables or routers ────────────────────────┘
 
 A confirmation is checked if no router holds a link that is dead without its knowledge, and if it names as many routers
-as the cables connect. Links may still be coming up after earlier changes, and with them new versions of the topology.
+as the cables connect, and as the links connect that are up: where a bridge is gone and its substitute is still being
+dialled, nobody can deliver. Other links may still be coming up, and with them new versions of the topology.
 """
 
 from __future__ import annotations
@@ -67,8 +68,11 @@ class ConfirmationCheck:
         waiting = self._waiting.get((client.name, frame.id))
         if waiting is None or self.memory.now - waiting.since < _ROUND_TRIP:
             return
-        reached = self._reached(client.router)
+        cables = self._cables()
+        reached = _reached(client.router, cables)
         if len(reached) != frame.routers or not self._are_dead_links_known():
+            return
+        if reached != _reached(client.router, [pair for pair in cables if self._is_up(*pair)]):
             return
         random = self.memory.random
         matching = [message for message in self.messages if waiting.predicate.matches(message)]
@@ -109,14 +113,22 @@ class ConfirmationCheck:
         router, end = self.memory.hosts[client.router].router, client.end
         return router is not None and end is not None and _works(end) and router.links.get(end.peer.link) is not None
 
-    def _reached(self, router: str) -> set[str]:
-        """Return the routers that the cables connect with one, including itself."""
+    def _cables(self) -> list[tuple[str, str]]:
+        """Return the cables between running routers that are not cut."""
         running = {name for name, host in self.memory.hosts.items() if host.router is not None}
-        cables = [pair for pair in self.memory.cables(cut=False) if running.issuperset(pair)]
-        reached = {router}
-        while more := {name for pair in cables if reached.intersection(pair) for name in pair} - reached:
-            reached |= more
-        return reached
+        return [pair for pair in self.memory.cables(cut=False) if running.issuperset(pair)]
+
+    def _is_up(self, a: str, b: str) -> bool:
+        """Return whether both routers of a cable have a link to the other."""
+        return all(self.memory.router(x).links.to(y) is not None for x, y in ((a, b), (b, a)))
+
+
+def _reached(router: str, pairs: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the routers that some pairs connect with one, including itself."""
+    reached = {router}
+    while more := {name for pair in pairs if reached.intersection(pair) for name in pair} - reached:
+        reached |= more
+    return reached
 
 
 def _works(end: ConnectionEnd) -> bool:
