@@ -14,11 +14,11 @@ from support.waiting import wait_until
 
 import cbnet as package
 from cbnet import Table, parse
+from cbnet.cli.demo.delivery_probe import probe_deliveries
+from cbnet.cli.network.address_file import NetworkAddresses
 from cbnet.matching.reference import match
 from cbnet.network import ProcessNetwork, statuses
-from cbnet.network.client.delivery_probe import probe_deliveries
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.service.address_file import NetworkAddresses
 from cbnet.network.service.network_file import read_folder
 from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import topology

@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from cbnet import connect
+from cbnet.cli.network.address_file import NetworkAddresses
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.network.service.address_file import NetworkAddresses
 
 
 @pytest.fixture(scope="module")

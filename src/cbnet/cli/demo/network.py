@@ -17,10 +17,10 @@ from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from cbnet.cli.console import StepReport
+    from cbnet.cli.demo.delivery_probe import ProbeResult
     from cbnet.language import Message, Predicate
     from cbnet.network import ProcessNetwork
     from cbnet.network.client.async_client import Traced
-    from cbnet.network.client.delivery_probe import ProbeResult
     from cbnet.network.service.network_file import NetworkPlan
 
 _MESSAGES = 400
@@ -63,9 +63,9 @@ class NetworkRun:
 
 def run_small_network(folder: Path, report: StepReport = lambda _: None, *, count: int = _MESSAGES) -> NetworkRun:
     """Start the network of a folder, publish messages, and compare the deliveries with brute force."""
+    from cbnet.cli.demo.delivery_probe import compare_deliveries, probe_deliveries
     from cbnet.matching.reference import match
     from cbnet.network import ProcessNetwork, statuses
-    from cbnet.network.client.delivery_probe import compare_deliveries, probe_deliveries
     from cbnet.network.service.network_file import read_folder
 
     plan = read_folder(folder)

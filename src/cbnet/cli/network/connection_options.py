@@ -115,8 +115,8 @@ class ConnectionOptions:
 
     def routers(self) -> tuple[dict[str, Address], str]:
         """Return the routers by name or address, and the name of the network."""
+        from cbnet.cli.network.address_file import NetworkAddresses
         from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_address
-        from cbnet.network.service.address_file import NetworkAddresses
 
         if self.network is not None and (os.sep in self.network or Path(self.network).is_dir()):
             running = NetworkAddresses.read(Path(self.network))

@@ -93,7 +93,7 @@ def _announce(
     processes: ProcessNetwork, plan: NetworkPlan, output: Path | None, seconds: float, *, as_json: bool
 ) -> None:
     """Print the addresses of the routers, and write them to a folder."""
-    from cbnet.network.service.address_file import NetworkAddresses
+    from cbnet.cli.network.address_file import NetworkAddresses
 
     if output is not None:
         NetworkAddresses(plan.name, processes.addresses).write(output)

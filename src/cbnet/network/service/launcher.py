@@ -35,8 +35,7 @@ from cbnet.network.announce.announcements import NodeData
 from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
-from cbnet.network.service.computed_table import read_computed_table
-from cbnet.network.service.node_predicates import NodePredicates
+from cbnet.network.service.node_data import NodePredicates, read_computed_table
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import new_loop, run
 

@@ -23,7 +23,7 @@ from cbnet.network.errors import NotConnected
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
 from cbnet.network.security.tls import Tls
-from cbnet.network.service.computed_table import read_computed_table
+from cbnet.network.service.node_data import read_computed_table
 from cbnet.network.transport.event_loop import run
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree

@@ -6,7 +6,7 @@ import pytest
 from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.network.service.network_file import read_folder
-from cbnet.network.service.node_predicates import NodePredicates
+from cbnet.network.service.node_data import NodePredicates
 from cbnet.pipeline.schemas import FIB, PREDICATES
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder

@@ -3,8 +3,6 @@
 import pytest
 
 from cbnet import InputError
-from cbnet.network.protocol.addresses import Address
-from cbnet.network.service.address_file import NetworkAddresses
 from cbnet.network.service.network_file import read_folder, read_network
 from cbnet.network.service.process_network import InitialFiles
 
@@ -108,21 +106,3 @@ def test_mistake_is_reported_with_the_file(file, text, problem):
         read_network(file(text))
     assert problem in str(raised.value)
     assert "network.toml" in str(raised.value)
-
-
-def test_addresses_are_written_and_read(tmp_path):
-    addresses = NetworkAddresses("n", {"a": Address("127.0.0.1", 1), "b c": Address("::1", 2)})
-    addresses.write(tmp_path / "new")
-    assert NetworkAddresses.read(tmp_path / "new") == addresses
-    assert addresses.select("b c") == {"b c": addresses.routers["b c"]}
-    assert [str(address) for address in addresses.select(None).values()] == ["127.0.0.1:1", "[::1]:2"]
-    with pytest.raises(InputError, match=r"no router 'z' in this network; use one of a, b c"):
-        addresses.select("z")
-
-
-def test_folder_without_addresses_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="no running network in this folder"):
-        NetworkAddresses.read(tmp_path)
-    (tmp_path / "running.toml").write_text("routers = 5")
-    with pytest.raises(InputError, match="this file was not written by `cbnet up`"):
-        NetworkAddresses.read(tmp_path)

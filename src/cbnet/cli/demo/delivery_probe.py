@@ -6,19 +6,16 @@ is its number.
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from cbnet.network.client.async_client import AsyncClient, connect_async
-from cbnet.network.client.async_subscription import AsyncSubscription
+from cbnet.network import Address, Client, Refused, Subscription, connect
 from cbnet.network.client.message_encoding import MessageLike
-from cbnet.network.errors import Refused
-from cbnet.network.protocol.addresses import Address
-from cbnet.network.transport.event_loop import run
 
+_WAIT = 0.01  # seconds for the next delivery
 _SILENCE = 5.0  # seconds without a delivery, after which missing ones count as missed
 _SETTLE = 0.5  # seconds for spurious deliveries to arrive
 
@@ -61,46 +58,35 @@ def probe_deliveries(
 
     expected: number of deliveries to wait for; if fewer arrive, the wait ends when no more come.
     """
-    return run(_probe(routers, messages, expected, network))
-
-
-async def _probe(
-    routers: Mapping[str, Address], messages: Sequence[tuple[str, MessageLike]], expected: int, network: str
-) -> DeliveryCounts:
     received: DeliveryCounts = Counter()
-    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+    with ExitStack() as stack:
         clients = {
-            name: await stack.enter_async_context(await connect_async(str(address), network=network))
-            for name, address in routers.items()
+            name: stack.enter_context(connect(str(address), network=network)) for name, address in routers.items()
         }
-        subscriptions = [(name, await _initial_subscription(client)) for name, client in clients.items()]
-        tasks = [group.create_task(_count(received, name, each)) for name, each in subscriptions if each is not None]
+        subscriptions = {name: _initial_subscription(client, len(messages)) for name, client in clients.items()}
         for number, (router, message) in enumerate(messages):
-            await clients[router].publish(message, str(number).encode())
-        await _settled(received, expected)
-        for task in tasks:
-            task.cancel()
+            clients[router].publish(message, str(number).encode())
+        last = time.monotonic()
+        while received.total() < expected and time.monotonic() - last < _SILENCE:
+            if _count(received, subscriptions):
+                last = time.monotonic()
+        time.sleep(_SETTLE)
+        _count(received, subscriptions)
     return received
 
 
-async def _initial_subscription(client: AsyncClient) -> AsyncSubscription | None:
+def _initial_subscription(client: Client, queue: int) -> Subscription | None:
     """Subscribe to the initial predicate of the router's node; None if it has none."""
     try:
-        return await client.subscribe_initial()
+        return client.subscribe_initial(queue=queue + 1)
     except Refused:
         return None
 
 
-async def _count(received: DeliveryCounts, name: str, subscription: AsyncSubscription) -> None:
-    async for delivery in subscription:
-        received[name, int(delivery.payload)] += 1
-
-
-async def _settled(received: DeliveryCounts, expected: int) -> None:
-    """Wait until the expected deliveries have arrived or no more come, then a little longer."""
-    before, silent = -1, 0.0
-    while (count := received.total()) < expected and silent < _SILENCE:
-        silent = 0.0 if count != before else silent + 0.1
-        before = count
-        await asyncio.sleep(0.1)
-    await asyncio.sleep(_SETTLE)
+def _count(received: DeliveryCounts, subscriptions: Mapping[str, Subscription | None]) -> int:
+    """Count the deliveries that have arrived; return how many there are."""
+    before = received.total()
+    for name, subscription in subscriptions.items():
+        while subscription is not None and (delivery := subscription.get(_WAIT)) is not None:
+            received[name, int(delivery.payload)] += 1
+    return received.total() - before
