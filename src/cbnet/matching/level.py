@@ -45,6 +45,7 @@ class Level:
     def __init__(self, compiled: CompiledTable) -> None:
         self.compiled = compiled
         self.remainder = Remainder(compiled.index)
+        self._has_aside = bool(compiled.metadata["covered"])
         self._aside_alive: Array | None = None
         self._removals = 0
 
@@ -67,7 +68,7 @@ class Level:
     def contains(self, item: TargetFilter) -> bool:
         """Return whether the filter is alive here, in the table or aside."""
         target, tests = item
-        return self.remainder.find(tests, target) >= 0 or len(self._aside_rows(tests, target)) > 0
+        return self.remainder.find(tests, target) >= 0 or (self._has_aside and len(self._aside_rows(tests, target)) > 0)
 
     def find(self, item: TargetFilter) -> Removal | None:
         """Return the removal of a filter, or None if it is not alive here."""
@@ -77,7 +78,7 @@ class Level:
             others = self._others(posting, target)  # they lose the posting too, so they are added elsewhere
             covered = self._covered_by(tests, [target, *others])
             return Removal(posting, covered, [*((other, tests) for other in others), *self._items(covered)])
-        own = self._aside_rows(tests, target)
+        own = self._aside_rows(tests, target) if self._has_aside else _NO_ROWS
         return Removal(-1, own, []) if len(own) else None
 
     def apply(self, removal: Removal) -> None:
@@ -134,7 +135,7 @@ class Level:
 
     def _words(self, tests: EncodedFilter) -> Array | None:
         """Return the words of a filter; None if no filter is aside or the table lacks one of its symbols."""
-        return self.remainder.index.words_of(tests) if self.compiled.metadata["covered"] else None
+        return self.remainder.index.words_of(tests) if self._has_aside else None
 
     def _covered_by(self, tests: EncodedFilter, targets: Sequence[int]) -> Array:
         """Return the live rows aside that a filter covers for some targets."""

@@ -158,9 +158,9 @@ class LiveTable(Generic[Key]):
         tests = encode_filter(filter)
         with self._lock:
             item = (self._target(interface), tests)
-            is_new = not self._contains(item)
-            if is_new:
-                self._state.memtables[-1].add(item)
+            memtable = self._state.memtables[-1]
+            is_new = not self._contains(item) and memtable.add(item)
+            if is_new and memtable.is_full():
                 self._start_merging()
             return self._spellings.add(item, filter, is_new=is_new)
 
@@ -272,16 +272,23 @@ class LiveTable(Generic[Key]):
         return target
 
     def _known_target(self, interface: Key) -> int | None:
-        return self._targets.get(cast("Key", checked_interface(interface)))
+        if type(interface) is not int and type(interface) is not str:  # True is no interface, although it equals 1
+            checked_interface(interface)
+        target = self._targets.get(interface)
+        return self._targets.get(cast("Key", checked_interface(interface))) if target is None else target
 
     def _contains(self, item: TargetFilter) -> bool:
-        if any(item in memtable for memtable in self._state.memtables):
-            return True
-        return any(level.contains(item) for level in self._levels_of(self._state, item))
+        """Return whether a filter is in a level, or in a memtable before the last."""
+        for level in self._levels_of(self._state, item):
+            if level.contains(item):
+                return True
+        memtables = self._state.memtables
+        return len(memtables) > 1 and any(item in memtable for memtable in memtables[:-1])
 
     def _levels_of(self, state: _State, item: TargetFilter) -> Iterable[Level]:
         """Return the levels that may contain a filter."""
-        return state.levels if hash(item) in self._compiled_hashes else state.levels[:1]
+        levels = state.levels
+        return levels if len(levels) == 1 or hash(item) in self._compiled_hashes else levels[:1]
 
     def _filters(self, target: int) -> Iterable[EncodedFilter]:
         for level in self._state.levels:

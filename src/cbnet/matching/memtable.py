@@ -31,9 +31,8 @@ class MemTable(MemtableIndex):
 
     def is_full(self) -> bool:
         """Return whether the filters are due for compilation."""
-        if self._examined > MAX_EXAMINED and len(self):
-            return True
-        return len(self) >= MAX_FILTERS or self.longest >= MAX_CANDIDATES
+        size = len(self)
+        return size >= MAX_FILTERS or self.longest >= MAX_CANDIDATES or (self._examined > MAX_EXAMINED and size > 0)
 
     def copy(self) -> MemTable:
         """Return an independent copy."""
@@ -65,14 +64,10 @@ class MemTable(MemtableIndex):
                 yield target
 
     def _candidates(self, message: Message, *, conditional_only: bool) -> Iterator[tuple[int, Filter]]:
+        if len(self._decoded) > 2 * len(self):  # most of them were removed
+            self._decoded.clear()
         for item in self.candidates(dict(message.leaves), message.tags, conditional_only):
             filter = self._decoded.get(item)
             if filter is None:
                 filter = self._decoded[item] = decode_filter(item[1])
             yield item[0], filter
-
-    def discard(self, item: TargetFilter) -> bool:
-        """Remove a filter; return whether it was there."""
-        if self._decoded:
-            self._decoded.pop(item, None)
-        return super().discard(item)

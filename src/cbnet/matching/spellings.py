@@ -11,8 +11,11 @@ from collections.abc import Iterable, Set
 
 from cbnet.language.constraint import Op
 from cbnet.language.filter import Filter
+from cbnet.language.values import ValueType
 from cbnet.matching.memtable import TargetFilter
 from cbnet.matching.storage.filter_encoding import EncodedFilter, decode_filter, encode_filter
+
+_BOOL = ValueType.BOOL
 
 
 class Spellings:
@@ -35,7 +38,7 @@ class Spellings:
 
     def add(self, item: TargetFilter, filter: Filter, *, is_new: bool) -> bool:
         """Add a filter of an item, which is new in the table or not; return whether the filter was absent."""
-        if item not in self._filters and not _negates_bool(filter):
+        if not _negates_bool(filter) and item not in self._filters:
             return is_new
         present = set() if is_new else self.filters(item)
         self.replace(item, {*present, filter})
@@ -61,4 +64,7 @@ def filters_by_tests(filters: Iterable[Filter]) -> dict[EncodedFilter, list[Filt
 
 
 def _negates_bool(filter: Filter) -> bool:
-    return any(constraint.op is Op.NE and isinstance(constraint.value, bool) for constraint in filter.constraints)
+    for constraint in filter.constraints:  # noqa: SIM110  # for every filter that is added: a generator takes 0.3 µs
+        if constraint.kind is _BOOL and constraint.op is Op.NE:
+            return True
+    return False

@@ -27,7 +27,14 @@ _CODES = [{op.value: int(test) for (op, of), test in TESTS.items() if of is kind
 
 def encode_filter(filter: Filter) -> EncodedFilter:
     """Return the tests of a filter; `x != true` is `x = false`."""
-    tests = [_test(constraint) for constraint in filter.constraints]
+    tests: list[tuple[str, int, Constant]] = []
+    for constraint in filter.constraints:
+        kind, operator = constraint.kind, constraint.op._value_
+        code = None if kind is None else _CODES[kind].get(operator)
+        if code is None or code == _BOOL:
+            tests.append(_unusual_test(constraint, code))
+        else:
+            tests.append((constraint.name, code, constraint.value))  # type: ignore[arg-type]  # a single one
     if filter.tags:
         tests += [(tag, _TAG, None) for tag in filter.tags]
     if filter.conditions:
@@ -43,14 +50,13 @@ def tests_from_bytes(encoded: bytes) -> EncodedFilter:
     return tests if tests is not None else encode_filter(filter_from_bytes(encoded))
 
 
-def _test(constraint: Constraint) -> tuple[str, int, Constant]:
+def _unusual_test(constraint: Constraint, code: int | None) -> tuple[str, int, Constant]:
     if constraint.op is Op.EXISTS:
         return constraint.name, _EXISTS, None
     if constraint.op is Op.IN:
         return constraint.name, _IN, tuple((value_type(member), member) for member in constraint.members)
-    code = _CODES[cast("ValueType", constraint.kind)][constraint.op._value_]
-    value = cast("Value", constraint.value)
-    return constraint.name, code, not value if code == _BOOL and constraint.op is Op.NE else value
+    assert code is not None
+    return constraint.name, code, constraint.value is (constraint.op is Op.EQ)
 
 
 def decode_filter(tests: Iterable[tuple[str, int, Constant]]) -> Filter:
