@@ -49,7 +49,8 @@ def _configurations(results: Sequence[CaseResult]) -> Iterator[str]:
 
 def _grid(case: Case, results: Sequence[CaseResult]) -> Grid:
     probe = ("p50 ms", "p99 ms") if case.has_probe else ()
-    heads = ("filters", "µs/message", "µs/delivery", "messages/s", f"× {_BASE}", "MB", *probe)
+    delivery = ("µs/delivery",) if case.load.subscribers > 1 else ()
+    heads = ("filters", "µs/message", *delivery, "messages/s", f"× {_BASE}", "MB", *probe)
     grid = new_grid(f"{case.name}: {case.text}", "server", *heads)
     base = next((each.best.cpu_per_message for each in results if each.server == _BASE), None)
     for result in results:
@@ -66,5 +67,6 @@ def _rows(result: CaseResult, base: float | None) -> Iterator[list[str]]:
     latencies = [result.latency(percent) for percent in (50, 99)] if result.case.has_probe else []
     for name, time, memory in zip(names, best.cpu, result.memory, strict=True):
         cpu = time / max(1, best.messages)
-        numbers = (cpu, cpu / load.subscribers, result.messages_per_s, ratio(cpu, base), memory / 1e6, *latencies)
+        delivery = [cpu / load.subscribers] if load.subscribers > 1 else []
+        numbers = (cpu, *delivery, result.messages_per_s, ratio(cpu, base), memory / 1e6, *latencies)
         yield [name, filters, *map(number, numbers)]

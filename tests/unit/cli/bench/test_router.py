@@ -27,9 +27,14 @@ def test_servers_are_compared_with_nats(bench):
     lines = outcome.out.splitlines()
     assert lines[:4] == ["cbnet 1.0", "  run cbnet", "nats 1.0", "  run nats"]
     rows = [line.split() for line in lines]
-    assert ["cbnet", "10,000", "3", "3", "200", "6", "50", "2", "2"] in rows
-    assert ["nats", "–", "0.5", "0.5", "200", "1", "50", "2", "2"] in rows
+    assert ["cbnet", "10,000", "3", "200", "6", "50", "2", "2"] in rows
+    assert ["nats", "–", "0.5", "200", "1", "50", "2", "2"] in rows
     assert "every subscriber received every message once" in outcome.out
+
+
+def test_time_of_a_delivery_where_there_are_several(bench):
+    outcome = bench(measured("fanout-10", "nats", 3.0))
+    assert ["nats", "–", "3", "0.3", "200", "1", "50"] in [line.split() for line in outcome.out.splitlines()]
 
 
 def test_a_wrong_answer_ends_with_code_1(bench):

@@ -9,8 +9,10 @@ from cbnet.lab.bench.router.message_pool import MessagePool
 
 _POOL_BYTES = 3 << 20  # of all different messages
 _MAX_POOL = 20_000  # messages
-_WINDOW_BYTES = 8 << 20  # of deliveries in flight
+_SUBSCRIBER_WINDOW = 8 << 20  # bytes in flight to one subscriber: half of what a router queues for a client
+_WINDOW = 16 << 20  # bytes in flight to all subscribers
 _MAX_WINDOW = 10_000  # messages
+_OVERHEAD = 60  # bytes of a delivery besides its payload
 _ABORTED = 1 << 62
 
 
@@ -42,7 +44,7 @@ class Load:
     @property
     def window(self) -> int:
         """Maximum number of messages in flight, so that no server queues or drops many."""
-        room = _WINDOW_BYTES // (self.subscribers * (self.payload + 60))
+        room = min(_SUBSCRIBER_WINDOW, _WINDOW // self.subscribers) // (self.payload + _OVERHEAD)
         return max(2 * self.batch, min(_MAX_WINDOW, room))
 
 

@@ -39,7 +39,8 @@ def test_several_publishers_send_single_messages():
 
 def test_window_is_shared_by_the_subscribers():
     assert Load().window == 10_000
-    assert Load(subscribers=100, batch=20).window == (8 << 20) // (100 * 160)
+    assert Load(subscribers=100, batch=20).window == 1_048  # 16 MiB // 100 // (100 + 60)
+    assert Load(payload=10_000, batch=20).window == 833  # 8 MiB // (10,000 + 60)
 
 
 def test_progress_of_a_run():
