@@ -13,6 +13,7 @@ from support.strategies import any_messages, any_predicates, predicates
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
 from cbnet.language import (
     Limits,
+    Op,
     message_from_json,
     message_to_json,
     parse,
@@ -21,12 +22,27 @@ from cbnet.language import (
     reduce,
     size,
 )
+from cbnet.language.condition import Comparison
+from cbnet.language.expressions.expression import Arithmetic, Attribute, Constant
+from cbnet.language.formula import predicate_of
+from cbnet.language.values import INT_MAX, INT_MIN
 
 
 @given(any_predicates | predicates())
 def test_parsing_what_is_printed_gives_the_same_predicate(predicate):
     assert parse(str(predicate)) == predicate
     assert str(parse(str(predicate))) == str(predicate)
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "div", "mod"])
+def test_arithmetic_with_any_constant_and_any_name_is_parsed_back(operator):
+    constants = map(Constant, (INT_MIN, INT_MIN + 1, -1, 0, INT_MAX, 2.0**63, 5e-324))
+    names = map(Attribute, ("x", "div", "mod", "in", "abs"))
+    for constant, name, inner in product(constants, names, ("-", "div")):
+        for operands in ((name, constant), (constant, name), (Arithmetic(inner, name, constant), name)):
+            test = Comparison(Op.NE, Arithmetic(operator, *operands), Attribute("y"))
+            predicate = predicate_of(test)
+            assert parse(str(predicate)) == predicate
 
 
 @given(any_predicates)

@@ -65,6 +65,7 @@ _SIMPLE_ESCAPES = {
     '"': '"',
     "`": "`",
 }
+_WORD_OPERATORS = frozenset({"div", "mod"})
 _OPERANDS = frozenset({TokenType.NAME, TokenType.VALUE, TokenType.CLOSE})
 _TYPES = {
     "sign": TokenType.SIGN, "comma": TokenType.COMMA, "open": TokenType.OPEN, "close": TokenType.CLOSE,
@@ -92,6 +93,7 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
     """
     tokens: list[Token] = []
     position = 0
+    follows_operand = False
     error = None
     try:
         _check_surrogates(text)
@@ -99,12 +101,16 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
             match = _TOKEN.match(text, position)
             if match is None:
                 raise _stray(text, position)
-            if match.lastgroup == "number" and match[0][0] in "-+" and tokens and tokens[-1].type in _OPERANDS:
+            if match.lastgroup == "number" and match[0][0] in "-+" and follows_operand:
                 tokens.append(Token(TokenType.SIGN, match[0][0], position, match[0][0]))  # `x -1` is a difference
+                follows_operand = False
                 position += 1
                 continue
             if match.lastgroup != "space":
-                tokens.append(_token(match, text))
+                token = _token(match, text)
+                is_operator = follows_operand and token.text in _WORD_OPERATORS  # in `x div -1`, -1 is a number
+                follows_operand = token.type in _OPERANDS and not is_operator
+                tokens.append(token)
             position = match.end()
     except PredicateSyntaxError as stop:
         error = stop
