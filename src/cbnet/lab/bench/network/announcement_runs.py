@@ -47,7 +47,7 @@ def measure_processes(
 ) -> Measured:
     """Run the routers as processes on this machine."""
     with ExitStack() as stack:
-        network = stack.enter_context(ProcessNetwork.of(graph, dead=_PATIENT, **routing.settings))
+        network = stack.enter_context(ProcessNetwork.of(graph, dead=_PATIENT, silence=2 * _PATIENT, **routing.settings))
         report("starting routers")
         network.wait(_START)
         _settle(network)

@@ -114,7 +114,7 @@ def _compare_rivals(plan: ThroughputPlan, count: int, broker: Broker | None, rep
 
 def _router(stack: ExitStack, plan: ThroughputPlan, traffic: Traffic, expected: ExpectedDeliveries) -> NetworkMeter:
     """Start a router and its clients."""
-    network = stack.enter_context(ProcessNetwork.of(topology("tree:1"), dead=PATIENT))
+    network = stack.enter_context(ProcessNetwork.of(topology("tree:1"), dead=PATIENT, silence=2 * PATIENT))
     network.wait(_START)
     addresses = [str(address) for address in network.addresses.values()]
     load = stack.enter_context(network_load(addresses, addresses, traffic, expected, plan.payload, plan.processes))

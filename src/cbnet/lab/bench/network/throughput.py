@@ -114,7 +114,7 @@ def bench_network(plan: ThroughputPlan, report: Report) -> ThroughputOutcome:
     traffic = plan.traffic()
     report("computing the expected deliveries")
     expected = expected_deliveries(traffic)
-    with ProcessNetwork.of(graph, dead=PATIENT, **plan.routing.settings) as network:
+    with ProcessNetwork.of(graph, dead=PATIENT, silence=2 * PATIENT, **plan.routing.settings) as network:
         report(f"{plan.topology}: starting routers")
         network.wait(_START)
         addresses = [str(address) for address in network.addresses.values()]
