@@ -8,13 +8,14 @@ from support.aggregation_reference import PlainAggregation, reduced
 from support.rich_language import nested_messages, rich_filters
 from support.strategies import filters
 
-from cbnet.language import Filter, parse
+from cbnet.language import Filter, Predicate, parse
 from cbnet.language.relations.covering import FilterAnalysis
-from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
 from cbnet.routing.aggregation.cover_index import CoverIndex
 from cbnet.routing.aggregation.match_slots import Slots
+from cbnet.routing.interests import Interests
 
 TEXTS = (
     "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",
@@ -149,3 +150,16 @@ def test_the_index_finds_exactly_the_filters_that_cover_and_dominate(pool):
         assert set(index.covering(row)) == {wide for wide in rows if covers(wide, row)}
         assert set(index.dominators(row)) == {wide for wide in rows if dominates(wide, row)}
         assert set(index.dominated(row)) == {narrow for narrow in rows if dominates(row, narrow)}
+
+
+@settings(deadline=None)
+@given(st.lists(st.sets(encoded_filters, max_size=8), min_size=1, max_size=4))
+def test_the_content_of_a_target_is_the_disjunction_that_routing_computes(contents):
+    aggregation = Aggregation(TimedTable(empty_table()), Slots())
+    for source, content in enumerate(contents):
+        aggregation.add_source(source, is_reduced=False)
+        aggregation.change(source, content, [])
+    aggregation.open("target", range(len(contents)))
+    interests = Interests({source: Predicate(map(filter_from_bytes, each)) for source, each in enumerate(contents)})
+    disjunction = interests.predicate(interests.disjunction(map(interests.of, range(len(contents)))))
+    assert aggregation.content("target") == set(map(filter_to_bytes, disjunction))

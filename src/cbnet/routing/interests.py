@@ -7,13 +7,17 @@ table for each router and source. So the filters are numbered, and a disjunction
     receivers   a: 0b001     b: 0b110
     a ∨ b       0b101                                     1 is covered by 0, and dropped
 
+Of filters that cover each other, the first in the canonical order is kept (`aggregation.cover_index`): the filters of a
+disjunction are those that a live router announces. There, `aggregation` keeps a few disjunctions up to date while
+filters change; here nothing changes, and very many disjunctions are needed. A law in tests/property/test_aggregation.py
+holds them equal.
+
 A message is matched once, by one compiled table over all filters; a disjunction matches if it shares a bit with the
 result. Compiling a table for each disjunction would take 2.5 ms or more; a disjunction here takes some 10 µs.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, reduce
 from operator import or_
@@ -21,10 +25,10 @@ from operator import or_
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
-from cbnet.language.relations.covering import FilterAnalysis
-from cbnet.language.relations.range_index import RangeIndex
 from cbnet.language.relations.reduction import reduce as reduced
+from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.matching import Table
+from cbnet.routing.aggregation.cover_index import CoverIndex
 
 _MAX_CACHED = 1 << 16  # reduced disjunctions, some 100 bytes each
 
@@ -37,7 +41,8 @@ class Interests:
         self._of: dict[int, int] = {}
         self._unreduced_words: dict[int, int] = {}
         for receiver, predicate in predicates.items():
-            own = [numbers.setdefault(filter, len(numbers)) for filter in reduced(predicate).filters]
+            canonical = Predicate(sorted(map(canonical_filter, predicate.filters), key=filter_to_bytes))
+            own = [numbers.setdefault(filter, len(numbers)) for filter in reduced(canonical).filters]
             self._of[receiver] = _bits(own)
             self._unreduced_words[receiver] = sum(map(filter_words, predicate.filters))
         self.filters: Sequence[Filter] = tuple(numbers)
@@ -102,14 +107,12 @@ class Interests:
 
     @cached_property
     def _coverers(self) -> dict[int, int]:
-        """The filters that make each filter redundant; of filters that cover each other, the smallest is kept."""
-        pairs = set(_coverings(self.filters))
-        coverers: dict[int, int] = defaultdict(int)
-        for wide, narrow in pairs:
-            first = (self._words[wide], wide) < (self._words[narrow], narrow)
-            if first or (narrow, wide) not in pairs:
-                coverers[narrow] |= 1 << wide
-        return coverers
+        """The filters that make each filter redundant, if there are any."""
+        index = CoverIndex(list(map(filter_to_bytes, self.filters)))
+        rows = range(len(self.filters))
+        for row in rows:
+            index.add(row)
+        return {row: coverers for row in rows if (coverers := _bits(index.dominators(row)))}
 
     @cached_property
     def _coverable(self) -> int:
@@ -134,29 +137,3 @@ def set_bits(bits: int) -> Iterator[int]:
 
 def _bits(numbers: Iterable[int]) -> int:
     return reduce(or_, (1 << number for number in numbers), 0)
-
-
-def _coverings(filters: Sequence[Filter]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of distinct filters of which the first covers the second."""
-    analyses = [FilterAnalysis(filter) for filter in filters]
-    index = RangeIndex([analysis.ranges for analysis in analyses])
-    by_symbol = _by_symbol(filters)
-    for wide, filter in enumerate(filters):
-        needed = [by_symbol[symbol] for symbol in _symbols(filter)]
-        fewest: Sequence[int] = min(needed, key=len, default=range(len(filters)))
-        for narrow in index.candidates(analyses[wide].ranges, lambda fewest=fewest: fewest):  # type: ignore[misc]
-            if narrow != wide and analyses[narrow].implies(filter):
-                yield wide, narrow
-
-
-def _by_symbol(filters: Sequence[Filter]) -> dict[tuple[str, bool], list[int]]:
-    """Return the filters of each attribute name and tag; only these can be covered by a filter that has it."""
-    by_symbol: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for number, filter in enumerate(filters):
-        for symbol in _symbols(filter):
-            by_symbol[symbol].append(number)
-    return by_symbol
-
-
-def _symbols(filter: Filter) -> set[tuple[str, bool]]:
-    return {(constraint.name, False) for constraint in filter.constraints} | {(tag, True) for tag in filter.tags}
