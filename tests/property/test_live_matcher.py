@@ -105,6 +105,20 @@ def test_conditions_that_are_not_compiled_are_left_to_python():
     assert matcher.matches == 1
 
 
+@pytest.mark.parametrize("tags", [[], ["n1"], [f"t{i}" for i in range(300)]])
+@pytest.mark.parametrize("count", [1, 16, 17, 256])
+def test_wide_messages_are_matched(count, tags):
+    table = LiveTable()
+    for slot in range(300):
+        table.add(slot, parse_filter(f"n{slot} = {slot} and n0 = 0"))
+        table.add(slot + 300, parse_filter(f"n0 >= 0 and #t{slot}"))
+    table.add(600, parse_filter("#n1"))
+    message = {f"n{i}": i for i in range(count)}
+    expected = [*range(count), *(300 + i for i in range(300) if f"t{i}" in tags), *([600] if "n1" in tags else [])]
+    assert sorted(table.match({**message, "#": [*tags, *tags]})) == expected
+    assert sorted(LiveMatcher(table).match_frame(msgspec.msgpack.encode([message, tags, b""])[1:])) == expected
+
+
 def test_slots_come_in_the_order_of_targets():
     table = LiveTable()
     for slot in (9, 2, 5):

@@ -30,9 +30,16 @@ cdef struct FrameMessage:
     const uint8_t *first        # bytes of attributes, tags and payload
     const uint8_t *end
     uint64_t characters         # of names, strings and tags, as `security.rights.text_length` counts them
+    uint32_t *slots             # of many attributes: an open hash table of indices + 1; 0: free
+    uint32_t slot_mask          # 0: few, which are compared one by one
 
 cdef int open_message(FrameMessage *message) except -1
 cdef void close_message(FrameMessage *message) noexcept nogil
+cdef int make_room(FrameMessage *message, uint32_t room) except -1
+cdef bint index_attributes(FrameMessage *message) noexcept nogil
+
+cdef inline uint32_t first_slot(const FrameMessage *message, uint64_t hash) noexcept nogil:
+    return <uint32_t> (hash >> 20) & message.slot_mask
 
 # Each reads one item at `at` and returns the address after it; NULL: not plain, or not complete before `end`.
 cdef const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *number) noexcept nogil

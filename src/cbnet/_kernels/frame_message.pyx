@@ -1,6 +1,6 @@
 """The message of a frame, read from MessagePack without objects. See `frame_message.pxd`."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
@@ -16,8 +16,7 @@ cdef enum:
     MAX_ATTRIBUTES = 256
     MAX_TAGS = 1024             # as in `network.protocol.fields`
     MAX_PAYLOAD_BYTES = 1 << 19  # the same
-    FEW_NAMES = 16              # compared with each other, not by a hash table
-    SLOTS = 2 * MAX_TAGS
+    FEW_NAMES = 16              # compared one by one
     MAX_PROBES = 64             # more only if names were chosen for equal hashes: left to Python
 
 # First bytes in MessagePack.
@@ -47,19 +46,44 @@ cdef enum Lead:
 
 cdef int open_message(FrameMessage *message) except -1:
     """Reserve memory for the largest plain message."""
-    message.count = 0
+    message.count = message.room = message.slot_mask = 0
     message.characters = 0
     message.first = message.end = NULL
-    message.room = MAX_ATTRIBUTES + MAX_TAGS
-    message.attributes = <ReadAttribute *> PyMem_RawMalloc(message.room * sizeof(ReadAttribute))
-    if message.attributes == NULL:
-        raise MemoryError
-    return 0
+    message.attributes = NULL
+    message.slots = NULL
+    return make_room(message, MAX_ATTRIBUTES + MAX_TAGS)
 
 
 cdef void close_message(FrameMessage *message) noexcept nogil:
     PyMem_RawFree(message.attributes)
+    PyMem_RawFree(message.slots)
     message.attributes = NULL
+    message.slots = NULL
+
+
+cdef int make_room(FrameMessage *message, uint32_t room) except -1:
+    """Reserve memory for a number of attributes and tags."""
+    cdef void *larger
+    if room <= message.room:
+        return 0
+    larger = PyMem_RawRealloc(message.attributes, room * sizeof(ReadAttribute))
+    if larger == NULL:
+        raise MemoryError
+    message.attributes = <ReadAttribute *> larger
+    larger = PyMem_RawRealloc(message.slots, _slots_for(room) * sizeof(uint32_t))
+    if larger == NULL:
+        raise MemoryError
+    message.slots = <uint32_t *> larger
+    message.room = room
+    return 0
+
+
+cdef inline uint32_t _slots_for(uint32_t count) noexcept nogil:
+    """Return how many slots leave half of them free: a power of two."""
+    cdef uint32_t slots = 2 * FEW_NAMES
+    while slots < 2 * count:
+        slots *= 2
+    return slots
 
 
 cdef inline uint16_t _two_bytes(const uint8_t *at) noexcept nogil:
@@ -249,45 +273,51 @@ cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute
 cdef inline bint _is_same(const ReadAttribute *one, const ReadAttribute *other) noexcept nogil:
     return (
         one.hash == other.hash and one.name_length == other.name_length
+        and (one.value.kind == TAG) == (other.value.kind == TAG)
         and memcmp(one.name, other.name, one.name_length) == 0
     )
 
 
-cdef inline bint _are_distinct(const ReadAttribute *attributes, uint32_t count) noexcept nogil:
-    """Return whether all names differ; of a name that occurs twice Python keeps the last."""
+cdef bint index_attributes(FrameMessage *message) noexcept nogil:
+    """Enter attributes in slots if they are many; return whether all names differ, and all tags.
+
+    Of a name that occurs twice Python keeps the last.
+    """
     cdef uint64_t seen = 0
     cdef uint64_t repeated = 0
     cdef uint64_t bit
-    cdef uint32_t i
-    for i in range(count):  # mostly all bits differ, and no name is compared
-        bit = (<uint64_t> 1) << (attributes[i].hash & 63)
+    cdef uint32_t i, j
+    message.slot_mask = 0
+    if message.count > FEW_NAMES:
+        return _enter_many(message)
+    for i in range(message.count):  # mostly all bits differ, and no name is compared
+        bit = (<uint64_t> 1) << (message.attributes[i].hash & 63)
         repeated |= seen & bit
         seen |= bit
-    return repeated == 0 or _are_compared_distinct(attributes, count)
-
-
-cdef bint _are_compared_distinct(const ReadAttribute *attributes, uint32_t count) noexcept nogil:
-    cdef uint16_t slots[SLOTS]  # index + 1; 0: free
-    cdef uint32_t room = FEW_NAMES
-    cdef uint32_t i, j, probes, slot
-    if count <= FEW_NAMES:
-        for i in range(1, count):
+    if repeated:
+        for i in range(1, message.count):
             for j in range(i):
-                if _is_same(attributes + i, attributes + j):
+                if _is_same(message.attributes + i, message.attributes + j):
                     return False
-        return True
-    while room < 2 * count:
-        room *= 2
-    memset(slots, 0, room * sizeof(uint16_t))
-    for i in range(count):
-        slot = <uint32_t> (attributes[i].hash >> 20) & (room - 1)
+    return True
+
+
+cdef bint _enter_many(FrameMessage *message) noexcept nogil:
+    cdef const ReadAttribute *attributes = message.attributes
+    cdef uint32_t room = _slots_for(message.count)
+    cdef uint32_t i, probes, slot
+    memset(message.slots, 0, room * sizeof(uint32_t))
+    message.slot_mask = room - 1
+    for i in range(message.count):
+        slot = first_slot(message, attributes[i].hash)
         probes = 0
-        while slots[slot]:
+        while message.slots[slot]:
             probes += 1
-            if probes > MAX_PROBES or _is_same(attributes + i, attributes + slots[slot] - 1):
+            if probes > MAX_PROBES or _is_same(attributes + i, attributes + message.slots[slot] - 1):
+                message.slot_mask = 0
                 return False
-            slot = (slot + 1) & (room - 1)
-        slots[slot] = <uint16_t> (i + 1)
+            slot = (slot + 1) & message.slot_mask
+        message.slots[slot] = i + 1
     return True
 
 
@@ -321,12 +351,11 @@ cdef const uint8_t *_read_attributes(const uint8_t *at, const uint8_t *end, Fram
         attribute.hash = hash_bytes(attribute.name, attribute.name_length, False)
         attribute += 1
     message.count = count
-    return at if _are_distinct(message.attributes, count) else NULL
+    return at
 
 
 cdef const uint8_t *_read_tags(const uint8_t *at, const uint8_t *end, FrameMessage *message) noexcept nogil:
-    cdef ReadAttribute *first = message.attributes + message.count
-    cdef ReadAttribute *tag = first
+    cdef ReadAttribute *tag = message.attributes + message.count
     cdef uint32_t count, i
     at = _read_count(at, end, FIXARRAY, ARRAY16, &count)
     if at == NULL or count > MAX_TAGS:
@@ -340,7 +369,7 @@ cdef const uint8_t *_read_tags(const uint8_t *at, const uint8_t *end, FrameMessa
         tag.hash = hash_bytes(tag.name, tag.name_length, True)
         tag += 1
     message.count += count
-    return at if _are_distinct(first, count) else NULL
+    return at if index_attributes(message) else NULL
 
 
 cdef const uint8_t *_after_payload(const uint8_t *at, const uint8_t *end) noexcept nogil:

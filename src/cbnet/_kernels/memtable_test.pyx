@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
-from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
+from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, first_slot
 from cbnet._kernels.message_encoding cimport (
     BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, hash_bytes, read_value,
 )
@@ -208,17 +208,31 @@ cdef bint _holds(const MemtableTest *test, const Attribute *value) noexcept nogi
     return constant.length == 0 or memmem(value.text, value.length, constant.text, constant.length) != NULL
 
 
+cdef inline bint _is_name(const MemtableTest *test, const ReadAttribute *attribute) noexcept nogil:
+    return (
+        attribute.hash == test.hash and attribute.name_length == test.name_length
+        and (attribute.value.kind == TAG) == (test.code == IS_TAG)
+        and memcmp(attribute.name, test.name, test.name_length) == 0
+    )
+
+
+cdef inline const ReadAttribute *_find(const MemtableTest *test, const FrameMessage *message) noexcept nogil:
+    """Return the attribute or tag of a test, or NULL."""
+    cdef uint32_t i, slot
+    if message.slot_mask == 0:
+        for i in range(message.count):
+            if _is_name(test, message.attributes + i):
+                return message.attributes + i
+        return NULL
+    slot = first_slot(message, test.hash)
+    while message.slots[slot]:
+        if _is_name(test, message.attributes + message.slots[slot] - 1):
+            return message.attributes + message.slots[slot] - 1
+        slot = (slot + 1) & message.slot_mask
+    return NULL
+
+
 cdef bint passes_test(const MemtableTest *test, const FrameMessage *message) noexcept nogil:
     """Return whether a message has the tag, or an attribute that passes the test."""
-    cdef const ReadAttribute *attribute = message.attributes
-    cdef const ReadAttribute *end = message.attributes + message.count
-    cdef bint is_tag = test.code == IS_TAG
-    while attribute < end:
-        if (
-            attribute.hash == test.hash and (attribute.value.kind == TAG) == is_tag
-            and attribute.name_length == test.name_length
-            and memcmp(attribute.name, test.name, test.name_length) == 0
-        ):
-            return is_tag or _holds(test, &attribute.value)
-        attribute += 1
-    return False
+    cdef const ReadAttribute *attribute = _find(test, message)
+    return attribute != NULL and (test.code == IS_TAG or _holds(test, &attribute.value))

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cbnet._kernels.condition_eval import mentions
-from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
+from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, index_attributes, make_room
 from cbnet._kernels.memtable_test cimport MemtableTest, create_tests, free_tests, passes_test, value_hash
 from cbnet._kernels.message_encoding cimport TAG, Attribute, hash_bytes, is_scalar, read_value
 from cbnet._kernels.target_set cimport TargetSet, add_target, has_target
@@ -373,7 +373,7 @@ cdef int read_members(dict members, list tags, FrameMessage *message) except -1:
     cdef PyObject *value
     cdef Py_ssize_t at = 0
     cdef ReadAttribute *attribute
-    _reserve(message, <uint32_t> (len(members) + len(tags)))
+    make_room(message, <uint32_t> (len(members) + len(tags)))
     attribute = message.attributes
     while PyDict_Next(members, &at, &name, &value):
         if not PyUnicode_CheckExact(<object> name):
@@ -389,6 +389,7 @@ cdef int read_members(dict members, list tags, FrameMessage *message) except -1:
         attribute.value.kind = TAG
         attribute += 1
     message.count = <uint32_t> (attribute - message.attributes)
+    index_attributes(message)
     return 1
 
 
@@ -397,17 +398,6 @@ cdef int _read_name(str name, bint is_tag, ReadAttribute *attribute) except -1:
     attribute.name = PyUnicode_AsUTF8AndSize(name, &length)
     attribute.name_length = <uint32_t> length
     attribute.hash = hash_bytes(attribute.name, length, is_tag)
-    return 0
-
-
-cdef int _reserve(FrameMessage *message, uint32_t room) except -1:
-    cdef void *larger
-    if room > message.room:
-        larger = PyMem_RawRealloc(message.attributes, room * sizeof(ReadAttribute))
-        if larger == NULL:
-            raise MemoryError
-        message.attributes = <ReadAttribute *> larger
-        message.room = room
     return 0
 
 
