@@ -104,6 +104,8 @@ class CbnetFormat:
             if fields[0] in (FrameNumber.PING, FrameNumber.PONG):
                 return FrameShape(end, end, None)
             raise CbnetError(f"the router sent a frame {FrameNumber(fields[0]).name}: {fields[1:]}")
+        if fields[1] != [1]:
+            raise CbnetError(f"the router delivered a message to the subscriptions {fields[1]}, not to 1")
         number = len(msgspec.msgpack.encode(fields[4]))
         return FrameShape(end, end - content_bytes - number, end - content_bytes)
 

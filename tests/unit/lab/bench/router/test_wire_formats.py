@@ -53,6 +53,11 @@ def test_shape_of_a_deliver_frame(number, width):
     assert FORMATS["cbnet"]("fares").shape(frame[:-1], content) is None
 
 
+def test_a_message_for_another_subscription_is_an_error():
+    with pytest.raises(CbnetError, match=r"to the subscriptions \[1, 2\]"):
+        FORMATS["cbnet"]("fares").shape(encode(Deliver([1, 2], "a", 99, 1, {}, [], b"")), 4)
+
+
 def test_control_frames_of_a_router():
     ping = encode(Ping(7))
     assert FORMATS["cbnet"]("fares").shape(ping, 10) == FrameShape(len(ping), len(ping), None)
