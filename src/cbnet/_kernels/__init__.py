@@ -10,6 +10,7 @@ package that owns the concept.
     counting_  the counting engine         tree_    shortest-path trees
     tag_       the tag and Bloom engines   reduce_  covered filters
     condition_ conditions                  cover_   the index of filters that cover others
+    memtable_  filters not yet compiled    frame_, live_, right_  messages in frames: reading, matching, rights
 
 Shared: arrays, message_encoding, message_names, column_encoding, constant_pool, word_test, binding_search, target_set,
 word_rows, test_codes.
