@@ -56,9 +56,8 @@ def _others(shapes: Shapes, group: Sequence[int]) -> Callable[[int], Iterable[in
     attributes = [shapes.ranges[shape] for shape in group]
     if any(attribute.members is not None for attribute in attributes):
         return lambda _: everything
-    ranges = [None if attribute.is_empty else {"": attribute} for attribute in attributes]
-    index = RangeIndex(ranges)
-    return lambda position: index.candidates(ranges[position], lambda: everything)
+    index = RangeIndex(attributes)
+    return lambda position: index.candidates(attributes[position])
 
 
 def _not_implied(shapes: Shapes, group: Sequence[int], whole: int) -> Sequence[int]:

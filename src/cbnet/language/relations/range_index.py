@@ -1,65 +1,48 @@
 """Index of ranges: candidates for being contained in another range, found without comparing all.
 
 A range contains another only if it contains the two members that every range has at hand, `first` and
-`last`. For each attribute and type the firsts are sorted:
+`last`. For each type the firsts are sorted:
 
-    firsts    -3 ─── 0 ─── 0 ─── 7 ─── 12 ─── 40       one for each filter with a constraint on x
-    x > 5                        └──────────────┘      only these can be covered
+    firsts    -3 ─── 0 ─── 0 ─── 7 ─── 12 ─── 40       one for each constraint on x
+    x > 5                        └──────────────┘      only these can imply it
 
-`x != 5` has no such ends: what it covers excludes 5 too, or is bounded otherwise. What `s *= "ab"`
-covers has a first that contains "ab".
+`x != 5` has no such ends: what implies it excludes 5 too, or is bounded otherwise. What implies `s *= "ab"`
+has a first that contains "ab".
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cbnet.language.relations.ranges import AttributeRange, FiniteRange, Range
 from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType
 
-Ranges: TypeAlias = Mapping[str, AttributeRange]
 _KEY_LENGTH = 8  # characters; with 6 or more, few firsts contain a text by chance
-_MAX_SCAN = 64  # positions cheap enough to test one by one
 
 
 class RangeIndex:
-    """Filters, as the ranges of their attributes, indexed by the ends of the ranges.
+    """Ranges of one attribute, indexed by their type and ends; an empty one is always a candidate."""
 
-    None stands for a filter that no message matches: it has no members and is always a candidate.
-    """
+    def __init__(self, attributes: Sequence[AttributeRange]) -> None:
+        self._everything = range(len(attributes))
+        self._empty = [position for position, attribute in enumerate(attributes) if attribute.is_empty]
+        groups: dict[ValueType, list[tuple[int, Range]]] = defaultdict(list)
+        for position, attribute in enumerate(attributes):
+            if not attribute.is_empty and attribute.kind is not None and attribute.typed is not None:
+                groups[attribute.kind].append((position, attribute.typed))
+        self._groups = {kind: _Group(rows) for kind, rows in groups.items()}
 
-    def __init__(self, filters: Sequence[Ranges | None]) -> None:
-        self._unsatisfiable = [position for position, attributes in enumerate(filters) if attributes is None]
-        groups: dict[tuple[str, ValueType], list[tuple[int, Range]]] = defaultdict(list)
-        for position, attributes in enumerate(filters):
-            for name, attribute in (attributes or {}).items():
-                if attribute.kind is not None and attribute.typed is not None:
-                    groups[name, attribute.kind].append((position, attribute.typed))
-        self._groups = {key: _Group(rows) for key, rows in groups.items()}
-
-    def candidates(self, wide: Ranges | None, fallback: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """Return the positions of the filters that `wide` may cover.
-
-        `fallback` returns the candidates of another index. It is called if the values of `wide` do not
-        restrict the positions, or leave many.
-        """
-        tests: list[tuple[_Group, Range]] = [
-            (self._groups.get((name, attribute.kind), _NONE), attribute.typed)
-            for name, attribute in (wide or {}).items()
-            if attribute.kind is not None and attribute.typed is not None
-        ]
-        if not tests:
-            return fallback()
-        positions = min((group.within(range) for group, range in tests), key=len)
-        if len(positions) > _MAX_SCAN:
-            positions = min(positions, fallback(), key=len)
-        for group, range in tests:
-            positions = range.select_within(group.firsts, group.lasts, positions)
-        return [*positions, *self._unsatisfiable]
+    def candidates(self, wide: AttributeRange) -> Sequence[int]:
+        """Return the positions of the ranges that another one may contain."""
+        if wide.is_empty or wide.kind is None or wide.typed is None:
+            return self._everything
+        group = self._groups.get(wide.kind, _NONE)
+        positions = group.within(wide.typed)
+        return [*wide.typed.select_within(group.firsts, group.lasts, positions), *self._empty]
 
 
 class _Group:
