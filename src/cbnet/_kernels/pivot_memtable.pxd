@@ -7,13 +7,13 @@ A filter is filed in one bucket, under the rarest of its requirements. The key o
     NAMED   name           an attribute, whatever its value
     ALWAYS                 nothing
 
-    buckets   │ key, first, size │ free │ …      an open hash table, half of it free
-    filed     │ tests, key, next, before │ …     a bucket is a list of filters through `next`
+    buckets   │ key, first, size, users │ free │ …   an open hash table, half of it free
+    filed     │ tests, key, next, before │ …         a bucket is a list of filters through `next`
 
 All tests of a filter are made, also that of its bucket, so two requirements with one hash do no harm.
 
-The same table counts the filters that use a name (USED), or an attribute inside an object (INSIDE): its size is
-the count. Only of nested messages and of conditions more is asked: these are left to the caller.
+The same table counts, as `users`, the tests of a name (in its NAMED bucket) and of the attributes inside an object
+(INSIDE). Nested messages and conditions are left to the caller, who asks for the candidates.
 
 Invariant: every filter is in the bucket of its key; the size of a bucket is the length of its list. An empty bucket is
 forgotten when the table is rebuilt, which happens before it is half full: memory is proportional to the filters.
@@ -40,6 +40,7 @@ cdef struct Bucket:
     uint64_t key                # 0: free
     int32_t first               # -1: none
     uint32_t size
+    uint32_t users
 
 cdef class MemtableIndex:
     cdef dict places                        # item -> place in `filed`
@@ -50,7 +51,6 @@ cdef class MemtableIndex:
     cdef uint64_t keys                      # buckets that have a key
     cdef readonly Py_ssize_t longest        # bucket so far
     cdef readonly Py_ssize_t conditional    # filters with conditions
-    cdef Bucket *_bucket(self, uint64_t key) noexcept nogil
     cdef Bucket *_own_bucket(self, uint64_t key) except NULL
     cdef int _rebuild(self) except -1
     cdef uint64_t _rarest(self, const FiledFilter *filter) noexcept nogil

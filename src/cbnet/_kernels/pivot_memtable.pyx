@@ -29,7 +29,6 @@ cdef enum Requirement:
     EQUAL = 1
     TAGGED
     NAMED
-    USED
     INSIDE
 
 cdef enum:
@@ -46,6 +45,14 @@ cdef inline uint64_t _key(Requirement requirement, uint64_t name, uint64_t value
 
 cdef inline uint64_t _mask_bit(uint64_t hash) noexcept nogil:
     return (<uint64_t> 1) << (hash >> 58)
+
+
+cdef inline Bucket *_bucket(MemtableIndex index, uint64_t key) noexcept nogil:
+    """Return the bucket of a key, or the free one where it would be, which is empty."""
+    cdef uint64_t slot = (key >> 7) & index.bucket_mask
+    while index.buckets[slot].key and index.buckets[slot].key != key:
+        slot = (slot + 1) & index.bucket_mask
+    return index.buckets + slot
 
 
 cdef class MemtableIndex:
@@ -157,7 +164,7 @@ cdef class MemtableIndex:
     cdef void _take_out(self, int32_t place) noexcept nogil:
         """Remove a filter from its bucket."""
         cdef FiledFilter *filter = self.filed + place
-        cdef Bucket *bucket = self._bucket(filter.key)
+        cdef Bucket *bucket = _bucket(self, filter.key)
         bucket.size -= 1
         if filter.next >= 0:
             self.filed[filter.next].before = filter.before
@@ -181,33 +188,26 @@ cdef class MemtableIndex:
                 key = _key(EQUAL, test.hash, test.constants.hash)
             else:
                 continue
-            size = self._bucket(key).size
+            size = _bucket(self, key).size
             if rarest == ALWAYS or size < least:
                 rarest, least = key, size
         if rarest == ALWAYS:
             for i in range(filter.count):
                 key = _key(NAMED, filter.tests[i].hash, 0)
-                size = self._bucket(key).size
+                size = _bucket(self, key).size
                 if rarest == ALWAYS or size < least:
                     rarest, least = key, size
         return rarest
 
     # --- buckets
 
-    cdef Bucket *_bucket(self, uint64_t key) noexcept nogil:
-        """Return the bucket of a key, or the free one where it would be, which is empty."""
-        cdef uint64_t slot = (key >> 7) & self.bucket_mask
-        while self.buckets[slot].key and self.buckets[slot].key != key:
-            slot = (slot + 1) & self.bucket_mask
-        return self.buckets + slot
-
     cdef Bucket *_own_bucket(self, uint64_t key) except NULL:
         """Return the bucket of a key, which is created if it is absent."""
-        cdef Bucket *bucket = self._bucket(key)
+        cdef Bucket *bucket = _bucket(self, key)
         if bucket.key == 0:
             if 2 * self.keys > self.bucket_mask:
                 self._rebuild()
-                bucket = self._bucket(key)
+                bucket = _bucket(self, key)
             bucket.key = key
             bucket.first = -1
             self.keys += 1
@@ -221,7 +221,7 @@ cdef class MemtableIndex:
         cdef uint64_t i
         self.keys = 0
         for i in range(old_room):
-            self.keys += old[i].size > 0
+            self.keys += old[i].size > 0 or old[i].users > 0
         while room <= 4 * self.keys:
             room *= 2
         self.buckets = <Bucket *> PyMem_RawCalloc(room, sizeof(Bucket))
@@ -230,8 +230,8 @@ cdef class MemtableIndex:
             raise MemoryError
         self.bucket_mask = room - 1
         for i in range(old_room):
-            if old[i].size:
-                self._bucket(old[i].key)[0] = old[i]
+            if old[i].size or old[i].users:
+                _bucket(self, old[i].key)[0] = old[i]
         PyMem_RawFree(old)
         return 0
 
@@ -258,23 +258,23 @@ cdef class MemtableIndex:
 
     cdef int _count_name(self, uint64_t hash, const char *name, uint32_t length, int step) except -1:
         cdef uint32_t i
-        self._own_bucket(_key(USED, hash, 0)).size += step
+        self._own_bucket(_key(NAMED, hash, 0)).users += step
         for i in range(length):
             if name[i] == c".":
-                self._own_bucket(_key(INSIDE, hash_bytes(name, i, False), 0)).size += step
+                self._own_bucket(_key(INSIDE, hash_bytes(name, i, False), 0)).users += step
         return 0
 
     def uses(self, str name):
         """Return whether a filter uses an attribute."""
         cdef Py_ssize_t length
         cdef const char *text = PyUnicode_AsUTF8AndSize(name, &length)
-        return self._bucket(_key(USED, hash_bytes(text, length, False), 0)).size > 0
+        return _bucket(self, _key(NAMED, hash_bytes(text, length, False), 0)).users > 0
 
     def uses_object(self, str path):
         """Return whether a filter uses an attribute of an object at a path."""
         cdef Py_ssize_t length
         cdef const char *text = PyUnicode_AsUTF8AndSize(path, &length)
-        return self._bucket(_key(INSIDE, hash_bytes(text, length, False), 0)).size > 0
+        return _bucket(self, _key(INSIDE, hash_bytes(text, length, False), 0)).users > 0
 
     # --- matching
 
@@ -301,7 +301,7 @@ cdef class MemtableIndex:
         return found
 
     cdef int _list_bucket(self, uint64_t key, bint conditional_only, list found) except -1:
-        cdef Bucket *bucket = self._bucket(key)
+        cdef Bucket *bucket = _bucket(self, key)
         cdef int32_t place = bucket.first if bucket.key else -1
         while place >= 0:
             if self.filed[place].is_conditional or not conditional_only:
@@ -316,33 +316,36 @@ cdef class MemtableIndex:
         for i in range(message.count):
             attribute = message.attributes + i
             if attribute.value.kind >= INVALID_VALUE:
-                if self._bucket(_key(USED, attribute.hash, 0)).size:
+                if _bucket(self, _key(NAMED, attribute.hash, 0)).users:
                     return False
-                if attribute.value.kind == CONTAINER and self._bucket(_key(INSIDE, attribute.hash, 0)).size:
+                if attribute.value.kind == CONTAINER and _bucket(self, _key(INSIDE, attribute.hash, 0)).users:
                     return False
         return True
 
     cdef void add_targets(self, const FrameMessage *message, TargetSet *targets) noexcept nogil:
         """Add the targets of a message to a set; those of filters with conditions are left out."""
         cdef const ReadAttribute *attribute
+        cdef const Bucket *named
         cdef uint64_t mask = 0
         cdef uint32_t i
         for i in range(message.count):
             mask |= _mask_bit(message.attributes[i].hash)
-        _add_bucket(self, ALWAYS, message, mask, targets)
+        _add_bucket(self, _bucket(self, ALWAYS), message, mask, targets)
         for i in range(message.count):
             attribute = message.attributes + i
             if attribute.value.kind == TAG:
-                _add_bucket(self, _key(TAGGED, attribute.hash, 0), message, mask, targets)
-            elif attribute.value.kind < INVALID_VALUE and self._bucket(_key(USED, attribute.hash, 0)).size:
-                _add_bucket(self, _key(NAMED, attribute.hash, 0), message, mask, targets)
-                _add_bucket(self, _key(EQUAL, attribute.hash, value_hash(&attribute.value)), message, mask, targets)
+                _add_bucket(self, _bucket(self, _key(TAGGED, attribute.hash, 0)), message, mask, targets)
+            elif attribute.value.kind < INVALID_VALUE:
+                named = _bucket(self, _key(NAMED, attribute.hash, 0))
+                if named.users:
+                    _add_bucket(self, named, message, mask, targets)
+                    _add_bucket(self, _bucket(self, _key(EQUAL, attribute.hash, value_hash(&attribute.value))),
+                                message, mask, targets)
 
 
-cdef inline void _add_bucket(MemtableIndex index, uint64_t key, const FrameMessage *message, uint64_t mask,
+cdef inline void _add_bucket(MemtableIndex index, const Bucket *bucket, const FrameMessage *message, uint64_t mask,
                              TargetSet *targets) noexcept nogil:
     """Add the targets of the filters of a bucket that a message passes."""
-    cdef const Bucket *bucket = index._bucket(key)
     cdef int32_t place = bucket.first
     cdef const FiledFilter *filter
     cdef uint32_t test
