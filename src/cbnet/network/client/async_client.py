@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from itertools import count
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -41,6 +41,7 @@ from cbnet.network.security.tls import Tls, client_context
 from cbnet.network.security.tokens import token_for
 
 TIMEOUT = 5.0
+Query: TypeAlias = frames.StatusRequest | frames.TableRequest | frames.FilterRequest
 # The frame that each answer belongs to, and the member that says which one.
 _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
     frames.Subscribed: (frames.Subscribe, "id"),
@@ -289,27 +290,13 @@ class AsyncClient:
 
     async def status(self, timeout: float = TIMEOUT) -> Status:
         """Return the router's status."""
-        query = frames.StatusRequest(next(self._numbers))
-        answer: Status = await self._ask(query, query.number, timeout)
+        answer: Status = await self.query(frames.StatusRequest, timeout=timeout)
         return answer
 
-    async def tables(self, timeout: float = TIMEOUT) -> frames.TableSummary:
-        """Return the digests of the router's tables."""
-        query = frames.TableRequest(next(self._numbers))
-        answer: frames.TableSummary = await self._ask(query, query.number, timeout)
-        return answer
-
-    async def table_filters(
-        self, root: str = "", neighbour: str = "", *, offers: bool = False, timeout: float = TIMEOUT
-    ) -> list[bytes]:
-        """Return the filters of the router's interface to a neighbour on a tree, encoded; by default its own."""
-        filters: list[bytes] = []
-        while True:
-            query = frames.FilterRequest(next(self._numbers), root, neighbour, offers, len(filters))
-            answer: frames.FilterPage = await self._ask(query, query.number, timeout)
-            filters += answer.filters
-            if answer.is_last:
-                return filters
+    async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
+        """Ask the router about itself; members: those of the frame after its number."""
+        frame = kind(next(self._numbers), *members)
+        return await self._ask(frame, frame.number, timeout)
 
     async def _ask(self, frame: Frame, number: int, timeout: float) -> Any:
         """Send a frame and return its answer."""

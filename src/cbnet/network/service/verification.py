@@ -21,7 +21,7 @@ from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes, 
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import InterfaceTable, Status, TableSummary
+from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, Status, TableRequest, TableSummary
 from cbnet.network.security.tls import Tls
 from cbnet.network.service.node_data import read_computed_table
 from cbnet.network.transport.event_loop import run
@@ -128,13 +128,27 @@ async def _read(clients: Mapping[str, AsyncClient], report: Callable[[], None]) 
 
     async def one(name: str, client: AsyncClient) -> None:
         async with limit:
-            own = [await client.table_filters(offers=offers, timeout=_TIMEOUT) for offers in (False, True)]
+            own = [await _filters(client, are_offers=offers) for offers in (False, True)]
             predicates = [Predicate(map(filter_from_bytes, filters)) for filters in own]
-            read[name] = _Router(await client.status(_TIMEOUT), await client.tables(_TIMEOUT), *predicates)
+            read[name] = _Router(
+                await client.status(_TIMEOUT), await client.query(TableRequest, timeout=_TIMEOUT), *predicates
+            )
             report()
 
     await asyncio.gather(*(one(name, client) for name, client in clients.items()))
     return {name: read[name] for name in clients}
+
+
+async def _filters(client: AsyncClient, root: str = "", neighbour: str = "", *, are_offers: bool) -> list[bytes]:
+    """Return the filters of a router's interface to a neighbour on a tree, encoded; by default its own."""
+    filters: list[bytes] = []
+    while True:
+        page: FilterPage = await client.query(
+            FilterRequest, root, neighbour, are_offers, len(filters), timeout=_TIMEOUT
+        )  # fmt: skip
+        filters += page.filters
+        if page.is_last:
+            return filters
 
 
 async def _compare(
@@ -153,7 +167,7 @@ async def _compare(
         result.filters += len(expected)
         if held.get(interface, (0, filters_digest(()))) != (len(expected), filters_digest(expected)):
             root, neighbour, offers = interface
-            actual = set(await client.table_filters(root, neighbour, offers=offers, timeout=_TIMEOUT))
+            actual = set(await _filters(client, root, neighbour, are_offers=offers))
             result.differences.append(_difference(name, interface, actual, set(expected)))
 
 

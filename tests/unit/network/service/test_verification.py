@@ -9,7 +9,7 @@ from support.memory_networks import encoded
 from cbnet import CbnetError, Table, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import FilterRequest, StatusRequest, TableRequest
+from cbnet.network.protocol.frames import StatusRequest
 from cbnet.network.service import verification
 from cbnet.topology import topology
 
@@ -27,24 +27,13 @@ class FakeClient:
         self._numbers = count(1)
         memory.run(0.5)
 
-    def _ask(self, kind, *arguments):
-        self._client.send(kind(next(self._numbers), *arguments))
+    async def query(self, kind, *members, **_):
+        self._client.send(kind(next(self._numbers), *members))
         self._memory.run(0.5)
         return self._client.answers[-1]
 
     async def status(self, _timeout):
-        return self._ask(StatusRequest)
-
-    async def tables(self, _timeout):
-        return self._ask(TableRequest)
-
-    async def table_filters(self, root="", neighbour="", *, offers, **_):
-        filters, is_last = [], False
-        while not is_last:
-            page = self._ask(FilterRequest, root, neighbour, offers, len(filters))
-            filters += page.filters
-            is_last = page.is_last
-        return filters
+        return await self.query(StatusRequest)
 
     async def close(self):
         pass
