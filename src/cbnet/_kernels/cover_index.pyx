@@ -635,7 +635,7 @@ cdef class CoverRows:
         if not self._align(&self._signatures[number - 1], offered):
             return 0
         row = self._signatures[number - 1].first
-        while row:
+        while row and not (self._limit and <uint32_t> len(self._sure) >= self._limit):
             if row - 1 != self._sought:
                 self._file(row - 1, self._compare(row - 1, self._sought))
             row = self._rows[row - 1].next

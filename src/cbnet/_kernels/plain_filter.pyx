@@ -113,6 +113,12 @@ cdef str shared_text(const PlainText *text):
     return intern(PyUnicode_DecodeUTF8(text.text, text.length, NULL))
 
 
+def is_plain(bytes encoded not None):
+    """Return whether a filter in its byte form is plain: it is canonical, without redundancy, and can be matched."""
+    cdef PlainFilter filter
+    return read_filter(encoded, &filter)
+
+
 def plain_tests(bytes encoded not None):
     """Return the tests of a plain filter, as `matching.storage.filter_encoding` encodes them; None for any other."""
     cdef PlainFilter filter

@@ -9,14 +9,16 @@ Offers are kept the same way, in another table: the predicates of requests that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
+from itertools import starmap
 from typing import Any, NamedTuple, TypeAlias
 
 from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
+from cbnet.matching.storage.filter_encoding import encode_filter
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
@@ -40,6 +42,7 @@ class OwnSource(Enum):
 OWN_SOURCES = tuple(OwnSource)
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
+_Encoded: TypeAlias = tuple[Filter, bytes]  # and its bytes
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
@@ -65,7 +68,7 @@ class Subscriptions:
         for source in OWN_SOURCES:
             self.aggregation.add_source(source, is_matched=False)
         self._counts: Counter[tuple[OwnSource, bytes]] = Counter()  # subscriptions with a filter
-        self._filters: dict[Subscriber, dict[int, dict[Filter, None]]] = {}  # by subscriber and id
+        self._filters: dict[Subscriber, dict[int, dict[Filter, bytes]]] = {}  # by subscriber and id
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
@@ -172,14 +175,13 @@ class Subscriptions:
         filters = self._filters.setdefault(subscriber, {}).setdefault(id, {})
         slot = self._slots.take((subscriber, id))
         self._constraints[subscriber] += _constraints(added) - _constraints(removed)
-        for filter in added:
-            filters[filter] = None
-            self.table.add(slot, filter)
-            self.size += len(filter_to_bytes(filter))
-        for filter in removed:
-            del filters[filter]
-        self._remove_from_table(slot, removed)
-        self._announce(subscriber, added, removed)
+        new = {filter: filter_to_bytes(filter) for filter in added}
+        filters |= new
+        self.table.add_tests(slot, list(map(encode_filter, new)))
+        self.size += sum(map(len, new.values()))
+        old = {filter: filters.pop(filter) for filter in removed}
+        self._remove_from_table(slot, old)
+        self._announce(subscriber, new.items(), old.items())
 
     def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
@@ -187,13 +189,13 @@ class Subscriptions:
             return True
         if id not in self._filters.get(subscriber, {}):
             return False
-        self._announce(subscriber, (), self._remove_registered(subscriber, id))
+        self._announce(subscriber, (), self._remove_registered(subscriber, id).items())
         return True
 
     def remove_client(self, link: int) -> None:
         """Remove all subscriptions of a client."""
         ids = list(self._filters.get(link, ()))
-        self._announce(link, (), [filter for id in ids for filter in self._remove_registered(link, id)])
+        self._announce(link, (), [each for id in ids for each in self._remove_registered(link, id).items()])
         self._filters.pop(link, None)
         self._constraints.pop(link, None)
         for listener in [listener for listener in self._listeners if listener[0] == link]:
@@ -210,12 +212,12 @@ class Subscriptions:
         if InternalSubscriber.INITIAL in self._filters:
             self._slots.on_changed(self._slots.take((InternalSubscriber.INITIAL, 0)))
 
-    def _announce(self, subscriber: Subscriber, added: Iterable[Filter], removed: Iterable[Filter]) -> None:
+    def _announce(self, subscriber: Subscriber, added: Iterable[_Encoded], removed: Iterable[_Encoded]) -> None:
         """Change the filters that this router announces; several subscriptions may have the same one."""
         source = OwnSource.DOMAINS if subscriber is InternalSubscriber.OTHER_DOMAINS else OwnSource.CLIENTS
         changed: dict[bytes, None] = {}
         for filters, step in ((added, 1), (removed, -1)):
-            for encoded in map(normalised, filters):
+            for encoded in starmap(normalised, filters):
                 if encoded is not None:
                     self._counts[source, encoded] += step
                     changed[encoded] = None
@@ -224,7 +226,7 @@ class Subscriptions:
             del self._counts[source, encoded]
         self.aggregation.change(source, [each for each in changed if each not in gone], gone)
 
-    def _remove_registered(self, subscriber: Subscriber, id: int) -> Iterable[Filter]:
+    def _remove_registered(self, subscriber: Subscriber, id: int) -> Mapping[Filter, bytes]:
         """Remove a subscription; return its filters, which are still announced."""
         self.changes += 1
         filters = self._filters[subscriber].pop(id)
@@ -232,10 +234,9 @@ class Subscriptions:
         self._remove_from_table(self._slots.release((subscriber, id)), filters)
         return filters
 
-    def _remove_from_table(self, slot: int, filters: Iterable[Filter]) -> None:
-        for filter in filters:
-            self.table.remove(slot, filter)
-            self.size -= len(filter_to_bytes(filter))
+    def _remove_from_table(self, slot: int, filters: Mapping[Filter, bytes]) -> None:
+        self.table.remove_tests(slot, list(map(encode_filter, filters)))
+        self.size -= sum(map(len, filters.values()))
 
 
 def _constraints(filters: Iterable[Filter]) -> int:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from cbnet._kernels.plain_filter import is_plain
 from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import satisfiable
 from cbnet.language.relations.reduction import reduce
@@ -209,8 +210,14 @@ class Aggregation:
         return self._unions.targets[target].bit
 
 
-def normalised(filter: Filter) -> bytes | None:
-    """Return the bytes of a filter without redundant constraints; None if no message matches it."""
+def normalised(filter: Filter, encoded: bytes | None = None) -> bytes | None:
+    """Return the bytes of a filter without redundant constraints; None if no message matches it.
+
+    encoded: its bytes, if they are known.
+    """
+    encoded = filter_to_bytes(filter) if encoded is None else encoded
+    if is_plain(encoded):
+        return encoded
     canonical = canonical_filter(filter)
     if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
         return filter_to_bytes(canonical) if satisfiable(canonical) else None

@@ -74,6 +74,12 @@ class CoverIndex:
         """Return the symbols of a row, and its ranges."""
         return self._rows.describe(row)
 
+    def dominates(self, wide: int, row: int) -> bool:
+        """Return whether a row, which may be absent, dominates another."""
+        if wide == row or wide not in self._rows or not self._covers(wide, row):
+            return False
+        return self._filters[wide] < self._filters[row] or not self._covers(row, wide)
+
     def dominators(self, row: int) -> Iterable[int]:
         """Return the rows that dominate another; some of them perhaps twice."""
         sure, possible = self._rows.wide(row, _FEW)

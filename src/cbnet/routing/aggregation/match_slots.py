@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from cbnet.language.filter import Filter
-from cbnet.language.predicate import Predicate
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import EncodedFilter
 
@@ -120,19 +119,15 @@ class MatchSlots:
         return found
 
     def relabel(self, change: Callable[[int], int]) -> None:
-        """Change the sets of sources; a slot without sources is cleared."""
+        """Change the sets of sources; every slot keeps some."""
         for slot, sources in list(self._sources.items()):
             changed = change(sources)
             if changed == sources:
                 continue
             self._forget(slot)
             self._sources[slot] = changed
-            if not changed:
-                self._table.replace(slot, Predicate())
-                self._release(slot)
-            else:
-                self._slots.on_changed(slot)
-                self._by_sources.setdefault(changed, slot)
+            self._slots.on_changed(slot)
+            self._by_sources.setdefault(changed, slot)
 
     def __len__(self) -> int:
         return len(self._sources)

@@ -41,6 +41,7 @@ class ReducedUnions:
         self.targets: dict[Hashable, UnionTarget] = {}
         self._store = store
         self._by_bit: dict[int, UnionTarget] = {}
+        self._last_dominator = 0  # the row that was found last: of many rows in turn, it often dominates the next, too
         self._compared = 0  # bits of the targets whose filters are compared
         self._masks: dict[int, int] = {}  # so that rows share the ints
 
@@ -194,9 +195,12 @@ class ReducedUnions:
         if row not in self.index:  # no message can match it
             return 0
         group_of = self._store.group_of
-        for wide in self.index.dominators(row):
+        if self.index.dominates(self._last_dominator, row):
+            bits &= ~group_of[self._last_dominator].carriers
+        for wide in self.index.dominators(row) if bits else ():
             bits &= ~group_of[wide].carriers
             if not bits:
+                self._last_dominator = wide
                 break
         return bits
 

@@ -12,7 +12,7 @@ removed, changes groups and not filters. Columns, not an object per row: a route
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.matching.storage.filter_encoding import EncodedFilter, tests_from_bytes
@@ -80,20 +80,26 @@ class SourceFilters:
         bit = self._bits.pop(source)
         groups = self._groups_of(bit)
         if self._matched & bit:
+            self._matched &= ~bit
+            self._unmatch([group for group in groups if not group.sources & self._matched])
             self._slots.relabel(lambda sources: sources & ~bit)
-        self._matched &= ~bit
         self.reduced &= ~bit
         self.non_empty &= ~bit
         del self._counts[bit]
-        for group in groups:
-            if not group.sources & self._matched:
-                for row in group.rows:
-                    self._slot_of[row] = NO_SLOT
         alone = self.groups.pop(bit, None)
         for row in alone.rows if alone is not None else ():
             yield row
             self.delete(row)
         self._relabel([(group, group.sources & ~bit) for group in groups if group is not alone])
+
+    def _unmatch(self, groups: Iterable[Group]) -> None:
+        """Take the filters of groups out of the match table."""
+        tests: dict[int, list[EncodedFilter]] = {}  # by slot
+        for row in (row for group in groups for row in group.rows):
+            tests.setdefault(self._slot_of[row], []).append(tests_from_bytes(self.filters[row]))
+            self._slot_of[row] = NO_SLOT
+        for slot, filters in tests.items():
+            self._slots.remove(filters, slot)
 
     def bit(self, source: Hashable) -> int:
         """Return the bit of a source."""
