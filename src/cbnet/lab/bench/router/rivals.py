@@ -55,7 +55,7 @@ class Rival:
         if self.holder is None:
             return None
         received = self.holder.receive_into(memoryview(bytearray(1 << 16)))
-        return f"a client got {received:,} bytes of messages that it does not want" if received else None
+        return f"the client of the other filters received {received:,} bytes" if received else None
 
 
 def start_rivals(
