@@ -20,6 +20,7 @@ from cbnet.network.errors import NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
+from cbnet.network.protocol.wire import WireError
 from cbnet.network.security.tls import TlsContext, dial, tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
@@ -188,8 +189,19 @@ class ClientLink:
         connection.send(self._hello)
         connection.send(_PROBE)
 
-    def received(self, connection: Connection, all: Iterable[Frame]) -> None:
-        """Handle frames."""
+    def received(self, connection: Connection, data: memoryview) -> None:
+        """Decode and handle frames."""
+        frames: list[Frame] = []
+        try:
+            frames.extend(connection.reader.feed(data))
+        except WireError as error:
+            self._received(connection, frames)
+            self.failed(connection, error.reason)
+        else:
+            connection.count_received(frames)
+            self._received(connection, frames)
+
+    def _received(self, connection: Connection, all: Iterable[Frame]) -> None:
         self._heard = self._loop.time()
         received = self._owner.received
         for frame in all:

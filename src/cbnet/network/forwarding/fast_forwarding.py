@@ -22,7 +22,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.wire import MAX_CLIENT_FRAME_BYTES, MAX_ROUTER_FRAME_BYTES
+from cbnet.network.protocol.wire import MAX_CLIENT_FRAME_BYTES, MAX_ROUTER_FRAME_BYTES, Data
 
 TIME_SLICE_NS = 2_000_000  # for the messages of one link, before other links are served
 _COUNTERS = (
@@ -80,7 +80,7 @@ class FastForwarding:
             tree = crc32(link.hello.name.encode()) % self._context.settings.tree_count if is_by_client else -1
             self.path.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
 
-    def run(self, link: int, data: bytes | bytearray | memoryview, start: int, end: int) -> Progress:
+    def run(self, link: int, data: Data, start: int, end: int) -> Progress:
         """Handle the plain messages in some bytes of a link."""
         stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS)
         if self.path.has_full_batch:

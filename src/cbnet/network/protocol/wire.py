@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
+from typing import TypeAlias
 
 import msgspec
 
@@ -48,6 +49,7 @@ _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
 _packet_decoder = msgspec.msgpack.Decoder(Packet)
+Data: TypeAlias = bytes | bytearray | memoryview
 
 
 class WireError(CbnetError):
@@ -84,51 +86,84 @@ class FrameReader:
     """Decodes the frames of one link from bytes in chunks of any size."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()  # of an incomplete frame
-        self._needed = 0  # bytes of that frame, as far as known
+        self._rest = bytearray()  # not read yet
+        self._needed = 0  # bytes of an incomplete frame, as far as known
         self._max_length = MAX_HELLO_BYTES
         self._is_first = True
         self.skipped = 0  # packets that were too long
         self.has_nested = False  # whether any message was nested
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: Data) -> Iterator[Frame]:
         """Yield the frames that end in these bytes; raise a `WireError` at the first invalid one."""
-        pending = data
-        if self._rest:
-            self._rest += data
-            if len(self._rest) < self._needed:  # so that a frame in many chunks is not copied for each
-                return
-            pending = bytes(self._rest)
-        self._needed = LENGTH_BYTES
-        view = memoryview(pending)  # avoids copies
-        start, body, size = 0, LENGTH_BYTES, len(pending)
+        joined = self.join(data)
+        if not joined:
+            return
+        view = memoryview(joined)  # avoids copies
+        start, size = 0, len(joined)
         try:
-            while body <= size:
-                (length,) = _length.unpack_from(pending, start)
-                if length > self._max_length:
-                    if self._is_first and length >> 16 == _TLS:
-                        raise WireError("the peer uses TLS, which is not enabled here")
-                    if self._is_first and pending[start:body] in _HTTP:
-                        raise WireError("the peer uses HTTP, which is served at another address, the setting `http`")
-                    raise WireError(f"frame of {length:,} bytes; the maximum is {self._max_length:,}")
-                end = body + length
-                if end > size:
-                    self._needed = end - start
-                    break
-                frame = _decoder.decode(view[body:end])
-                if _check_message(frame):
-                    self.has_nested = True
-                if self._is_first:
-                    self._begin(frame)
-                start, body = end, end + LENGTH_BYTES
-                if length > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | ReplyFrame):
-                    self.skipped += 1
-                else:
+            while start + LENGTH_BYTES <= size:
+                end = start + LENGTH_BYTES + _length.unpack_from(joined, start)[0]
+                if end > size or end - start > self._max_length:
+                    end = self.end_of(joined, start)
+                    if end == start:
+                        break
+                frame = self._decode(view[start + LENGTH_BYTES : end])
+                start = end
+                if frame is not None:
                     yield frame
+        finally:
+            self.keep(joined, start)
+
+    def join(self, data: Data) -> Data:
+        """Return bytes with what was kept of those before; nothing while a frame is incomplete."""
+        if not self._rest:
+            return data
+        self._rest += data
+        if len(self._rest) < self._needed:  # so that a frame in many chunks is not copied for each
+            return b""
+        joined, self._rest = self._rest, bytearray()
+        return joined
+
+    def keep(self, data: Data, start: int) -> None:
+        """Keep bytes from `start` on, which are returned by the next `join`."""
+        if start < len(data):
+            self._rest = rest = bytearray(memoryview(data)[start:])
+            self._needed = LENGTH_BYTES + (_length.unpack_from(rest)[0] if len(rest) >= LENGTH_BYTES else 0)
+
+    def end_of(self, data: Data, start: int) -> int:
+        """Return where the frame at `start` ends, or `start` if it is incomplete; raise a `WireError` if too long."""
+        if len(data) - start < LENGTH_BYTES:
+            return start
+        (length,) = _length.unpack_from(data, start)
+        if length > self._max_length:
+            raise self._too_long(length, bytes(data[start : start + LENGTH_BYTES]))
+        end: int = start + LENGTH_BYTES + length
+        return end if end <= len(data) else start
+
+    def read(self, data: Data, start: int, end: int) -> Frame | None:
+        """Return a frame; None if it is skipped. Raise a `WireError` if it is invalid."""
+        return self._decode(memoryview(data)[start + LENGTH_BYTES : end])
+
+    def _decode(self, body: memoryview) -> Frame | None:
+        try:
+            frame: Frame = _decoder.decode(body)
+            if _check_message(frame):
+                self.has_nested = True
         except (msgspec.DecodeError, UnicodeDecodeError, InputError, RecursionError) as error:
             raise WireError(f"invalid frame: {error}") from None
-        finally:
-            self._rest = bytearray(view[start:])
+        if self._is_first:
+            self._begin(frame)
+        if len(body) > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | ReplyFrame):
+            self.skipped += 1
+            return None
+        return frame
+
+    def _too_long(self, length: int, prefix: bytes) -> WireError:
+        if self._is_first and length >> 16 == _TLS:
+            return WireError("the peer uses TLS, which is not enabled here")
+        if self._is_first and prefix in _HTTP:
+            return WireError("the peer uses HTTP, which is served at another address, the setting `http`")
+        return WireError(f"frame of {length:,} bytes; the maximum is {self._max_length:,}")
 
     def _begin(self, frame: Frame) -> None:
         if not isinstance(frame, Hello):

@@ -38,7 +38,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.wire import WireError
+from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.gateway_port import GatewayPort
@@ -202,7 +202,7 @@ class Router:
         """Write messages for a new link to a buffer, where `forward` handles them."""
         self._fast.path.open(link, buffer)
 
-    def forward(self, link: int, data: bytes | bytearray | memoryview, start: int, end: int, now: float) -> Progress:
+    def forward(self, link: int, data: Data, start: int, end: int, now: float) -> Progress:
         """Handle the plain messages in some bytes of a link, up to a frame that must be decoded."""
         self.held(link, now)
         if self._flooding.unconfirmed:  # something may be due after each frame

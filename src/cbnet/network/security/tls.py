@@ -26,7 +26,7 @@ from cbnet.files import unreadable
 from cbnet.network.errors import NotTrusted
 from cbnet.network.protocol.addresses import Address
 
-Protocol = TypeVar("Protocol", bound=asyncio.Protocol)
+Protocol = TypeVar("Protocol", bound=asyncio.BaseProtocol)
 HANDSHAKE_TIMEOUT: Final = 3.0  # seconds
 
 _NO_CERTIFICATE: Final = "PEER_DID_NOT_RETURN_A_CERTIFICATE"

@@ -1,12 +1,15 @@
-"""A TCP connection that carries frames: batched writes, and a bounded queue.
+"""A TCP connection that carries frames: reads into one buffer, batched writes, and a bounded queue.
 
-Frames sent in one iteration of the event loop are written together. When the peer does not read and the socket buffer
-is full, frames are queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`).
+All connections of a thread read into one buffer, whose bytes are handled before the next read. Frames sent in one
+iteration of the event loop are written together. When the peer does not read and the socket buffer is full, frames are
+queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterable
 from typing import Protocol, cast
 
 from cbnet._kernels.link_buffer import LinkBuffer
@@ -25,7 +28,7 @@ from cbnet.network.protocol.frames import (
     ReplyFrame,
     Request,
 )
-from cbnet.network.protocol.wire import FrameReader, WireError, encode, encode_body
+from cbnet.network.protocol.wire import FrameReader, encode, encode_body
 from cbnet.network.security.tls import certificate_names
 
 _COUNTED = frozenset(
@@ -33,6 +36,7 @@ _COUNTED = frozenset(
 )  # frames with a message
 _KEEPALIVES = frozenset({Ping, Pong})  # not needed while frames are queued: these show as well that this side is alive
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket buffer: above _HIGH frames are queued, below _LOW sent again
+_READ_SIZE = 1 << 17  # bytes
 _MAX_BATCH = 1 << 20  # bytes that are collected before the event-loop iteration ends
 _LINGER = 2.0  # seconds to send the last frames
 _CLOSED_SILENTLY = "the peer closed the connection without sending anything; it may require TLS"
@@ -44,11 +48,8 @@ class ConnectionOwner(Protocol):
     def opened(self, connection: Connection) -> None:
         """Handle a new connection."""
 
-    def received(self, connection: Connection, frames: list[Frame]) -> None:
-        """Handle frames."""
-
-    def failed(self, connection: Connection, reason: str) -> None:
-        """Handle bytes that are not a valid frame."""
+    def received(self, connection: Connection, data: memoryview) -> None:
+        """Handle bytes, which are valid until this returns; `reader` decodes them."""
 
     def closed(self, connection: Connection) -> None:
         """Handle the end of a connection."""
@@ -63,7 +64,17 @@ class ConnectionOwner(Protocol):
         """Handle an empty queue: the peer reads again."""
 
 
-class Connection(asyncio.Protocol):
+class _ReadBuffer(threading.local):
+    """The buffer that all connections of a thread read into."""
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(_READ_SIZE))
+
+
+_read_buffer = _ReadBuffer()
+
+
+class Connection(asyncio.BufferedProtocol):
     """One end of a TCP connection."""
 
     def __init__(self, owner: ConnectionOwner, buffer: LinkBuffer) -> None:
@@ -72,7 +83,8 @@ class Connection(asyncio.Protocol):
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
         self._loop = asyncio.get_running_loop()
-        self._reader = FrameReader()
+        self.reader = FrameReader()
+        self._input = _read_buffer.view
         self._is_due = False  # whether a write is scheduled for the end of this iteration
         self._is_closing = False
         self._transport: asyncio.Transport
@@ -88,22 +100,15 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(_HIGH, _LOW)
         self._owner.opened(self)
 
-    def data_received(self, data: bytes) -> None:
-        """Decode frames and pass them to the owner."""
-        if self._is_closing:
-            return
-        self.traffic.received += len(data)
-        frames: list[Frame] = []
-        try:
-            for frame in self._reader.feed(data):
-                frames.append(frame)
-        except WireError as error:
-            self._owner.received(self, frames)
-            self._owner.failed(self, error.reason)
-        else:
-            self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, frames)))
-            if frames or self._reader.skipped:
-                self._owner.received(self, frames)
+    def get_buffer(self, _: int) -> memoryview:
+        """Return where to read to."""
+        return self._input
+
+    def buffer_updated(self, count: int) -> None:
+        """Pass the bytes that were read to the owner."""
+        if not self._is_closing:
+            self.traffic.received += count
+            self._owner.received(self, self._input[:count])
 
     def connection_lost(self, error: Exception | None) -> None:
         """Notify the owner, unless this side closed the connection."""
@@ -125,6 +130,10 @@ class Connection(asyncio.Protocol):
             self._owner.relieved(self)
 
     # --- operations
+
+    def count_received(self, frames: Iterable[Frame]) -> None:
+        """Count the messages among frames that were received."""
+        self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, frames)))
 
     def send(self, frame: Frame) -> None:
         """Send a frame at the end of this event-loop iteration."""
@@ -193,16 +202,6 @@ class Connection(asyncio.Protocol):
         """Read again."""
         if not self._is_closing and not self._transport.is_closing():
             self._transport.resume_reading()
-
-    def take_skipped(self) -> int:
-        """Return the number of packets skipped since the last call."""
-        skipped, self._reader.skipped = self._reader.skipped, 0
-        return skipped
-
-    @property
-    def has_nested(self) -> bool:
-        """Whether nested messages were received."""
-        return self._reader.has_nested
 
     @property
     def unsent(self) -> int:

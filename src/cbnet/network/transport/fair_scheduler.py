@@ -1,9 +1,9 @@
 """Fair scheduling of frames between the clients and neighbours of a router.
 
-Frames arrive in batches of any size. A message takes microseconds or, if it is long and the table large, some
-hundredths of a second. So frames are processed in small batches; after `TIME_SLICE` seconds the rest waits until the
-other connections have been served. A nested message, or an announcement of many filters, may take most of a second, so
-they are processed one by one.
+Bytes arrive in chunks. Plain messages are handled in a kernel, for at most a small time slice (`fast_forwarding`). All
+other frames are decoded, and processed in small batches; after `TIME_SLICE` seconds the rest waits until the other
+connections have been served. A nested message, or an announcement of many filters, may take most of a second, so they
+are processed one by one.
 
 Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
 arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
@@ -13,44 +13,70 @@ from it, for as long as its frames took: a client gets at most half of the proce
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
 from time import thread_time
+from typing import NamedTuple, Protocol
 
+from cbnet._kernels.fast_path import DONE, LATE
+from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.protocol.frames import (
     Announce,
     Frame,
     OfferFrame,
+    Packet,
+    Publish,
     StatusRequest,
     Subscribe,
     Trace,
     Unsubscribe,
     Withdraw,
+    frame_number,
 )
+from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
 from cbnet.network.transport.connection import Connection
 
 TIME_SLICE = 0.02  # seconds
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
-_SLOW = frozenset({Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest})
+_SLOW: frozenset[type[Frame]] = frozenset({Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest})
+_ALONE = frozenset(frame_number(kind) for kind in (*_SLOW, Announce))
+_ENDING = _ALONE | {frame_number(Publish), frame_number(Packet)}  # which the fast path may handle
+_NUMBER = LENGTH_BYTES + 1  # where the number of a frame stands
+
+
+class _Batch(NamedTuple):
+    frames: list[Frame]
+    end: int  # in the bytes
+    error: str = ""  # of the frame there
+
+
+_NOTHING = _Batch([], 0)
+
+
+class FrameProcessor(Protocol):
+    """The callbacks of a scheduler."""
+
+    def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
+        """Handle the plain messages in bytes, up to another frame; None: the connection was closed."""
+
+    def process(self, connection: Connection, frames: list[Frame]) -> bool:
+        """Process frames; return whether the connection is still open."""
+
+    def failed(self, connection: Connection, reason: str) -> None:
+        """Handle bytes that are not a valid frame."""
+
+    def closed(self, connection: Connection) -> None:
+        """Handle the end of a connection that has no frames left."""
+
+    def client_of(self, connection: Connection) -> Hashable:
+        """Return the same for all connections of a client."""
 
 
 class FairScheduler:
     """Processes frames, and queues those of connections that have used up their time."""
 
-    def __init__(
-        self,
-        process: Callable[[Connection, list[Frame]], bool],
-        close: Callable[[Connection], None],
-        client_of: Callable[[Connection], Hashable],
-    ) -> None:
-        """Initialise with the callbacks.
-
-        process: passes frames to the router; returns whether the connection is still open.
-        close: called when a closed connection has no frames left. client_of: the same for all connections of a client.
-        """
-        self._process = process
-        self._close = close
-        self._client_of = client_of
-        self._waiting: dict[Connection, list[Frame]] = {}
+    def __init__(self, processor: FrameProcessor) -> None:
+        self._processor = processor
+        self._waiting: dict[Connection, bytearray] = {}
         self._closed: set[Connection] = set()  # by the peer, with frames left to process
         self._paused: dict[Hashable, float] = {}  # client -> time until which its slow frames wait
         self._loop = asyncio.get_running_loop()
@@ -60,16 +86,18 @@ class FairScheduler:
         """The connections whose frames wait."""
         return self._waiting.keys()
 
-    def add(self, connection: Connection, frames: list[Frame]) -> None:
-        """Process frames in order, some of them now."""
+    def add(self, connection: Connection, data: Data) -> None:
+        """Process the frames in some bytes in order, some of them now."""
         waiting = self._waiting.get(connection)
         if waiting is not None:
-            waiting.extend(frames)
+            waiting += data
         else:
-            self._serve(connection, frames)
+            joined = connection.reader.join(data)
+            if joined:
+                self._serve(connection, joined)
 
     def defer_close(self, connection: Connection) -> bool:
-        """Return whether a connection that the peer closed has frames left; if so, `close` is called after them."""
+        """Return whether a connection that the peer closed has frames left; if so, `closed` is called after them."""
         if connection in self._waiting:
             self._closed.add(connection)
             return True
@@ -81,56 +109,81 @@ class FairScheduler:
         self._closed.discard(connection)
         self._paused.pop(connection, None)
 
-    def _serve(self, connection: Connection, frames: list[Frame]) -> None:
-        if not _SLOW.isdisjoint(map(type, frames)):
-            self._serve_slow(connection, frames)
-            return
-        batch = 1 if connection.has_nested or Announce in map(type, frames) else BATCH
-        if len(frames) <= batch:
-            self._process(connection, frames)
-        else:
-            self._serve_fast(connection, frames, batch)
-
-    def _serve_fast(self, connection: Connection, frames: list[Frame], batch: int) -> None:
-        """Process frames in batches; when the time slice is over, the rest waits for other connections."""
-        began = thread_time()
-        for first in range(0, len(frames), batch):
-            if not self._process(connection, frames[first : first + batch]):
+    def _serve(self, connection: Connection, data: Data) -> None:
+        """Process the frames in some bytes, until these or the time slice end."""
+        at, began, is_slow = 0, None, False
+        while True:
+            progress = self._processor.forward(connection, data, at)
+            if progress is None:
                 return
-            rest = frames[first + batch :] if thread_time() - began > TIME_SLICE else None
-            if rest:
-                self._wait(connection, rest, 0.0)
+            at = progress.end
+            if progress.outcome == LATE:
+                self._wait(connection, data, at, 0.0)
                 return
-
-    def _serve_slow(self, connection: Connection, frames: list[Frame]) -> None:
-        """Process frames one by one; when the time slice is over, pause the client for as long as they took."""
-        client = self._client_of(connection)
-        pause = self._paused.pop(client, 0.0) - self._loop.time()
-        if pause > 0:
-            self._paused[client] = self._loop.time() + pause
-            self._wait(connection, list(frames), pause)
-            return
-        began = thread_time()
-        for done, frame in enumerate(frames, 1):
-            if not self._process(connection, [frame]):
+            batch = _NOTHING if progress.outcome == DONE else _read(connection, data, at)
+            if batch is _NOTHING:
+                connection.reader.keep(data, at)
+                return
+            began = thread_time() if began is None else began
+            if not _SLOW.isdisjoint(map(type, batch.frames)):
+                is_slow = True
+                pause = self._pause(connection)
+                if pause > 0:
+                    self._wait(connection, data, at, pause)
+                    return
+            at = batch.end
+            if not self._processor.process(connection, batch.frames):
+                return
+            if batch.error:
+                self._processor.failed(connection, batch.error)
                 return
             took = thread_time() - began
-            if took > TIME_SLICE:
-                self._paused[client] = self._loop.time() + took
-                self._wait(connection, frames[done:], took)
+            if took > TIME_SLICE and (is_slow or at < len(data)):
+                if is_slow:
+                    self._paused[self._processor.client_of(connection)] = self._loop.time() + took
+                self._wait(connection, data, at, took if is_slow else 0.0)
                 return
 
-    def _wait(self, connection: Connection, frames: list[Frame], seconds: float) -> None:
-        self._waiting[connection] = frames
+    def _pause(self, connection: Connection) -> float:
+        """Return for how long the slow frames of a client must wait."""
+        client = self._processor.client_of(connection)
+        pause = self._paused.get(client, 0.0) - self._loop.time()
+        if pause <= 0:
+            self._paused.pop(client, None)
+        return pause
+
+    def _wait(self, connection: Connection, data: Data, start: int, seconds: float) -> None:
+        self._waiting[connection] = bytearray(memoryview(data)[start:])
         connection.pause_reading()
         self._loop.call_later(seconds, self._resume, connection)
 
     def _resume(self, connection: Connection) -> None:
-        frames = self._waiting.pop(connection, None)
-        if frames is None:
+        data = self._waiting.pop(connection, None)
+        if data is None:
             return
         connection.resume_reading()
-        self._serve(connection, frames)
+        self._serve(connection, data)
         if connection in self._closed and connection not in self._waiting:
             self._closed.discard(connection)
-            self._close(connection)
+            self._processor.closed(connection)
+
+
+def _read(connection: Connection, data: Data, start: int) -> _Batch:
+    """Decode some of the frames that begin at `start`: one that may be slow alone, others up to a plain message."""
+    reader = connection.reader
+    frames: list[Frame] = []
+    try:
+        while len(frames) < (1 if reader.has_nested else BATCH):
+            end = reader.end_of(data, start)
+            number = data[start + _NUMBER] if end - start > _NUMBER else 0
+            if end == start or (frames and number in _ENDING):
+                break
+            frame = reader.read(data, start, end)
+            start = end
+            if frame is not None:
+                frames.append(frame)
+            if number in _ALONE:
+                break
+    except WireError as error:
+        return _Batch(frames, start, error.reason)
+    return _Batch(frames, start) if frames or reader.skipped else _NOTHING

@@ -26,6 +26,7 @@ from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.errors import NotTrusted
+from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
@@ -34,6 +35,7 @@ from cbnet.network.link.traffic import Interface, InterfaceTraffic
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
+from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
@@ -76,7 +78,7 @@ class TcpRouter:
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
         self._pressure = BackPressure()
-        self._scheduler = FairScheduler(self._process, self.closed, self._client_of)
+        self._scheduler = FairScheduler(self)
         self._unidentified: dict[Connection, None] = {}  # no Hello received yet; oldest first
         self._kept_alive = 0.0  # time of the last keepalive
         self._sent: dict[Connection, int] = {}  # bytes until then
@@ -149,6 +151,7 @@ class TcpRouter:
         number = next(self._numbers)
         self._connections[number] = connection
         self._ids[connection] = number
+        self.router.attach(number, connection.buffer)
         self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
         link.traffic = connection.traffic
@@ -156,17 +159,36 @@ class TcpRouter:
         if len(self._unidentified) > MAX_UNIDENTIFIED:
             self.failed(next(iter(self._unidentified)), "too many connections without a Hello")
 
-    def received(self, connection: Connection, frames: list[Frame]) -> None:
+    def received(self, connection: Connection, data: memoryview) -> None:
         """Schedule frames for the router."""
-        self._scheduler.add(connection, frames)
+        self._scheduler.add(connection, data)
 
-    def _process(self, connection: Connection, frames: list[Frame]) -> bool:
+    def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
+        """Pass bytes to the fast path of the router; None if the connection was closed."""
+        progress = self.router.forward(self._ids[connection], data, start, len(data), self._now)
+        self.perform(progress.actions)
+        for number in progress.written:
+            written = self._connections.get(number)
+            if written is not None:
+                written.written()
+                self._check_pressure(written)
+        link = self._links.get(connection)
+        if link is None:
+            return None
+        if not link.is_router:
+            self._pressure.pause(connection)
+        return progress
+
+    def process(self, connection: Connection, frames: list[Frame]) -> bool:
         """Pass frames to the router; return whether the connection is still open."""
         number = self._ids[connection]
+        connection.count_received(frames)
         if frames and isinstance(frames[-1], Close):
             self.event_log.close_received(number, frames[-1].reason)
         self.perform(self.router.received_all(number, frames, self._now))
-        self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.take_skipped()
+        if connection.reader.skipped:
+            self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.reader.skipped
+            connection.reader.skipped = 0
         link = self.router.links.get(number)
         if link is None:
             return False
@@ -224,8 +246,7 @@ class TcpRouter:
                 continue
             if type(action) is Send:
                 connection.send(action.frame)
-                if connection.buffer.size > PRESSURE:
-                    self._apply_pressure(connection)
+                self._check_pressure(connection)
             else:
                 assert not isinstance(action, Send)
                 self._forget(connection, action.reason)
@@ -297,14 +318,15 @@ class TcpRouter:
         assert link is not None
         return link
 
-    def _client_of(self, connection: Connection) -> Hashable:
+    def client_of(self, connection: Connection) -> Hashable:
         """Return the account of a client, which all its links share, or the connection itself."""
         return self._link(connection).account or connection
 
-    def _apply_pressure(self, connection: Connection) -> None:
-        link = self.router.links.get(self._ids.get(connection, 0))
-        if link is not None and link.is_router:
-            self._pressure.add(connection, self._now)
+    def _check_pressure(self, connection: Connection) -> None:
+        if connection.buffer.size > PRESSURE:
+            link = self.router.links.get(self._ids.get(connection, 0))
+            if link is not None and link.is_router:
+                self._pressure.add(connection, self._now)
 
     def _forget(self, connection: Connection, reason: str) -> int | None:
         number = self._ids.pop(connection, None)

@@ -5,22 +5,28 @@ import asyncio
 import pytest
 from support.waiting import wait_until_async
 
-from cbnet.network.protocol.frames import Ping, Publish, StatusRequest, Subscribe
+from cbnet._kernels.fast_path import DONE, LATE, PYTHON
+from cbnet.network.forwarding.fast_forwarding import Progress
+from cbnet.network.protocol.frames import Hello, Packet, Ping, Publish, StatusRequest, Subscribe
+from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
 
+HELLO = Hello(3, 3, "client", "c", "cbnet", 0, 0, "")
 SLOW = [*(Subscribe(number, "x = 1", 0) for number in range(3)), StatusRequest(3)]
 FAST = [Ping(number) for number in range(4)]
+PLAIN = [Publish(number, {}, [], b"", False) for number in range(40)]
 
 
 class FakeConnection:
     """A connection that records whether it is read."""
 
     is_read = True
-    has_nested = False
 
     def __init__(self, client=None):
         self.client = client or self
+        self.reader = FrameReader()
+        list(self.reader.feed(encode(HELLO)))
 
     def pause_reading(self):
         self.is_read = False
@@ -30,16 +36,32 @@ class FakeConnection:
 
 
 class FakeRouter:
-    """A router that takes a fixed time for every frame."""
+    """A router that takes a fixed time for every frame, and none for plain messages."""
 
     def __init__(self, monkeypatch, seconds):
         self.now = 0.0
         self.calls = []
-        self.closed = []
+        self.ended = []
+        self.errors = []
         self.closing = None
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
-        self.scheduler = FairScheduler(self.process, self.closed.append, lambda connection: connection.client)
+        self.scheduler = FairScheduler(self)
+
+    def add(self, connection, frames):
+        self.scheduler.add(connection, b"".join(map(encode, frames)))
+
+    def forward(self, connection, data, start):
+        """Handle plain messages, at most 16 in a time slice."""
+        for _ in range(16):
+            end = connection.reader.end_of(data, start)
+            if end == start:
+                return Progress(start, DONE)
+            if data[start + 5] != 22:
+                return Progress(start, PYTHON)
+            self.calls.append((connection, [connection.reader.read(data, start, end)]))
+            start = end
+        return Progress(start, LATE)
 
     def process(self, connection, frames):
         self.now += self._seconds * len(frames)
@@ -48,6 +70,15 @@ class FakeRouter:
             self.scheduler.forget(connection)
             return False
         return True
+
+    def failed(self, connection, reason):
+        self.errors.append((connection, reason))
+
+    def closed(self, connection):
+        self.ended.append(connection)
+
+    def client_of(self, connection):
+        return connection.client
 
     def frames(self, connection):
         return [frame for each, frames in self.calls if each is connection for frame in frames]
@@ -67,9 +98,9 @@ def router(monkeypatch):
 def test_fast_frames_are_processed_at_once(router):
     async def story(router):
         one = FakeConnection()
-        router.scheduler.add(one, FAST)
+        router.add(one, FAST)
         assert len(router.calls) == 1
-        router.scheduler.add(one, FAST * 100)
+        router.add(one, FAST * 100)
         assert router.frames(one) == FAST * 101
         assert one.is_read
         assert not router.scheduler.waiting
@@ -80,10 +111,10 @@ def test_fast_frames_are_processed_at_once(router):
 def test_long_batch_continues_as_soon_as_other_connections_are_served(router):
     async def story(router):
         one, other = FakeConnection(), FakeConnection()
-        router.scheduler.add(one, FAST * 10)
+        router.add(one, FAST * 10)
         assert router.frames(one) == FAST * 4  # one batch, which took longer than a time slice
         assert not one.is_read
-        router.scheduler.add(other, FAST)
+        router.add(other, FAST)
         assert router.frames(other) == FAST
         began = asyncio.get_running_loop().time()
         while router.scheduler.waiting:
@@ -98,8 +129,8 @@ def test_long_batch_continues_as_soon_as_other_connections_are_served(router):
 def test_nested_messages_are_processed_one_by_one(router):
     async def story(router):
         one = FakeConnection()
-        one.has_nested = True
-        router.scheduler.add(one, FAST)
+        one.reader.has_nested = True
+        router.add(one, FAST)
         assert router.frames(one) == FAST[:1]  # it took longer than a time slice
         await wait_until_async(lambda: not router.scheduler.waiting)
         assert router.frames(one) == FAST
@@ -110,11 +141,11 @@ def test_nested_messages_are_processed_one_by_one(router):
 def test_all_links_of_a_client_share_a_time_slice(router):
     async def story(router):
         one, two, other = FakeConnection("evil"), FakeConnection("evil"), FakeConnection()
-        router.scheduler.add(one, SLOW)
-        router.scheduler.add(two, SLOW)
+        router.add(one, SLOW)
+        router.add(two, SLOW)
         assert (router.frames(one), router.frames(two)) == (SLOW[:1], [])
-        router.scheduler.add(two, FAST)  # after the queued frames
-        router.scheduler.add(other, SLOW[:1])
+        router.add(two, FAST)  # after the queued frames
+        router.add(other, SLOW[:1])
         assert router.frames(other) == SLOW[:1]
         began = asyncio.get_running_loop().time()
         while len(router.frames(one) + router.frames(two)) < 5:
@@ -129,13 +160,13 @@ def test_all_links_of_a_client_share_a_time_slice(router):
 def test_slow_frames_are_processed_in_order_while_others_are_served(router):
     async def story(router):
         one, other = FakeConnection(), FakeConnection()
-        router.scheduler.add(one, [*SLOW, *FAST])
+        router.add(one, [*SLOW, *FAST])
         assert router.frames(one) == SLOW[:1]  # it took 0.03 s
         assert not one.is_read
-        router.scheduler.add(other, FAST)
+        router.add(other, FAST)
         assert router.frames(other) == FAST
         assert list(router.scheduler.waiting) == [one]
-        router.scheduler.add(one, [Ping(9)])  # already in transit
+        router.add(one, [Ping(9)])  # already in transit
         await wait_until_async(lambda: not router.scheduler.waiting)
         assert router.frames(one) == [*SLOW, *FAST, Ping(9)]
         assert one.is_read
@@ -148,7 +179,7 @@ def test_client_gets_at_most_half_of_the_time(router):
     async def story(router):
         one = FakeConnection()
         began = asyncio.get_running_loop().time()
-        router.scheduler.add(one, SLOW)
+        router.add(one, SLOW)
         while len(router.frames(one)) < len(SLOW):
             await asyncio.sleep(0.005)
         assert asyncio.get_running_loop().time() - began >= 3 * 0.05  # after each but the last it paused as long
@@ -159,12 +190,12 @@ def test_client_gets_at_most_half_of_the_time(router):
 def test_frames_sent_before_the_close_are_processed(router):
     async def story(router):
         one = FakeConnection()
-        router.scheduler.add(one, [*SLOW, Publish(1, {}, [], b"", False)])
+        router.add(one, [*SLOW, Publish(1, {}, [], b"", False)])
         assert router.scheduler.defer_close(one)
-        assert router.closed == []
-        await wait_until_async(lambda: router.closed)
+        assert router.ended == []
+        await wait_until_async(lambda: router.ended)
         assert len(router.frames(one)) == 5
-        assert router.closed == [one]
+        assert router.ended == [one]
         assert not router.scheduler.defer_close(FakeConnection())
 
     router(story, seconds=0.03)
@@ -174,10 +205,72 @@ def test_no_frame_is_processed_after_the_router_closed_the_connection(router):
     async def story(router):
         one = FakeConnection()
         router.closing = SLOW[1]
-        router.scheduler.add(one, SLOW)
+        router.add(one, SLOW)
         await wait_until_async(lambda: len(router.frames(one)) == 2)
         await asyncio.sleep(0.1)  # more than a pause: a third frame would be processed in it
         assert router.frames(one) == SLOW[:2]
-        assert router.closed == []
+        assert router.ended == []
 
     router(story, seconds=0.03)
+
+
+def test_plain_messages_go_through_the_fast_path_in_order(router):
+    async def story(router):
+        one = FakeConnection()
+        frames = [*PLAIN[:3], *FAST, *PLAIN[3:6], *FAST, *FAST]
+        router.add(one, frames)
+        assert router.frames(one) == frames
+        assert [len(frames) for _, frames in router.calls] == [1, 1, 1, 4, 1, 1, 1, 8]
+
+    router(story, seconds=0.0)
+
+
+def test_plain_messages_wait_when_their_time_slice_is_over(router):
+    async def story(router):
+        one, other = FakeConnection(), FakeConnection()
+        router.add(one, PLAIN)
+        assert router.frames(one) == PLAIN[:16]
+        router.add(other, FAST)
+        assert router.frames(other) == FAST
+        await wait_until_async(lambda: not router.scheduler.waiting)
+        assert router.frames(one) == PLAIN
+        assert one.is_read
+
+    router(story, seconds=0.0)
+
+
+@pytest.mark.parametrize("size", [1, 5, 30, 1000])
+def test_frames_come_in_pieces(router, size):
+    async def story(router):
+        one = FakeConnection()
+        frames = [*FAST, *PLAIN[:5], *FAST]
+        data = b"".join(map(encode, frames))
+        for at in range(0, len(data), size):
+            router.scheduler.add(one, memoryview(data)[at : at + size])
+        assert router.frames(one) == frames
+
+    router(story, seconds=0.0)
+
+
+def test_frames_before_an_invalid_one_are_processed(router):
+    async def story(router):
+        one = FakeConnection()
+        data = b"".join(map(encode, FAST)) + b"\x00\x00\x00\x01\xc1" + encode(FAST[0])
+        router.scheduler.add(one, data)
+        assert router.frames(one) == FAST
+        assert [reason.split(":")[0] for _, reason in router.errors] == ["invalid frame"]
+
+    router(story, seconds=0.0)
+
+
+def test_a_packet_that_is_too_long_is_counted(router):
+    async def story(router):
+        one = FakeConnection()
+        one.reader = FrameReader()
+        list(one.reader.feed(encode(Hello(3, 3, "router", "r", "cbnet", 1, 1, "multitree:1"))))
+        long = Packet("r", 1, 1, 0, 0, 0, 0, {"x": "y" * (5 << 19)}, [], b"")
+        router.add(one, [long, *FAST])
+        assert one.reader.skipped == 1
+        assert router.frames(one) == FAST
+
+    router(story, seconds=0.0)
