@@ -13,18 +13,20 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import count
 from random import Random
-from typing import Protocol
+from typing import Protocol, get_args
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import Close, Frame
-from cbnet.network.protocol.wire import FrameReader, WireError, encode
+from cbnet.network.protocol.frames import Close, Frame, frame_number
+from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, WireError, encode
 from cbnet.network.router.router import Router
+from cbnet.network.simulation.byte_router import ByteRouter, Sent
 
 TICK = 0.25  # seconds between two ticks of a router or client
 REDIAL = 0.5  # seconds before a closed connection is dialled again
+_KINDS = {frame_number(kind): kind.__name__ for kind in get_args(Frame)}
 _MIN_DELAY, _MAX_DELAY = 0.001, 0.1  # seconds on a cable
 
 
@@ -74,6 +76,7 @@ class Host:
         self.settings = settings
         self.data = data
         self.router: Router | None = None
+        self.bytes: ByteRouter | None = None  # the router, if plain messages take the fast path
         self.clock_offset = 0.0  # seconds
         self.ends: dict[int, ConnectionEnd] = {}
 
@@ -85,13 +88,20 @@ class Host:
     def opened(self, end: ConnectionEnd) -> None:
         """Handle a new connection."""
         self.ends[end.link] = end
-        if self.router is not None:
+        if self.bytes is not None:
+            self._send(self.bytes.opened(end.link, self.now))
+        elif self.router is not None:
             self.perform(self.router.opened(end.link, self.now))
 
     def received(self, end: ConnectionEnd, frame: Frame) -> None:
         """Pass a frame to the router."""
         if self.router is not None:
             self.perform(self.router.received(end.link, frame, self.now))
+
+    def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
+        """Pass bytes to the router."""
+        if self.bytes is not None:
+            self._send(self.bytes.received(end.link, data, self.now))
 
     def failed(self, end: ConnectionEnd, reason: str) -> None:
         """Report invalid bytes to the router."""
@@ -101,7 +111,9 @@ class Host:
     def closed(self, end: ConnectionEnd) -> None:
         """Report a closed connection to the router."""
         self.ends.pop(end.link, None)
-        if self.router is not None:
+        if self.bytes is not None:
+            self._send(self.bytes.closed(end.link, self.now))
+        elif self.router is not None:
             self.perform(self.router.closed(end.link, self.now))
 
     def tick(self) -> None:
@@ -111,6 +123,9 @@ class Host:
 
     def perform(self, actions: Iterable[Action]) -> None:
         """Perform the actions of the router."""
+        if self.bytes is not None:
+            self._send(self.bytes.performed(actions))
+            return
         for action in actions:
             end = self.ends.get(action.link)
             if end is None:
@@ -122,12 +137,23 @@ class Host:
                 self.ends.pop(action.link, None)
                 self._memory.close(end)
 
+    def _send(self, all: Iterable[Sent]) -> None:
+        for each in all:
+            end = self.ends.get(each.link)
+            if end is not None:
+                self._memory.send_frames(end, each.data)
+                if each.is_last:
+                    self.ends.pop(each.link, None)
+                    self._memory.close(end)
+
 
 class MemoryNetwork:
     """A network in memory; `run` lets simulated time pass."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, *, is_fast: bool = False) -> None:
+        """Initialise; is_fast: plain messages take the fast path of the routers, as over TCP."""
         self.now = 0.0
+        self.is_fast = is_fast
         self.random = Random(seed)
         self.hosts: dict[str, Host] = {}
         self.frames: Counter[str] = Counter()  # frames sent, by type
@@ -179,6 +205,7 @@ class MemoryNetwork:
         host = self.hosts[name]
         life = self.random.getrandbits(62)
         host.router = Router(host.settings, life, data=host.data)
+        host.bytes = ByteRouter(host.router) if self.is_fast else None
         host.tick()
         return host.router
 
@@ -192,7 +219,7 @@ class MemoryNetwork:
     def kill(self, name: str, *, silently: bool = False) -> None:
         """Kill a router; silently: neighbours and clients do not notice at once."""
         host = self.hosts[name]
-        host.router = None
+        host.router = host.bytes = None
         for end in host.ends.values():
             self._sever(end, is_noticed=False)
             self._sever(end.peer, is_noticed=not silently)
@@ -244,10 +271,17 @@ class MemoryNetwork:
 
     def send(self, end: ConnectionEnd, frame: Frame) -> None:
         """Send a frame to the peer."""
-        data = encode(frame)
-        kind = type(frame).__name__
-        self.frames[kind] += 1
-        self.bytes[kind] += len(data)
+        self.send_frames(end, encode(frame))
+
+    def send_frames(self, end: ConnectionEnd, data: bytes) -> None:
+        """Send encoded frames to the peer."""
+        start = 0
+        while start < len(data):
+            size = LENGTH_BYTES + int.from_bytes(data[start : start + LENGTH_BYTES])
+            kind = _KINDS[data[start + LENGTH_BYTES + 1]]
+            self.frames[kind] += 1
+            self.bytes[kind] += size
+            start += size
         self.send_bytes(end, data)
 
     def send_bytes(self, end: ConnectionEnd, data: bytes) -> None:
@@ -283,6 +317,9 @@ class MemoryNetwork:
 
     def _receive(self, end: ConnectionEnd, data: bytes) -> None:
         if not end.is_open:
+            return
+        if isinstance(end.owner, Host) and end.owner.bytes is not None:
+            end.owner.received_bytes(end, data)
             return
         try:
             for frame in end.reader.feed(data):

@@ -90,9 +90,17 @@ class ScheduleVerdict:
 class RandomSchedule:
     """A random schedule over a random network."""
 
-    def __init__(self, seed: int, scheme: str = "multitree", *, trees: int | None = None, max_routers: int = 8) -> None:
+    def __init__(
+        self,
+        seed: int,
+        scheme: str = "multitree",
+        *,
+        trees: int | None = None,
+        max_routers: int = 8,
+        is_fast: bool = False,
+    ) -> None:
         """Create a schedule; trees: the number of routing trees, 1 or 3 by default."""
-        self.memory = MemoryNetwork(seed)
+        self.memory = MemoryNetwork(seed, is_fast=is_fast)
         self.random = self.memory.random
         self.verdict = ScheduleVerdict()
         self._scheme = scheme

@@ -1,0 +1,101 @@
+"""A router behind bytes, as over TCP, but without sockets: for simulations and tests of the fast path.
+
+bytes of a link ─► plain messages: the fast path ─┬─► bytes for links, in order
+               └─► other frames: decoded ─────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cbnet._kernels.fast_path import LATE, PYTHON
+from cbnet._kernels.link_buffer import LinkBuffer
+from cbnet.network.forwarding.fast_forwarding import Progress
+from cbnet.network.link.actions import Action, Send
+from cbnet.network.protocol.frames import Close
+from cbnet.network.protocol.wire import Data, FrameReader, WireError, encode
+from cbnet.network.router.router import Router
+
+_UNBOUNDED = 1 << 40  # bytes
+
+
+class Sent(NamedTuple):
+    """Bytes that a router sends over a link."""
+
+    link: int
+    data: bytes
+    is_last: bool = False  # whether the router closes the link
+
+
+class ByteRouter:
+    """A router whose links carry bytes."""
+
+    def __init__(self, router: Router, *, is_fast: bool = True) -> None:
+        """Initialise; is_fast: whether plain messages take the fast path."""
+        self.router = router
+        self._is_fast = is_fast
+        self._readers: dict[int, FrameReader] = {}
+        self._buffers: dict[int, LinkBuffer] = {}
+        self.handled = 0  # bytes that took the fast path
+
+    def opened(self, link: int, now: float) -> list[Sent]:
+        """Handle a new connection."""
+        self._readers[link], self._buffers[link] = FrameReader(), LinkBuffer(_UNBOUNDED, _UNBOUNDED)
+        if self._is_fast:
+            self.router.attach(link, self._buffers[link])
+        return self.performed(self.router.opened(link, now))
+
+    def received(self, link: int, data: Data, now: float) -> list[Sent]:
+        """Handle bytes of a connection."""
+        sent: list[Sent] = []
+        reader = self._readers.get(link)
+        if reader is None:
+            return sent
+        joined, at = reader.join(data), 0
+        try:
+            while link in self._readers:
+                progress = self._forward(link, joined, at, now)
+                sent += (Sent(number, self._buffers[number].take()) for number in progress.written)
+                sent += self.performed(progress.actions)
+                at = progress.end
+                end = reader.end_of(joined, at) if progress.outcome == PYTHON else at
+                if end > at:
+                    frame = reader.read(joined, at, end)
+                    at = end
+                    sent += self.performed(self.router.received_all(link, [] if frame is None else [frame], now))
+                elif progress.outcome != LATE:
+                    break
+        except WireError as error:
+            sent += self.performed(self.router.failed(link, error.reason, now))
+        reader.keep(joined, at)
+        return sent
+
+    def closed(self, link: int, now: float) -> list[Sent]:
+        """Handle a connection that the peer closed."""
+        self._forget(link)
+        return self.performed(self.router.closed(link, now))
+
+    def performed(self, actions: Iterable[Action]) -> list[Sent]:
+        """Return the bytes that actions of the router send."""
+        sent: list[Sent] = []
+        for action in actions:
+            if action.link not in self._readers:
+                continue
+            if isinstance(action, Send):
+                sent.append(Sent(action.link, encode(action.frame)))
+            else:
+                self._forget(action.link)
+                sent.append(Sent(action.link, encode(Close(action.reason)), is_last=True))
+        return sent
+
+    def _forward(self, link: int, data: Data, start: int, now: float) -> Progress:
+        if not self._is_fast:
+            return Progress(start, PYTHON)
+        progress = self.router.forward(link, data, start, len(data), now)
+        self.handled += progress.end - start
+        return progress
+
+    def _forget(self, link: int) -> None:
+        self._readers.pop(link, None)
+        self._buffers.pop(link, None)
