@@ -4,7 +4,7 @@ import pytest
 from support.memory_networks import Alone, Lab, encoded, sent, shut
 
 from cbnet.network.announce import stream_receiver
-from cbnet.network.protocol.frames import Announce, LinkField, StreamChange, Subscribe, Unsubscribe
+from cbnet.network.protocol.frames import Announce, LinkField, StreamChange, Subscribe, Subscribed, Unsubscribe
 
 
 def announced(actions, link):
@@ -239,3 +239,18 @@ def test_streams_of_a_closed_session_that_is_not_in_use_are_forgotten():
     alone.close(3)
     assert len(alone.router.versions.kept) == 1
     assert len(alone.router.subscriptions.aggregation) == 1
+
+
+def test_subscription_confirmed_after_a_link_came_back_is_known_beyond_it():
+    """Side keys have the sessions of links far away: else c's interface would keep the stream fed by the old one."""
+    lab = Lab("a-b b-c")
+    lab.memory.cut("a", "b")
+    lab.run(0.3)
+    lab.memory.repair("a", "b")
+    while "a" not in lab.router("b").version.names or not lab.router("c").is_complete:
+        lab.run(0.01)
+    lab.clients["a"].subscribe(1, "x = 1", wait=5)
+    while not lab.answers("a", Subscribed):
+        lab.run(0.01)
+    assert lab.answers("a", Subscribed)[0].is_confirmed
+    assert contents(lab, "c", "b") == set(encoded("x = 1"))

@@ -2,7 +2,7 @@
 
 from support.memory_networks import Alone, Lab, sent
 
-from cbnet.network.protocol.frames import AnnounceAck, StreamAck, Subscribe, Subscribed
+from cbnet.network.protocol.frames import AnnounceAck, LinkField, StreamAck, Subscribe, Subscribed
 
 LINE = "r1-r2 r2-r3"
 
@@ -47,6 +47,28 @@ def test_subscription_is_confirmed_when_all_beyond_have_it():
     assert sent(acknowledge(alone, 1), Subscribed) == []
     assert sent(acknowledge(alone, 2, version=False), Subscribed) == []
     assert sent(acknowledge(alone, 2), Subscribed, 9) == [Subscribed(1, True, 3, [])]
+
+
+def test_version_that_others_have_not_acknowledged_confirms_nothing():
+    alone = Alone("a")
+    alone.leaf(1, "b", wants=["b = 1"])
+    alone.client_link(9)
+    alone.say(9, Subscribe(1, "x = 1", 5.0))
+    assert sent(acknowledge(alone, 1, version=False), Subscribed) == []
+    assert sent(acknowledge(alone, 1), Subscribed) == [Subscribed(1, True, 2, [])]
+
+
+def test_routers_that_may_still_use_an_earlier_version_must_have_it_too():
+    alone = between()
+    alone.say(1, alone.record(1, "b", sequence=2, c=LinkField(1, [77])))
+    far = {"a": LinkField(9, [alone.router.links.get(2).session])}  # the tree does not use a-c any more
+    alone.say(2, alone.record(2, "c", sequence=2, b=LinkField(1, [77]), **far))
+    alone.wait(0.1)
+    assert [link.neighbour for link in alone.router.version.links()] == ["b"]
+    alone.announce(1, ["b = 1", "c = 1"], number=2)
+    assert sent(alone.say(9, Subscribe(1, "x = 1", 5.0)), Subscribed) == []
+    assert sent(acknowledge(alone, 1), Subscribed) == []
+    assert sent(acknowledge(alone, 2, version=False), Subscribed) == [Subscribed(1, True, 3, [])]
 
 
 def test_subscription_covered_by_a_confirmed_one_is_confirmed_at_once():
