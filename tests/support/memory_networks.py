@@ -5,7 +5,7 @@ from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.link.actions import Send, Shut
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.frames import Announce, Hello, LinkField, LinkRecord, Publish, StreamChange
+from cbnet.network.protocol.frames import Announce, Held, Hello, LinkField, LinkRecord, Publish, StreamChange
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.memory_client import MemoryClient
@@ -34,7 +34,7 @@ class Alone:
 
     def router_link(self, link, name, life=1, peer_link=1, **changes):
         said = {"scheme": self.router.settings.routing, **changes}
-        return self.open(link, hello("router", name, life=life, link=peer_link, **said))
+        return self.open(link, hello("router", name, life=life, link=peer_link, **said)) + self.say(link, Held([]))
 
     def client_link(self, link, name="c"):
         return self.open(link, hello("client", name, life=0, link=0, scheme=""))

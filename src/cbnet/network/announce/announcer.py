@@ -4,9 +4,10 @@
     stream from w1 ─────────┼─► reduced union ─► stream to v
     stream from w2 ─────────┘                                 for each tree, and each neighbour v on it
 
-A stream is opened as soon as all streams that feed it have arrived, so the leaves of a tree begin. It starts from the
-content of the most similar stream of the same session. A change is a set of additions and removals with a sequence
-number; a filter that is covered changes nothing and is not sent. All changes of a turn go into one frame per link.
+A stream is opened as soon as all streams that feed it have arrived, so the leaves of a tree begin; and when the
+neighbour has listed the contents that it has (`retained_contents`). It starts from the content of the most similar
+stream of the same session. A change is a set of additions and removals with a sequence number; a filter that is covered
+changes nothing and is not sent. All changes of a turn go into one frame per link.
 
 A new version of the topology needs streams for the sides that are new in it; all others serve both versions. They
 are opened while the earlier ones still carry messages. When it has been complete here for some time, this router ends
@@ -33,6 +34,10 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.aggregation.aggregation import Difference
+
+_PATIENCE = 60.0  # seconds without a change of the topology in which a neighbour of a computed table may still come
+_SHORT_PATIENCE = 6.0  # the same, for one that was there before this router started: neighbours redial every 5 s
+_MAX_PATIENCE = 240.0  # seconds after the start
 
 
 class Announcer:
@@ -73,9 +78,7 @@ class Announcer:
 
     def open_session(self, link: int) -> None:
         """Send a neighbour the digests of the contents of its streams that this router still has."""
-        digests = self.retained.listed(self._links.name(link), self._context.now)
-        if digests:
-            self._context.outbox.send(link, Held(digests))
+        self._context.outbox.send(link, Held(self.retained.listed(self._links.name(link), self._context.now)))
         self.links_changed()
 
     def close_session(self, session: int) -> None:
@@ -98,6 +101,7 @@ class Announcer:
         known = self._links.get(link)
         assert known is not None
         self.retained.hold(known.session, frame.contents, self._context.now)
+        self._may_open = True
 
     def receive(self, link: int, frame: Announce) -> None:
         """Handle changes of a neighbour's streams."""
@@ -163,7 +167,7 @@ class Announcer:
         for tree in version.trees:
             for link in self._openable(tree):
                 is_up = link.tells and self._links.by_session(link.session) is not None
-                if is_up and self._streams.to_side(link) is None:
+                if is_up and self.retained.is_listed(link.session) and self._streams.to_side(link) is None:
                     self._open(tree, link)
         self._exports.open()
         if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
@@ -172,8 +176,17 @@ class Announcer:
 
     def _awaited(self) -> Set[str]:
         """Return the neighbours of the computed tables that may still come."""
-        uptime = max(self._context.now, self._versions.network_age)
-        return self.retained.awaited(self._versions.newest.neighbours, uptime)
+        missing = self.retained.missing(self._versions.newest.neighbours)
+        return {name for name in missing if self._may_come(name)}
+
+    def _may_come(self, name: str) -> bool:
+        """Return whether a missing neighbour may still be starting, as all others are.
+
+        In a network that was running before this router started, one that has been there is down.
+        """
+        was_running = self._versions.is_known(name) and self._versions.age_at_start >= _PATIENCE
+        patience = _SHORT_PATIENCE if was_running else _PATIENCE
+        return self._versions.quiet < patience and self._context.now < _MAX_PATIENCE
 
     def _openable(self, tree: TreeView) -> Iterable[TreeLink]:
         """Return the links whose streams can be opened: all others have announced theirs."""

@@ -1,7 +1,8 @@
 """Contents of streams that both ends of a link still have after their session has ended.
 
     session ends     the receiver keeps what it has received, the sender what it has sent
-    next session     the receiver lists the digests of what it has; the sender opens its streams as differences to these
+    next session     the receiver lists the digests of what it has; then the sender opens its streams as differences to
+                     these
 
 The sender uses what was listed for some time only, and the receiver keeps it for longer than that.
 
@@ -24,10 +25,9 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_HELD
 
 _SECONDS = 60.0  # that contents are kept after the end of a session
-_USED_SECONDS = 120.0  # that the sender uses what the receiver has listed
-_LISTED_SECONDS = 180.0  # that the receiver keeps it; more, as frames take their time
+_USED_SECONDS = 300.0  # that the sender uses what the receiver has listed
+_LISTED_SECONDS = 360.0  # that the receiver keeps it; more, as frames take their time
 _COMPUTED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
-_PATIENCE = 60.0  # seconds to wait for the neighbours of a computed table
 _MIN_FILTERS = 16  # of a content worth keeping
 
 Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions, and of offers
@@ -79,12 +79,9 @@ class RetainedContents:
             self._keep(stream, _COMPUTED_SECONDS)
             self._computed[neighbour] = self._received[neighbour][-1]
 
-    def awaited(self, neighbours: Set[str], uptime: float) -> Set[str]:
-        """Return the neighbours of the computed tables that may still come, given those that have.
-
-        uptime: of the network; in one that has been running, a neighbour that is not there is down.
-        """
-        return self._computed.keys() - neighbours if uptime < _PATIENCE else frozenset()
+    def missing(self, neighbours: Set[str]) -> Set[str]:
+        """Return the neighbours of the computed tables that have not come, given those that have."""
+        return self._computed.keys() - neighbours
 
     def release_computed(self) -> None:
         """Keep computed tables no longer than neighbours may use them: all streams have come."""
@@ -105,7 +102,10 @@ class RetainedContents:
     def _keep(self, stream: Incoming, until: float) -> None:
         kept = self._received.setdefault(stream.key.neighbour, [])
         digest = joint_digest([kind.filters(stream) for kind in self._streams.kinds])
-        if len(kept) < MAX_HELD and all(each.digest != digest for each in kept):
+        same = next((each for each in kept if each.digest == digest), None)
+        if same is not None:
+            same.until = max(same.until, until)
+        elif len(kept) < MAX_HELD:
             kept.append(_Received(stream, digest, until, self._count(stream)))
 
     def has(self, stream: Incoming) -> bool:
@@ -154,6 +154,10 @@ class RetainedContents:
                 yield digest, self._sent[neighbour][digest].content
 
     # --- both
+
+    def is_listed(self, session: int) -> bool:
+        """Return whether the neighbour has listed what it has: before that, nothing is announced to it."""
+        return session in self._held
 
     def close_session(self, session: int) -> None:
         """Forget what a neighbour had in a session."""

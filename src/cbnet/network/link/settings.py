@@ -64,8 +64,8 @@ class Settings:
             raise InputError("`dead` is not longer than `heartbeat`", hint="use a longer `dead`")
         if self.session_filters <= 0 or self.session_bytes <= 0:
             raise InputError("`session_filters` or `session_bytes` is not positive", hint="use 1 or more")
-        if self.silence <= self.dead:
-            raise InputError("`silence` is not longer than `dead`", hint="use a longer `silence`")
+        if self.silence <= 0:
+            raise InputError(f"`silence` is {self.silence:g} s", hint="use more than 0")
         if self.overlap < 0 or self.settle < 0:
             raise InputError("`overlap` or `settle` is negative", hint="use 0 or more")
         if not 0 < self.refresh < self.lifetime:

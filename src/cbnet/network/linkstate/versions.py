@@ -168,10 +168,20 @@ class Versions:
         return self.is_outdated and self._context.now - self._adopted >= self._context.settings.settle
 
     @property
-    def network_age(self) -> float:
-        """For how long other routers have been running, at least, in seconds."""
+    def quiet(self) -> float:
+        """For how long no link of the network has changed, in seconds, as far as this router knows."""
+        return self._context.now - max(0.0, self._database.changed)
+
+    def is_known(self, router: str) -> bool:
+        """Return whether a router has a record: it is running, or was."""
+        return self._database.life(router) is not None
+
+    @property
+    def age_at_start(self) -> float:
+        """For how long others had been running when this router started, in seconds, at least."""
+        now = self._context.now
         others = (name for name in self._database.routers() if name != self._context.name)
-        return max((self._database.age(name, self._context.now) / 1000 for name in others), default=0.0)
+        return max((self._database.age(name, now) / 1000 - now for name in others), default=0.0)
 
     def adopt(self) -> bool:
         """Adopt the present topology; return whether it has other links than the newest version."""

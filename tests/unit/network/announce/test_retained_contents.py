@@ -165,7 +165,7 @@ def test_released_tables_are_not_used_when_a_content_is_announced_again():
 
 
 def test_tables_are_released_when_all_streams_have_come_and_neighbours_do_not_use_them_any_more():
-    memory = started(TABLES, seconds=190.0)
+    memory = started(TABLES, seconds=370.0)
     for name in "abcd":
         router = memory.router(name)
         assert {source.key.session != 0 for source in router.streams.incoming.values()} == {True}
@@ -186,5 +186,5 @@ def test_in_a_running_network_a_restarted_router_does_not_await_a_neighbour_that
     memory.kill("c")
     memory.run(5)
     memory.start("c")
-    memory.run(5)
+    memory.run(10)
     assert held(memory, "a", "b") == set(encoded("#jazz and #vinyl", "#news"))

@@ -271,7 +271,7 @@ def test_a_domain_that_does_not_answer_is_named_by_the_gateway_that_leads_there(
     net.clients["guest"] = MemoryClient(net.memory, "guest", "g@a")
     net.settle()
     net.memory.cut("b1", "b2", noticed_by=())
-    answer, _ = confirmed(net, name, 1, "x = 1", wait=3.0)
+    answer, _ = confirmed(net, name, 1, "x = 1", wait=2.0)
     assert (answer.is_confirmed, answer.missing) == (False, ["g@a→other domains"])
 
 

@@ -1,0 +1,89 @@
+"""The start of a network with computed tables: routers start at different times, and their links come up in any order."""
+
+from random import Random
+
+import pytest
+
+from cbnet import parse
+from cbnet.language.syntax.byte_form import filter_to_bytes
+from cbnet.network import MemoryNetwork, Settings
+from cbnet.network.announce.announcements import NodeData
+from cbnet.network.link.counters import Event
+from cbnet.routing import Network
+from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.topology import Graph
+
+NODES = 12
+
+
+def random_links(rng):
+    """Return a random connected graph: a tree, and some more links."""
+    tree = [(rng.randrange(node), node) for node in range(1, NODES)]
+    more = [tuple(sorted(rng.sample(range(NODES), 2))) for _ in range(NODES // 2)]
+    return sorted(set(tree + more))
+
+
+class Start:
+    """A random network whose routers start one after the other, each with its predicate and its table."""
+
+    def __init__(self, seed, last):
+        """Start all routers within `last` seconds."""
+        rng = self._rng = Random(seed)
+        self.memory = MemoryNetwork(seed)
+        links = random_links(rng)
+        graph = Graph.from_edges([(str(a), str(b), 1) for a, b in links], names=[str(node) for node in range(NODES)])
+        wants = {u: parse(f"#a{rng.randrange(4)} and #b{rng.randrange(4)} or #c{u}") for u in range(NODES)}
+        scheme = MultiTree(Network(graph, wants), [graph.id("0")])
+        self.tables = {str(u): _table(graph, scheme.router(graph.id(str(u)))) for u in range(NODES)}
+        for u in range(NODES):
+            name = str(u)
+            self.memory.add(Settings(name, roots=("0",)), NodeData(wants[graph.id(name)], self.tables[name]))
+            self.memory.kill(name)
+            self.memory.after(rng.uniform(0, last), lambda name=name: self.memory.start(name))
+        for a, b in links:
+            self.memory.add_cable(str(a), str(b))
+
+    def cut_some_links(self, seconds):
+        """Break links for a moment, each second."""
+        for _ in range(seconds):
+            a, b = self._rng.choice(self.memory.cables(cut=False))
+            self.memory.cut(a, b)
+            self.memory.run(0.5)
+            self.memory.repair(a, b)
+            self.memory.run(0.5)
+
+    @property
+    def sent(self):
+        return sum(self.memory.router(name).counters[Event.FILTERS_SENT] for name in self.tables)
+
+    def held(self):
+        """Return the tables of all routers."""
+        return {
+            name: {link.neighbour: router.streams.filters(link) for link in router.version.trees[0].links.values()}
+            for name in self.tables
+            if (router := self.memory.router(name))
+        }
+
+
+def _table(graph, router):
+    return {
+        str(graph.names[w]): [filter_to_bytes(each) for each in interface.subscriptions]
+        for w, interface in router.fib(0).items()
+    }
+
+
+@pytest.mark.parametrize("last", [0.0, 2.0, 50.0, 100.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_filter_is_sent_that_both_ends_have_whenever_routers_start(seed, last):
+    start = Start(seed, last)
+    start.memory.run(last + 10)
+    assert start.held() == {name: {n: set(f) for n, f in table.items()} for name, table in start.tables.items()}
+    assert start.sent == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_filter_is_sent_that_both_ends_have_if_links_break_at_the_start(seed):
+    start = Start(seed, last=20.0)
+    start.cut_some_links(20)
+    start.memory.run(10)
+    assert start.sent == 0
