@@ -174,7 +174,7 @@ async def neighbour(running):
 
 def test_slow_neighbour_blocks_publishers_and_nothing_is_lost():
     async def main():
-        async with router(dead=30.0) as running, await connect_async(str(running.address)) as publisher:
+        async with router(dead=30.0, silence=60.0) as running, await connect_async(str(running.address)) as publisher:
             raw = await neighbour(running)
             total = 20_000
             flooding = asyncio.create_task(flooded(publisher, total))
@@ -296,7 +296,7 @@ def test_client_that_blocks_for_long_stays_connected():
 
 def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_not():
     async def main():
-        async with router(dead=60.0) as running, await connect_async(str(running.address)) as watching:
+        async with router(dead=60.0, silence=120.0) as running, await connect_async(str(running.address)) as watching:
             slow = await neighbour(running)
             keeping_alive = asyncio.create_task(pings(slow))
             sender = await linked(running, "c", 9)
