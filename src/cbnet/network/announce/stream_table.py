@@ -32,6 +32,7 @@ class StreamTable:
         self.outgoing: dict[StreamKey, Outgoing] = {}
         self.by_number: dict[tuple[int, int], Incoming] = {}  # by session and number
         self.to_number: dict[tuple[int, int], Outgoing] = {}
+        self._fed: dict[Incoming, dict[Outgoing, None]] = {}  # a hub has many streams, and each change looks for these
         self._branches: dict[int, tuple[TreeView, list[TreeBranch]]] = {}  # by the identity of a tree
         self.generation = 0  # changes with the versions, the links and the set of streams
         self.on_forgotten: Callable[[], None] = lambda: None  # called when branches have changed
@@ -49,7 +50,7 @@ class StreamTable:
 
     def fed_by(self, stream: Incoming) -> list[Outgoing]:
         """Return the outgoing streams that an incoming one feeds."""
-        return [each for each in self.outgoing.values() if stream in each.feeds]
+        return list(self._fed.get(stream, ()))
 
     def branches(self, tree: TreeView) -> list[TreeBranch]:
         """Return the branches of a tree."""
@@ -112,6 +113,8 @@ class StreamTable:
             kind.open(stream, (*own, *stream.feeds))
         self.to_number[stream.key.session, stream.number] = stream
         self.outgoing[stream.key] = stream
+        for feeding in stream.feeds:
+            self._fed.setdefault(feeding, {})[stream] = None
         self.generation += 1
 
     def add_source(self, stream: Incoming, base: Incoming | None = None) -> None:
@@ -138,6 +141,11 @@ class StreamTable:
         for kind in self.kinds:
             kind.close(stream)
         del self.outgoing[stream.key], self.to_number[stream.key.session, stream.number]
+        for feeding in stream.feeds:
+            fed = self._fed[feeding]
+            del fed[stream]
+            if not fed:
+                del self._fed[feeding]
 
     def of_session(self, session: int) -> Iterator[Outgoing]:
         """Yield the outgoing streams of a session."""
