@@ -6,7 +6,8 @@ from libc.string cimport memcmp
 
 from cbnet._kernels.condition_eval cimport ATTRIBUTE, Mention, Scope, condition_holds, next_mention
 from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
-from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, SymbolTable, compatible, find_symbol, symbol_text
+from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, compatible
+from cbnet._kernels.symbol_table cimport SymbolTable, find_symbol, symbol_text
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, Leaves, passes
 

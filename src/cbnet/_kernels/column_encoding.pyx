@@ -11,7 +11,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch, split_int
+from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch, set_bool, set_float, set_int, set_text
 
 cdef struct Column:
     uint32_t symbol
@@ -41,9 +41,11 @@ def fill_from_columns(Batch batch, Py_ssize_t rows, list columns, uint32_t[::1] 
     cdef Column column
     cdef Py_ssize_t index
     for index in range(parents.shape[0]):
-        batch._push_element(parents[index], arrays[index])
+        if batch.push_element(parents[index], arrays[index]) == 0:
+            raise MemoryError
     while batch.count < rows:
-        batch.begin_message()
+        if not batch.begin_message():
+            raise MemoryError
     offsets = batch.offsets
     for row in range(rows + 1):
         offsets[row] = 0
@@ -136,19 +138,14 @@ cdef void _fill(const Column *column, Attribute *attributes, int64_t *cursor) no
         attribute.symbol = column.symbol
         attribute.element = 0 if column.elements == NULL else column.elements[index]
         if column.kind == c"i":
-            split_int((<const int64_t *> column.data)[place], attribute)
+            set_int(attribute, (<const int64_t *> column.data)[place])
         elif column.kind == c"d":
-            attribute.kind = NUMBER
-            attribute.high = (<const double *> column.data)[place] + 0.0
-            attribute.low = 0
+            set_float(attribute, (<const double *> column.data)[place])
         elif column.kind == c"s":
-            attribute.kind = STRING
             at = (<const int32_t *> column.data)[place]
-            attribute.text = column.text + at
-            attribute.length = <uint32_t> ((<const int32_t *> column.data)[place + 1] - at)
+            set_text(attribute, column.text + at, <uint32_t> ((<const int32_t *> column.data)[place + 1] - at))
         else:
-            attribute.kind = BOOL
-            attribute.high = ((<const uint8_t *> column.data)[place >> 3] >> (place & 7)) & 1
+            set_bool(attribute, ((<const uint8_t *> column.data)[place >> 3] >> (place & 7)) & 1)
 
 
 cdef void _mark_nested(

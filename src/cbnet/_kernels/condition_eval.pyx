@@ -13,7 +13,8 @@ from libc.string cimport memcmp, memcpy
 
 from cbnet._kernels.condition_address cimport has_prefix, read_address
 from cbnet._kernels.condition_text cimport change_case, changed_room, character_count, is_like, read_bool, read_int
-from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, read_value
+from cbnet._kernels.dict_encoding cimport read_value
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute
 
 cdef extern from *:
     bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil

@@ -8,6 +8,16 @@ cdef struct Texts:
     uint32_t count
     uint32_t bytes
 
+cdef struct Directory:         # where to search; see `constant_pool.pyx`
+    uint32_t *starts           # and one more; NULL: search everywhere
+    uint32_t count
+    uint32_t shift
+    uint32_t *slots            # by hash of the text: index + 1, or 0; NULL: none
+    uint64_t mask
+    uint64_t least             # key
+    double least_number
+    double scale
+
 cdef struct Pool:
     Texts texts
     const uint32_t *ids        # indices in texts, sorted by text (or by reversed text); NULL: all, in order
@@ -15,15 +25,22 @@ cdef struct Pool:
     const uint32_t *parents    # index + 1 in the pool of the longest proper prefix; 0: none
     uint32_t count
     bint is_reversed
+    Directory directory
 
 cdef struct Numbers:
     const double *high
     const int16_t *low
     uint32_t count
+    Directory directory
 
 cdef int open_numbers(Numbers *numbers, dict arrays) except -1
+cdef void close_numbers(Numbers *numbers) noexcept
+cdef int open_directory(Pool *pool) except -1
+cdef int open_slots(Pool *pool) except -1
+cdef void close_pool(Pool *pool) noexcept
 cdef int open_texts(Texts *texts, dict arrays, str name) except -1
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil
+cdef uint32_t constant_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef uint32_t last_not_above(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef bint begins(const Pool *pool, uint32_t place, const char *text, uint32_t length) noexcept nogil

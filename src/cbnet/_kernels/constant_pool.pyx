@@ -5,20 +5,37 @@ Ranks are doubled, so that one number gives both the rank and whether the value 
     constants        10      20      30
     doubled rank   0  1   2   3   4   5  6         25 has rank 4, 20 itself 3
 
-A pool of strings is searched by their first eight bytes, read as a big-endian number; the text is compared
+A pool of strings is searched by their first eight bytes, read as a big-endian number, the key; the text is compared
 only if those are equal. A reversed pool is sorted by the reversed strings.
+
+A directory divides the range of keys (or numbers) into equal parts, a few per constant, and says where each begins:
+most searches end after one or two comparisons. It is made when a table is opened, and belongs to its index.
+
+    parts    │ a… │ b… │ c… │ …
+    starts   0    3    3    7 …      the constants of part i are starts[i] to starts[i + 1]
+
+A pool of few texts also has a hash table, so that a text that is a constant is found at once.
 
 To find the members of a pool that a text begins with: if p is a prefix of the text, then the last member
 not above the text begins with p too, so p is that member or one of its `parents`, each the longest member
 that is a proper prefix of the one before.
 """
 
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.math cimport isfinite
 from libc.string cimport memcmp, memcpy
 
 from cbnet._kernels.arrays cimport pointer
+from cbnet._kernels.byte_strings cimport equal_bytes, first_bytes, hash_bytes
 
 cdef extern from * nogil:
     unsigned long long __builtin_bswap64(unsigned long long word)
+    int __builtin_clzll(unsigned long long word)
+
+cdef enum:
+    PARTS_PER_CONSTANT = 8
+    MOST_PARTS = 1 << 16
+    FEW_TEXTS = 1 << 14
 
 
 cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
@@ -26,7 +43,18 @@ cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
     numbers.count = <uint32_t> len(arrays["number_high"])
     numbers.high = <const double *> pointer(arrays, "number_high", 8, 0)
     numbers.low = <const int16_t *> pointer(arrays, "number_low", 2, numbers.count)
-    return 0
+    return _open_number_directory(numbers)
+
+
+cdef void close_numbers(Numbers *numbers) noexcept:
+    PyMem_RawFree(numbers.directory.starts)
+    numbers.directory.starts = NULL
+
+
+cdef void close_pool(Pool *pool) noexcept:
+    PyMem_RawFree(pool.directory.starts)
+    PyMem_RawFree(pool.directory.slots)
+    pool.directory.starts = pool.directory.slots = NULL
 
 
 cdef int open_texts(Texts *texts, dict arrays, str name) except -1:
@@ -38,12 +66,121 @@ cdef int open_texts(Texts *texts, dict arrays, str name) except -1:
     return 0
 
 
+# --- Directories
+
+cdef int _reserve_parts(Directory *directory, uint32_t constants) except -1:
+    """Make room for a few parts per constant, a power of two."""
+    directory.count = 1
+    while directory.count < MOST_PARTS and directory.count < PARTS_PER_CONSTANT * <uint64_t> constants:
+        directory.count *= 2
+    PyMem_RawFree(directory.starts)
+    directory.starts = <uint32_t *> PyMem_RawMalloc((<size_t> directory.count + 1) * sizeof(uint32_t))
+    if directory.starts == NULL:
+        raise MemoryError
+    directory.starts[0] = 0
+    directory.starts[directory.count] = constants
+    return 0
+
+
+cdef inline uint32_t _key_part(const Directory *directory, uint64_t key) noexcept nogil:
+    """Return the part of a key that is not below the least."""
+    cdef uint64_t part = (key - directory.least) >> directory.shift
+    return <uint32_t> part if part < directory.count else directory.count - 1
+
+
+cdef inline uint32_t _number_part(const Directory *directory, double number) noexcept nogil:
+    """Return the part of a number; it never falls while the numbers rise."""
+    cdef double part = (number - directory.least_number) * directory.scale
+    if not part >= 0:
+        return 0
+    return <uint32_t> part if part < directory.count else directory.count - 1
+
+
+cdef int open_directory(Pool *pool) except -1:
+    """Make the directory of a pool; none if it has few members."""
+    cdef Directory *directory = &pool.directory
+    cdef uint64_t extent, key
+    cdef uint32_t part, place, bits
+    directory.starts = directory.slots = NULL
+    if pool.count < 2:
+        return 0
+    _reserve_parts(directory, pool.count)
+    directory.least = pool.keys[0]
+    extent = pool.keys[pool.count - 1] - directory.least
+    bits = 64 - __builtin_clzll(directory.count - 1 | 1)
+    directory.shift = 0
+    if extent:
+        directory.shift = max(bits, <uint32_t> (64 - __builtin_clzll(extent))) - bits
+    place = 0
+    for part in range(1, directory.count):
+        key = directory.least + (<uint64_t> part << directory.shift)
+        place = pool.count if key < directory.least else _first_key(pool, key, place, pool.count)  # beyond 64 bits: none
+        directory.starts[part] = place
+    return 0
+
+
+cdef int open_slots(Pool *pool) except -1:
+    """Make the hash table of a pool that is not reversed; none if it has many members."""
+    cdef Directory *directory = &pool.directory
+    cdef uint64_t room = 4
+    cdef uint64_t slot
+    cdef uint32_t place, length
+    cdef const char *text
+    if pool.count > FEW_TEXTS:
+        return 0
+    while room < 2 * <uint64_t> pool.count:
+        room *= 2
+    directory.slots = <uint32_t *> PyMem_RawCalloc(room, sizeof(uint32_t))
+    if directory.slots == NULL:
+        raise MemoryError
+    directory.mask = room - 1
+    for place in range(pool.count):
+        text = text_at(&pool.texts, member_id(pool, place), &length)
+        slot = hash_bytes(text, length, 0) & directory.mask
+        while directory.slots[slot]:
+            slot = (slot + 1) & directory.mask
+        directory.slots[slot] = place + 1
+    return 0
+
+
+cdef int _open_number_directory(Numbers *numbers) except -1:
+    cdef Directory *directory = &numbers.directory
+    cdef double extent
+    cdef uint32_t part, place, end
+    directory.starts = NULL
+    if numbers.count < 2:
+        return 0
+    extent = numbers.high[numbers.count - 1] - numbers.high[0]
+    _reserve_parts(directory, numbers.count)
+    directory.least_number = numbers.high[0]
+    directory.scale = directory.count / extent if extent > 0 else 0
+    if not isfinite(extent) or not isfinite(directory.scale):
+        close_numbers(numbers)
+        return 0
+    part = 0
+    for place in range(numbers.count):
+        end = _number_part(directory, numbers.high[place])
+        while part < end:
+            part += 1
+            directory.starts[part] = place
+    while part + 1 < directory.count:
+        part += 1
+        directory.starts[part] = numbers.count
+    return 0
+
+
+# --- Numbers
+
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil:
     """Return the doubled rank of a number."""
     cdef uint32_t first = 0
     cdef uint32_t count = numbers.count
-    cdef uint32_t half
+    cdef uint32_t half, part
     cdef bint below
+    if numbers.directory.starts != NULL:
+        part = _number_part(&numbers.directory, high)
+        first = numbers.directory.starts[part]
+        count = numbers.directory.starts[part + 1] - first
     while count > 0:  # the first number that is not below
         half = count >> 1
         below = numbers.high[first + half] < high or (
@@ -56,18 +193,17 @@ cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noe
     return 2 * first
 
 
+# --- Texts
+
 cdef inline uint64_t _key(const char *text, uint32_t length, bint is_reversed) noexcept nogil:
     """Return the first eight bytes (from the end, if reversed) as a number that orders them."""
-    cdef uint64_t key = 0
-    cdef uint32_t at
+    cdef uint64_t key
     if not is_reversed:
-        memcpy(&key, text, length if length < 8 else 8)
-        return __builtin_bswap64(key)
-    for at in range(8):
-        key <<= 8
-        if at < length:
-            key |= <uint8_t> text[length - 1 - at]
-    return key
+        return __builtin_bswap64(first_bytes(text, length))
+    if length >= 8:
+        memcpy(&key, text + length - 8, 8)
+        return key
+    return first_bytes(text, length) << (8 * (8 - length)) if length else 0
 
 
 cdef inline int _compare(const char *left, uint32_t left_length, const char *right, uint32_t right_length, bint is_reversed) noexcept nogil:
@@ -103,19 +239,32 @@ cdef inline uint32_t member_id(const Pool *pool, uint32_t place) noexcept nogil:
     return place if pool.ids == NULL else pool.ids[place]
 
 
-cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t length, bint *is_equal) noexcept nogil:
-    cdef uint64_t key = _key(text, length, pool.is_reversed)
-    cdef uint32_t first = 0
-    cdef uint32_t count = pool.count
+cdef inline uint32_t _first_key(const Pool *pool, uint64_t key, uint32_t first, uint32_t end) noexcept nogil:
+    """Return the first member between two whose key is not below a key, or the end; without branches to mispredict."""
+    cdef uint32_t count = end - first
+    cdef uint32_t half
+    if count == 0:
+        return end
+    while count > 1:
+        half = count >> 1
+        first += half * (pool.keys[first + half - 1] < key)
+        count -= half
+    return first + (pool.keys[first] < key)
+
+
+cdef uint32_t _first_text(const Pool *pool, uint64_t key, const char *text, uint32_t length, uint32_t first,
+                          bint *is_equal) noexcept nogil:
+    """Return the first member from one on that is not below a text; the key of that one is the text's."""
+    cdef uint32_t count = 1
     cdef uint32_t half, other_length
     cdef const char *other
     cdef int difference
-    is_equal[0] = False
+    while count < pool.count - first and pool.keys[first + count] == key:  # widen, as few have the same key
+        count = min(2 * count, pool.count - first)
     while count > 0:
         half = count >> 1
-        if pool.keys[first + half] != key:
-            difference = -1 if pool.keys[first + half] < key else 1
-        else:
+        difference = pool.keys[first + half] != key
+        if not difference:
             other = text_at(&pool.texts, member_id(pool, first + half), &other_length)
             difference = _compare(other, other_length, text, length, pool.is_reversed)
             if difference == 0:
@@ -129,10 +278,51 @@ cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t leng
     return first
 
 
+cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t length, bint *is_equal) noexcept nogil:
+    cdef uint64_t key = _key(text, length, pool.is_reversed)
+    cdef const Directory *directory = &pool.directory
+    cdef uint32_t part
+    cdef uint32_t first = 0
+    cdef uint32_t end = pool.count
+    is_equal[0] = False
+    if directory.starts != NULL:
+        if key < directory.least:
+            return 0
+        part = _key_part(directory, key)
+        first, end = directory.starts[part], directory.starts[part + 1]
+    first = _first_key(pool, key, first, end)
+    if first < end and pool.keys[first] == key:
+        return _first_text(pool, key, text, length, first, is_equal)
+    return first
+
+
+cdef uint32_t constant_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
+    """Return the doubled rank of a text that is a member; 0, or an even number, of another."""
+    cdef const Directory *directory = &pool.directory
+    cdef uint64_t slot
+    cdef uint32_t place, other_length
+    cdef const char *other
+    if directory.slots == NULL:
+        return text_place(pool, text, length)
+    slot = hash_bytes(text, length, 0) & directory.mask
+    while directory.slots[slot]:
+        place = directory.slots[slot] - 1
+        other = text_at(&pool.texts, member_id(pool, place), &other_length)
+        if other_length == length and equal_bytes(other, text, length):
+            return 2 * place + 1
+        slot = (slot + 1) & directory.mask
+    return 0
+
+
 cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
     """Return the doubled rank of a text."""
     cdef bint is_equal
-    cdef uint32_t first = _first_not_below(pool, text, length, &is_equal)
+    cdef uint32_t first
+    if pool.directory.slots != NULL:
+        first = constant_place(pool, text, length)
+        if first:
+            return first
+    first = _first_not_below(pool, text, length, &is_equal)
     return 2 * first + is_equal
 
 
@@ -171,6 +361,7 @@ def fill_pool(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32
     pool.ids = &ids[0] if ids.shape[0] else NULL
     pool.count = <uint32_t> ids.shape[0]
     pool.is_reversed = is_reversed
+    pool.directory.starts = pool.directory.slots = NULL
     with nogil:
         for place in range(ids.shape[0]):
             text = text_at(&pool.texts, ids[place], &length)

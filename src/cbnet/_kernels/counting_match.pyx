@@ -13,9 +13,11 @@ from cbnet._kernels.counting_selectivity cimport count_ones, exclude
 from cbnet._kernels.binding_search cimport (
     BindingSearch, binding_exists, close_search, enter_leaves, has_several_values, open_search,
 )
-from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch, Symbols
+from cbnet._kernels.dict_encoding cimport DictEncoder
+from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.constant_pool cimport number_place
-from cbnet._kernels.word_test cimport Leaves
+from cbnet._kernels.word_test cimport Leaves, close_constants
 from cbnet._kernels.target_set cimport Found, TargetSet, add_target, close_targets, open_targets, take_targets
 from cbnet._kernels.counting_strings cimport STRING_GE, STRING_LT, STRING_NE, Entry, Search, search_trie
 
@@ -437,18 +439,19 @@ cdef class CountingIndex:
     cdef readonly uint32_t targets
     cdef object kept
     cdef State own
-    cdef Batch batch
+    cdef DictEncoder encoder
 
     def __init__(self, Symbols symbols, dict arrays, uint32_t targets):
         self.symbols = symbols
         self.targets = targets
         self.kept = arrays
-        self.batch = Batch()
+        self.encoder = DictEncoder(symbols)
         open_view(&self.view, symbols, arrays, targets)
         _open_state(&self.own, &self.view, symbols, targets)
 
     def __dealloc__(self):
         _close_state(&self.own)
+        close_constants(&self.view.constants)
 
     def match_members(self, message, uint32_t[::1] out, uint32_t rounds=10, bint short_circuit=True):
         """Match one message, in its JSON form or as its leaves and tags; write its targets, in order, to `out`: uint32[targets].
@@ -458,12 +461,11 @@ cdef class CountingIndex:
         cdef Found found
         if out.shape[0] < self.targets:
             raise ValueError(f"room for {out.shape[0]} targets; there may be {self.targets}")
-        self.batch.clear()
-        if not self.batch.push_message(self.symbols, message):
+        if not self.encoder.encode_alone(message):
             return -1
         self.own.is_short = short_circuit
-        _reserve(&self.own, self.batch, 0, 1)
-        _match(&self.own, self.batch, 0, rounds)
+        _reserve(&self.own, self.encoder.batch, 0, 1)
+        _match(&self.own, self.encoder.batch, 0, rounds)
         found.targets = &out[0] if out.shape[0] else NULL
         found.used = 0
         found.room = INT64_MAX  # all fit, so `out` is never reallocated

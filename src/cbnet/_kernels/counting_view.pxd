@@ -38,7 +38,7 @@ and walks only go forward, so a damaged file can give wrong answers but no read 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from cbnet._kernels.counting_selectivity cimport Selectivity
-from cbnet._kernels.message_encoding cimport Symbols
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.counting_strings cimport Tries
 from cbnet._kernels.word_test cimport Constants
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.counting_selectivity cimport count_ones
 from cbnet._kernels.counting_strings cimport Entry, Node
+from cbnet._kernels.symbol_table cimport find_symbol
 from cbnet._kernels.word_test cimport open_constants
 
 
@@ -39,7 +40,7 @@ cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) e
 
 cdef int _open_filters(View *view, Symbols symbols, dict arrays) except -1:
     """Open what is needed to check a filter as a whole."""
-    cdef int64_t message_symbol = symbols.find("#", 1, False)
+    cdef int64_t message_symbol = find_symbol(&symbols.table, "#", 1, False)
     view.message_symbol = symbols.count if message_symbol < 0 else <uint32_t> message_symbol
     view.filter_offsets = <const uint32_t *> pointer(arrays, "filter_offsets", 4, <Py_ssize_t> view.filters + 1)
     view.filter_words = <const uint64_t *> pointer(arrays, "filter_words", 8, 0)

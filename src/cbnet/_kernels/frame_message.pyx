@@ -5,7 +5,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, hash_bytes, split_int
+from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, set_int
 
 cdef extern from * nogil:
     uint16_t __builtin_bswap16(uint16_t)
@@ -226,7 +227,7 @@ cdef const uint8_t *_read_signed(const uint8_t *at, const uint8_t *end, Attribut
         at += 9
     else:
         return NULL
-    split_int(number, value)
+    set_int(value, number)
     return at if number < bound else NULL
 
 
@@ -246,7 +247,7 @@ cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute
     if lead < FIXMAP or UINT8 <= lead <= UINT64:
         at = read_number(at, end, &number)
         if at != NULL:
-            split_int(<int64_t> number, value)
+            set_int(value, <int64_t> number)
         return at
     if lead == FLOAT64 and end - at >= 9:
         number = _eight_bytes(at + 1)
@@ -256,7 +257,7 @@ cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute
         value.low = 0
         return at + 9 if isfinite(real) else NULL
     if lead >= NEGATIVE:
-        split_int(<int8_t> lead, value)
+        set_int(value, <int8_t> lead)
         return at + 1
     if INT8 <= lead <= INT64:
         return _read_signed(at, end, value)

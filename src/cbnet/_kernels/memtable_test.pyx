@@ -5,10 +5,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, first_slot
-from cbnet._kernels.message_encoding cimport (
-    BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, hash_bytes, read_value,
-)
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
 from cbnet._kernels.test_codes cimport *
 
 cdef extern from "Python.h":

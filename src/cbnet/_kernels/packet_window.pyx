@@ -18,7 +18,7 @@ used least recently is evicted.
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.string cimport memcmp, memcpy, memset
 
-from cbnet._kernels.message_encoding cimport hash_bytes
+from cbnet._kernels.byte_strings cimport hash_bytes
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL

@@ -13,9 +13,11 @@ bucket or list that several values lead to is visited once, so a long array cost
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from cbnet._kernels.binding_search cimport BindingSearch
-from cbnet._kernels.message_encoding cimport Attribute, Batch, Symbols
+from cbnet._kernels.message_encoding cimport Attribute, Batch
 from cbnet._kernels.pivot_view cimport Postings, View
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.target_set cimport TargetSet
+from cbnet._kernels.text_patterns cimport Hits
 from cbnet._kernels.word_test cimport Leaves
 
 cdef enum:
@@ -41,11 +43,12 @@ cdef struct State:
     uint64_t *asked             # buckets to look up for a message with several values
     uint32_t asked_count, asked_room
     BindingSearch search
+    Hits hits                   # of a string that is not a constant
     uint64_t mask
     int64_t touched
 
 cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1
 cdef void close_state(State *state) noexcept
-cdef int reserve(State *state, Py_ssize_t count) except -1
+cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil
 cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil
 cdef void match_single(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil

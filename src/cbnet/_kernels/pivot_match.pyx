@@ -7,22 +7,25 @@ from libc.stdlib cimport qsort
 from cbnet._kernels.binding_search cimport (
     binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
 )
-from cbnet._kernels.constant_pool cimport Pool, begins, filter_bit, last_not_above, number_place, text_place
-from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch, Symbols
+from cbnet._kernels.constant_pool cimport constant_place, number_place, text_place
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.target_set cimport add_target, close_targets, has_target, is_full, open_targets
 from cbnet._kernels.test_codes cimport *
+from cbnet._kernels.text_patterns cimport find_patterns
 from cbnet._kernels.word_test cimport Leaves, member_of, passes
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *address)
 
 cdef enum:
-    SEEN_ROOM = 64
     FEW_TARGETS = 64
     # Tests as bits: those that compare ranks, and those without a list or pool of their own.
     NUMBER_TESTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ) | 1 << IN
-    STRING_TESTS = (1 << (STRING_GE + 1)) - (1 << STRING_EQ) | 1 << IN
+    STRING_ORDER = (1 << (STRING_GE + 1)) - (1 << STRING_LT)
+    PATTERN_TESTS = 1 << PREFIX | 1 << SUFFIX | 1 << SUBSTRING
+    STRING_CONSTANTS = 1 << STRING_EQ | 1 << STRING_NE | 1 << IN | PATTERN_TESTS
     OTHER_TESTS = 1 << NULL_EQ | 1 << NOT_NULL | 1 << IN
     NUMBER_LISTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_NE)
     STRING_LISTS = (1 << (STRING_GE + 1)) - (1 << STRING_NE)
@@ -251,47 +254,6 @@ cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t 
     _queue(view, state, &view.listed, number, single, single_end, entry, entry_end)
 
 
-cdef void _visit_prefixes(const View *view, State *state, const Pool *pool, const Attribute *attribute, uint32_t test) noexcept nogil:
-    """Look up every member of the pool that the string begins (or ends) with."""
-    cdef uint32_t place = last_not_above(pool, attribute.text, attribute.length)
-    cdef uint32_t parent
-    while place:
-        if begins(pool, place - 1, attribute.text, attribute.length):
-            _look_up(view, state, attribute.symbol, test, pool.ids[place - 1])
-        parent = pool.parents[place - 1]
-        place = parent if parent < place else 0  # always decreases, so the loop ends even with a damaged file
-
-
-cdef void _visit_substrings(const View *view, State *state, const Attribute *attribute) noexcept nogil:
-    """Look up every member of the pool of substrings that the string contains, each once."""
-    cdef const Pool *pool = &view.substrings
-    cdef uint32_t seen[SEEN_ROOM]
-    cdef uint32_t seen_count = 0
-    cdef uint32_t at, place, parent, i
-    cdef uint32_t width = view.substring_filter[8192]
-    cdef uint32_t bit
-    for at in range(attribute.length + 1):
-        if 0 < width <= 3:
-            if at + width > attribute.length:
-                break
-            bit = filter_bit(attribute.text + at, width)
-            if not (view.substring_filter[bit >> 3] >> (bit & 7)) & 1:
-                continue
-        place = last_not_above(pool, attribute.text + at, attribute.length - at)
-        while place:
-            if begins(pool, place - 1, attribute.text + at, attribute.length - at):
-                i = 0
-                while i < seen_count and seen[i] != place:
-                    i += 1
-                if i == seen_count:
-                    _look_up(view, state, attribute.symbol, SUBSTRING, pool.ids[place - 1])
-                    if seen_count < SEEN_ROOM:  # beyond, a repetition costs time but changes nothing
-                        seen[seen_count] = place
-                        seen_count += 1
-            parent = pool.parents[place - 1]
-            place = parent if parent < place else 0
-
-
 cdef void _match_other(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
     """Look up the tests for null and not null, and the sets that the value is a member of."""
     cdef uint64_t symbol = attribute.symbol
@@ -394,17 +356,25 @@ cdef void _visit_lists(const View *view, State *state, uint32_t leaf, uint32_t k
     _visit_list(view, state, symbol, NUMBER_UNEQUAL + shift, least if least == most else 0)
 
 
-cdef void _match_patterns(const View *view, State *state, const Attribute *attribute) noexcept nogil:
+cdef void _match_patterns(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
     """Look up the prefixes, suffixes and substrings of a string: the slowest lookups."""
-    cdef uint32_t pivoted = view.pivoted[attribute.symbol]
-    if attribute.kind != STRING:
+    cdef uint32_t tests = view.pivoted[attribute.symbol] & PATTERN_TESTS
+    cdef const Hits *hits = &state.hits
+    cdef uint32_t first = 0
+    cdef uint32_t end, at
+    if attribute.kind != STRING or not tests:
         return
-    if pivoted & (1 << PREFIX):
-        _visit_prefixes(view, state, &view.prefixes, attribute, PREFIX)
-    if pivoted & (1 << SUFFIX):
-        _visit_prefixes(view, state, &view.suffixes, attribute, SUFFIX)
-    if pivoted & (1 << SUBSTRING):
-        _visit_substrings(view, state, attribute)
+    if place & 1 and view.patterns.hit_offsets != NULL:
+        hits = &view.patterns.hits
+        first, end = view.patterns.hit_offsets[place >> 1], view.patterns.hit_offsets[(place >> 1) + 1]
+    else:
+        state.hits.count = 0
+        if not find_patterns(&view.patterns, attribute.text, attribute.length, tests, &state.hits):
+            state.search.is_out_of_memory = True
+        end = state.hits.count
+    for at in range(first, end):
+        if tests >> (hits.items[at] >> 32) & 1:
+            _look_up(view, state, attribute.symbol, <uint32_t> (hits.items[at] >> 32), <uint32_t> hits.items[at])
 
 
 cdef void _enter(const View *view, State *state, uint32_t count) noexcept nogil:
@@ -421,8 +391,10 @@ cdef void _enter(const View *view, State *state, uint32_t count) noexcept nogil:
         tested = view.tested[attribute.symbol]
         if attribute.kind == NUMBER and tested & NUMBER_TESTS:
             leaves.places[i] = number_place(&view.constants.numbers, attribute.high, attribute.low)
-        elif attribute.kind == STRING and tested & STRING_TESTS:
+        elif attribute.kind == STRING and tested & STRING_ORDER:
             leaves.places[i] = text_place(&view.constants.strings, attribute.text, attribute.length)
+        elif attribute.kind == STRING and tested & STRING_CONSTANTS:
+            leaves.places[i] = constant_place(&view.constants.strings, attribute.text, attribute.length)
         else:
             leaves.places[i] = 0
 
@@ -474,7 +446,7 @@ cdef inline void _match(const View *view, State *state, uint32_t count, bint has
     if not is_full(&state.targets):
         for i in range(count):
             if _is_looked_up(view, state, i, has_several):
-                _match_patterns(view, state, attributes + i)
+                _match_patterns(view, state, attributes + i, state.leaves.places[i])
         _find_asked(view, state)
         _visit_queued(view, state)
     if view.message_symbol < view.names:
@@ -512,6 +484,8 @@ cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t ta
     state.leaves.places = NULL
     state.leaves.symbols = &symbols.table
     state.leaves.message_symbol = view.message_symbol
+    state.hits.items = NULL
+    state.hits.count = state.hits.room = 0
     open_search(&state.search)
     state.leaves.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
     if state.leaves.slots == NULL:
@@ -523,18 +497,19 @@ cdef void close_state(State *state) noexcept:
     close_targets(&state.targets)
     close_search(&state.search)
     PyMem_RawFree(state.asked)
+    PyMem_RawFree(state.hits.items)
     PyMem_RawFree(state.leaves.slots)
     PyMem_RawFree(state.leaves.places)
 
 
-cdef int reserve(State *state, Py_ssize_t count) except -1:
-    """Make room for the attributes of a message."""
+cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil:
+    """Make room for the attributes of a message; return False if out of memory."""
     if <Py_ssize_t> state.leaf_room < count:
         PyMem_RawFree(state.leaves.places)
         state.leaf_room = 0
         state.leaves.places = <uint32_t *> PyMem_RawCalloc(2 * (count + 16), sizeof(uint32_t))
         if state.leaves.places == NULL:
-            raise MemoryError
+            return False
         state.leaves.following = state.leaves.places + count + 16
         state.leaf_room = <uint32_t> count + 16
-    return 0
+    return True

@@ -8,9 +8,11 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cbnet._kernels.condition_eval import mentions
+from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.dict_encoding cimport is_scalar, read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, index_attributes, make_room
 from cbnet._kernels.memtable_test cimport MemtableTest, create_tests, free_tests, passes_test, value_hash
-from cbnet._kernels.message_encoding cimport TAG, Attribute, hash_bytes, is_scalar, read_value
+from cbnet._kernels.message_encoding cimport TAG, Attribute
 from cbnet._kernels.target_set cimport TargetSet, add_target, has_target
 from cbnet._kernels.test_codes cimport *
 

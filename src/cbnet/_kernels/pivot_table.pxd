@@ -2,10 +2,12 @@
 
 from libc.stdint cimport uint8_t, uint32_t
 
+from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage
-from cbnet._kernels.message_encoding cimport Attribute, Batch, Symbols
+from cbnet._kernels.message_encoding cimport Attribute
 from cbnet._kernels.pivot_match cimport State
 from cbnet._kernels.pivot_view cimport View
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.target_set cimport Found, TargetSet
 
 cdef class PivotIndex:
@@ -15,7 +17,7 @@ cdef class PivotIndex:
     cdef object kept
     cdef State own
     cdef Found found
-    cdef Batch batch
+    cdef DictEncoder encoder
     cdef Attribute *leaves          # of a message of a frame
     cdef uint32_t leaf_room
     cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1

@@ -1,7 +1,8 @@
 from typing import Any
 
-from cbnet._kernels.message_encoding import Batch, Symbols
+from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.pivot_memtable import MemtableIndex
+from cbnet._kernels.symbol_table import Symbols
 
 class PivotIndex:
     symbols: Symbols

@@ -7,12 +7,14 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport empty, owned
+from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
-from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch, Symbols, find_hashed
+from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
 from cbnet._kernels.pivot_match cimport State, close_state, match_message, match_single, open_state, reserve
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
-from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, open_targets, take_targets
+from cbnet._kernels.symbol_table cimport Symbols, find_hashed
+from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, labels_of, open_targets, take_targets
 
 cdef enum:
     FEW_TESTS = 64
@@ -25,7 +27,7 @@ cdef class PivotIndex:
         self.symbols = symbols
         self.targets = targets
         self.kept = arrays
-        self.batch = Batch()
+        self.encoder = DictEncoder(symbols)
         open_view(&self.view, symbols, arrays)
         open_state(&self.own, &self.view, symbols, targets)
 
@@ -35,6 +37,7 @@ cdef class PivotIndex:
 
     def __dealloc__(self):
         close_state(&self.own)
+        close_view(&self.view)
         PyMem_RawFree(self.found.targets)
         PyMem_RawFree(self.leaves)
 
@@ -49,13 +52,13 @@ cdef class PivotIndex:
     cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1:
         """Add the targets of a message to a set; return False if it is not plain and valid."""
         cdef TargetSet own = self.own.targets
-        self.batch.clear()
-        if not self.batch.push_message(self.symbols, message):
+        if not self.encoder.encode_alone(message):
             return False
-        reserve(&self.own, self.batch.used)
+        if not reserve(&self.own, self.encoder.batch.used):
+            raise MemoryError
         self.view.removed = removed
         self.own.targets = targets[0]
-        match_message(&self.view, &self.own, self.batch, 0)
+        match_message(&self.view, &self.own, self.encoder.batch, 0)
         self.own.targets = own
         if self.own.search.is_out_of_memory:
             self.own.search.is_out_of_memory = False
@@ -79,7 +82,8 @@ cdef class PivotIndex:
                 self.leaves[count] = attribute.value
                 self.leaves[count].symbol = <uint32_t> symbol
                 count += 1
-        reserve(&self.own, count)
+        if not reserve(&self.own, count):
+            raise MemoryError
         self.view.removed = removed
         self.own.targets = targets[0]
         match_single(&self.view, &self.own, self.leaves, count)
@@ -105,14 +109,12 @@ cdef class PivotIndex:
         Creating a list may run other code, which may match here: the targets are moved aside first.
         """
         cdef Found found = self.found
-        cdef uint32_t known = <uint32_t> len(labels)
-        cdef Py_ssize_t i
         found.used = 0
         self.found.targets = NULL
         self.found.room = 0
         if not take_targets(&self.own.targets, &found):
             raise MemoryError
-        answer = [labels[found.targets[i]] for i in range(found.used) if found.targets[i] < known]
+        answer = labels_of(found.targets, found.used, labels)
         PyMem_RawFree(self.found.targets)
         self.found = found
         return answer
@@ -153,7 +155,9 @@ cdef class PivotIndex:
         for row in range(first, end):
             widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
         open_state(&state, &view, self.symbols, self.targets)
-        reserve(&state, widest)
+        if not reserve(&state, widest):
+            close_state(&state)
+            raise MemoryError
         found.targets = NULL
         found.used = found.room = 0
         with nogil:

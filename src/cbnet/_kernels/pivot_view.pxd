@@ -37,8 +37,8 @@ answers but no read outside it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from cbnet._kernels.constant_pool cimport Pool
-from cbnet._kernels.message_encoding cimport Symbols
+from cbnet._kernels.symbol_table cimport Symbols
+from cbnet._kernels.text_patterns cimport Patterns
 from cbnet._kernels.word_test cimport Constants
 
 cdef enum List:
@@ -72,10 +72,7 @@ cdef struct Postings:
 
 cdef struct View:
     Constants constants
-    Pool prefixes
-    Pool suffixes
-    Pool substrings
-    const uint8_t *substring_filter
+    Patterns patterns
     const uint32_t *tested      # per symbol: bit t is set if some constraint has test t
     const uint32_t *pivoted     # per symbol: the same for pivots
     uint32_t symbols
@@ -105,6 +102,7 @@ cdef struct View:
     const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries; or NULL
 
 cdef int open_view(View *view, Symbols symbols, dict arrays) except -1
+cdef void close_view(View *view) noexcept
 cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests, uint64_t *words) except -2
 cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil
 

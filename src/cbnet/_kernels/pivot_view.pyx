@@ -4,24 +4,16 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport empty, pointer
-from cbnet._kernels.message_encoding cimport NUMBER, STRING, Attribute, read_value
-from cbnet._kernels.constant_pool cimport Texts, number_place, text_at, text_place
+from cbnet._kernels.dict_encoding cimport read_value
+from cbnet._kernels.message_encoding cimport NUMBER, STRING, Attribute
+from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
+from cbnet._kernels.symbol_table cimport find_symbol
 from cbnet._kernels.test_codes cimport *
-from cbnet._kernels.word_test cimport member_of, open_constants
+from cbnet._kernels.text_patterns cimport close_patterns, open_patterns
+from cbnet._kernels.word_test cimport close_constants, member_of, open_constants
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
-
-cdef int _open_pool(Pool *pool, const Texts *texts, dict arrays, str name, bint is_reversed) except -1:
-    cdef Py_ssize_t count = len(arrays[f"{name}_ids"])
-    pool.texts = texts[0]
-    pool.count = <uint32_t> count
-    pool.is_reversed = is_reversed
-    pool.ids = <const uint32_t *> pointer(arrays, f"{name}_ids", 4, count)
-    pool.keys = <const uint64_t *> pointer(arrays, f"{name}_keys", 8, count)
-    pool.parents = <const uint32_t *> pointer(arrays, f"{name}_parents", 4, count)
-    return 0
 
 
 cdef int _open_members(View *view, dict arrays) except -1:
@@ -45,14 +37,10 @@ cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
 
 cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     """Set a view to the arrays of a table; raise ValueError if they do not fit together."""
-    cdef const Texts *texts = &view.constants.strings.texts
-    cdef int64_t message_symbol = symbols.find("#", 1, False)
+    cdef int64_t message_symbol = find_symbol(&symbols.table, "#", 1, False)
     open_constants(&view.constants, arrays)
-    _open_pool(&view.prefixes, texts, arrays, "prefix", False)
-    _open_pool(&view.suffixes, texts, arrays, "suffix", True)
-    _open_pool(&view.substrings, texts, arrays, "substring", False)
+    open_patterns(&view.patterns, &view.constants.strings, arrays)
     _open_members(view, arrays)
-    view.substring_filter = <const uint8_t *> pointer(arrays, "substring_filter", 1, 8193)
     view.symbols = symbols.count
     view.names = symbols.names
     view.message_symbol = symbols.count if message_symbol < 0 else <uint32_t> message_symbol
@@ -78,6 +66,12 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     view.group_total = <uint32_t> len(arrays["group_targets"])
     view.removed = NULL
     return 0
+
+
+cdef void close_view(View *view) noexcept:
+    """Free what `open_view` has made."""
+    close_constants(&view.constants)
+    close_patterns(&view.patterns)
 
 
 cdef uint64_t listed_word(uint64_t number, uint32_t bound) noexcept nogil:
@@ -210,7 +204,7 @@ cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests,
     for name, code, constant in tests:
         test = code
         text = PyUnicode_AsUTF8AndSize(name, &length)
-        symbol = symbols.find(text, length, test == IS_TAG)
+        symbol = find_symbol(&symbols.table, text, length, test == IS_TAG)
         if symbol < 0:
             return -1
         place = _constant_place(view, test, constant)

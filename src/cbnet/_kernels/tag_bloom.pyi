@@ -1,6 +1,7 @@
 from typing import Any
 
-from cbnet._kernels.message_encoding import Batch, Symbols
+from cbnet._kernels.message_encoding import Batch
+from cbnet._kernels.symbol_table import Symbols
 
 class BloomIndex:
     symbols: Symbols

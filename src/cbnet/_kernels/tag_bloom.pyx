@@ -17,7 +17,8 @@ The bits of a tag depend only on its text and the number of hashes, not on the t
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.message_encoding cimport Symbols, SymbolTable, hash_bytes
+from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.symbol_table cimport Symbols, SymbolTable
 from cbnet._kernels.tag_matcher cimport Message, TagMatcher
 from cbnet._kernels.tag_owners cimport Owners, append_owner
 

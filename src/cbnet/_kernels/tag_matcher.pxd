@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from cbnet._kernels.message_encoding cimport Attribute, Batch, Symbols
+from cbnet._kernels.dict_encoding cimport DictEncoder
+from cbnet._kernels.message_encoding cimport Attribute
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.target_set cimport Found, TargetSet
 from cbnet._kernels.tag_owners cimport Groups, Owners
 from cbnet._kernels.tag_unions cimport Union, Unions
@@ -28,7 +30,7 @@ cdef class TagMatcher:
     cdef State own
     cdef Owners owners
     cdef Found found
-    cdef Batch batch
+    cdef DictEncoder encoder
     cdef bint find(self, const Message *message, uint32_t least, Owners *owners) noexcept nogil
     cdef bint _find(self, State *state, const Attribute *attributes, uint32_t count, uint32_t least,
                     Owners *owners) noexcept nogil

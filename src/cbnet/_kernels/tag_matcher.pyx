@@ -13,8 +13,8 @@ from libc.stdint cimport int64_t
 import numpy
 
 from cbnet._kernels.arrays cimport empty
-from cbnet._kernels.message_encoding cimport TAG
-from cbnet._kernels.target_set cimport add_target, close_targets, open_targets, take_targets
+from cbnet._kernels.message_encoding cimport TAG, Batch
+from cbnet._kernels.target_set cimport add_target, close_targets, labels_of, open_targets, take_targets
 from cbnet._kernels.tag_owners cimport add_owned, open_groups, owned_count
 from cbnet._kernels.tag_sets cimport clear_tag, has_tag, set_tag
 from cbnet._kernels.tag_unions cimport merged
@@ -38,7 +38,7 @@ cdef class TagMatcher:
         self.symbols = symbols
         self.targets = targets
         self.kept = arrays
-        self.batch = Batch()
+        self.encoder = DictEncoder(symbols)
         open_groups(&self.groups, arrays)
         self.unions = Unions(arrays, targets)
         _open_state(&self.own, symbols.count, targets)
@@ -110,14 +110,12 @@ cdef class TagMatcher:
         """
         cdef const Union *union
         cdef Found found
-        cdef Py_ssize_t i
-        cdef uint32_t known = <uint32_t> len(labels)
-        self.batch.clear()
-        if not self.batch.push_message(self.symbols, message):
+        cdef Batch batch = self.encoder.batch
+        if not self.encoder.encode_alone(message):
             return None
-        _reserve(&self.own.message, self.batch.used)
+        _reserve(&self.own.message, batch.used)
         self.owners.used = 0
-        if not self._find(&self.own, self.batch.attributes, <uint32_t> self.batch.used, self.unions.tags, &self.owners):
+        if not self._find(&self.own, batch.attributes, <uint32_t> batch.used, self.unions.tags, &self.owners):
             raise MemoryError
         union = self.unions.prepared(self.own.message.mask)
         self._make_room(self._bound(self.owners.items, self.owners.used, union))
@@ -128,7 +126,7 @@ cdef class TagMatcher:
         found = self.found
         self.found.targets = NULL
         self.found.used = self.found.room = 0
-        answer = [labels[found.targets[i]] for i in range(found.used) if found.targets[i] < known]
+        answer = labels_of(found.targets, found.used, labels)
         PyMem_RawFree(self.found.targets)
         self.found = found
         return answer

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t
 
-from cbnet._kernels.message_encoding cimport Symbols
+from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.tag_matcher cimport Message, TagMatcher
 from cbnet._kernels.tag_owners cimport Owners
 from cbnet._kernels.tag_sets cimport Sets, find_subsets, open_sets

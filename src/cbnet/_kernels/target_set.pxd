@@ -26,3 +26,4 @@ cdef struct Found:
     int64_t room
 
 cdef int take_targets(TargetSet *targets, Found *found) noexcept nogil
+cdef list labels_of(const uint32_t *targets, Py_ssize_t count, list labels)

@@ -7,7 +7,13 @@ Adding sets two bits; listing walks the summary, then the words that it marks, a
 targets are sorted and without repetitions, although an interface has many filters.
 """
 
+from cpython.list cimport PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object items, Py_ssize_t index)  # borrowed
 
 cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long word)
@@ -79,7 +85,32 @@ cdef int _make_room(Found *found, int64_t more) noexcept nogil:
     return 1
 
 
+cdef list labels_of(const uint32_t *targets, Py_ssize_t count, list labels):
+    """Return the labels of ascending targets; those without one are left out."""
+    cdef Py_ssize_t known = PyList_GET_SIZE(labels)
+    cdef Py_ssize_t at
+    cdef PyObject *label
+    while count > 0 and targets[count - 1] >= known:
+        count -= 1
+    cdef list found = PyList_New(count)
+    for at in range(count):
+        label = PyList_GET_ITEM(labels, targets[at])
+        Py_INCREF(<object> label)
+        PyList_SET_ITEM(found, at, <object> label)
+    return found
+
+
 def labelled(const uint32_t[::1] targets, Py_ssize_t count, list labels):
     """Return the labels of the first `count` targets."""
-    cdef Py_ssize_t i
-    return [labels[targets[i]] for i in range(count)]
+    return labels_of(&targets[0], count, labels) if count else []
+
+
+def label_lists(const int64_t[::1] offsets, const uint32_t[::1] targets, list labels):
+    """Return the labels of each message: its targets are targets[offsets[i]:offsets[i + 1]]."""
+    cdef Py_ssize_t count = offsets.shape[0] - 1
+    cdef const uint32_t *first = &targets[0] if targets.shape[0] else NULL
+    cdef Py_ssize_t row
+    cdef list lists = [None] * count
+    for row in range(count):
+        lists[row] = labels_of(first + offsets[row], offsets[row + 1] - offsets[row], labels)
+    return lists

@@ -12,7 +12,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from cbnet._kernels.constant_pool cimport Numbers, Pool, Texts, text_at
-from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, Element, SymbolTable
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, Element
+from cbnet._kernels.symbol_table cimport SymbolTable
 from cbnet._kernels.test_codes cimport *
 
 cdef extern from "string.h" nogil:
@@ -41,6 +42,7 @@ cdef struct Leaves:             # of one message
     uint32_t message_symbol     # of "#", an attribute that every message has; or the number of symbols
 
 cdef int open_constants(Constants *constants, dict arrays) except -1
+cdef void close_constants(Constants *constants) noexcept
 
 cdef inline bint set_contains(const Constants *constants, uint32_t number, uint64_t member) noexcept nogil:
     """Return whether a set has a member."""

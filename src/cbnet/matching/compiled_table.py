@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from cbnet._kernels.message_encoding import Batch, Symbols, fill_slots
+from cbnet._kernels.dict_encoding import DictEncoder
+from cbnet._kernels.message_encoding import Batch
+from cbnet._kernels.symbol_table import Symbols, fill_slots
 from cbnet.errors import InputError, TableFileError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -147,19 +149,18 @@ class CompiledTable:
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
         """Return messages encoded for the kernel; an error names the message by its number, from 1."""
-        batch = Batch()
-        for number, message in enumerate(messages, 1):
-            members = members_of(message)
-            try:
-                is_plain = batch.add(self.symbols, members)
-            except UnicodeEncodeError:
-                is_plain = False
-            if not is_plain:
+        encoder = DictEncoder(self.symbols)
+        items = list(messages)
+        number = encoder.add_many(items, 0)
+        while number < len(items):
+            members = members_of(items[number])
+            if members is items[number] or encoder.add_many([members], 0) == 0:
                 try:
-                    batch.add(self.symbols, used_leaves(members, self.symbols))
+                    encoder.add(used_leaves(members, self.symbols))
                 except InputError as error:
-                    raise InputError(f"message {number}: {error.problem}", hint=error.hint) from None
-        return batch
+                    raise InputError(f"message {number + 1}: {error.problem}", hint=error.hint) from None
+            number = encoder.add_many(items, number + 1)
+        return encoder.batch
 
     @cached_property
     def interface_array(self) -> pa.Array:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -117,11 +116,11 @@ class Table(Generic[Key]):
 
     def match_many(self, messages: Sequence[Message | Mapping[str, Any]], *, threads: int = 1) -> list[list[Key]]:
         """Return the interfaces of each message."""
+        from cbnet._kernels.target_set import label_lists
+
         batch = self._compiled.encode(messages)  # type: ignore[arg-type]
         offsets, targets, _ = self._compiled.match_batch(batch, threads)
-        labels = self._compiled.labels
-        interfaces = [labels[target] for target in targets.tolist()]
-        return cast("list[list[Key]]", [interfaces[first:end] for first, end in pairwise(offsets)])
+        return label_lists(offsets, targets, self._compiled.labels)
 
     def match_frame(self, frame: Any, *, threads: int = 1) -> pa.ChunkedArray:
         """Return the interfaces of each row of a data frame: a column of lists, aligned with the rows.

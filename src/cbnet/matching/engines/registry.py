@@ -28,7 +28,8 @@ from cbnet.matching.engines import counting, pivot
 from cbnet.matching.engines import tag_table as tags
 
 if TYPE_CHECKING:
-    from cbnet._kernels.message_encoding import Batch, Symbols
+    from cbnet._kernels.message_encoding import Batch
+    from cbnet._kernels.symbol_table import Symbols
     from cbnet.matching.storage.columns import Array, Columns
 
 Report = Callable[[str], None]

@@ -22,7 +22,9 @@ from cbnet.language.syntax.json_form import message_from_json
 from cbnet.matching.storage.used_leaves import used_leaves
 
 if TYPE_CHECKING:
-    from cbnet._kernels.message_encoding import Batch, Symbols
+    from cbnet._kernels.dict_encoding import DictEncoder
+    from cbnet._kernels.message_encoding import Batch
+    from cbnet._kernels.symbol_table import Symbols
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CHUNK = 1 << 18  # bytes per read: some thousand lines
@@ -97,32 +99,32 @@ def read_encoded(read: Callable[[int], bytes], symbols: Symbols) -> Iterator[Enc
 
 
 def _encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLines:
-    from cbnet._kernels.message_encoding import Batch
+    from cbnet._kernels.dict_encoding import DictEncoder
 
-    batch = Batch()
-    encoded = EncodedLines(batch)
+    encoder = DictEncoder(symbols)
+    encoded = EncodedLines(encoder.batch)
     for number, line in enumerate(lines, first):
         members = _plain_members(line)
-        if members is not None and _is_added(members, batch, symbols):
-            encoded.append(number, line, len(batch) - 1)
+        if members is not None and _is_added(members, encoder, symbols):
+            encoded.append(number, line, len(encoder.batch) - 1)
         elif (message := message_from_line(line)) is not None:
-            encoded.append(number, line, _outcome(message, batch, symbols, number))
+            encoded.append(number, line, _outcome(message, encoder, symbols, number))
     return encoded
 
 
-def _is_added(members: dict[str, Any], batch: Batch, symbols: Symbols) -> bool:
+def _is_added(members: dict[str, Any], encoder: DictEncoder, symbols: Symbols) -> bool:
     """Add a message to a batch; return False if a value that a filter uses is not valid."""
     try:
-        return batch.add(symbols, members) or batch.add(symbols, used_leaves(members, symbols))
+        return encoder.add(members) or encoder.add(used_leaves(members, symbols))
     except InputError:
         return False
 
 
-def _outcome(message: Message | InputError, batch: Batch, symbols: Symbols, number: int) -> int | InputError:
+def _outcome(message: Message | InputError, encoder: DictEncoder, symbols: Symbols, number: int) -> int | InputError:
     if isinstance(message, InputError):
         return message.at(line=number)
-    batch.add(symbols, used_leaves(message, symbols))
-    return len(batch) - 1
+    encoder.add(used_leaves(message, symbols))
+    return len(encoder.batch) - 1
 
 
 def _plain_members(line: bytes) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cbnet._kernels.message_encoding import Symbols
+from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError
 from cbnet.matching.storage.arrow_values import decoded, is_text, plain_values
 

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet._kernels.column_encoding import fill_from_columns
-from cbnet._kernels.message_encoding import Batch, Symbols
+from cbnet._kernels.message_encoding import Batch
+from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME

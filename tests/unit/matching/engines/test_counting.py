@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from support.strategies import messages_near, predicates
 
 from cbnet._kernels.counting_match import CountingIndex
-from cbnet._kernels.message_encoding import Batch, Symbols, fill_slots
+from cbnet._kernels.dict_encoding import DictEncoder
+from cbnet._kernels.symbol_table import Symbols, fill_slots
 from cbnet.lab.workload import as_messages, filters, messages, mix
 from cbnet.language import Constraint, Filter, Message, Op, Predicate, parse
 from cbnet.language.constraint import takes
@@ -47,10 +48,9 @@ class Engine:
         self.index = CountingIndex(self.symbols, self.arrays, self.targets)
 
     def batch(self, messages):
-        batch = Batch()
-        for members in messages:
-            assert batch.add(self.symbols, members)
-        return batch
+        encoder = DictEncoder(self.symbols)
+        assert encoder.add_many(list(messages), 0) == len(messages)
+        return encoder.batch
 
     def match(self, messages, *switches):
         offsets, targets, _ = self.index.match_batch(self.batch(messages), 0, len(messages), *switches)

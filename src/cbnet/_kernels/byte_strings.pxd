@@ -1,0 +1,61 @@
+"""Hashes and comparisons of short texts, inlined by the kernels."""
+
+from libc.stdint cimport uint64_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+
+    /* The last bytes of a text, fewer than eight, as a little-endian number. */
+    static inline uint64_t cbnet_tail(const char *text, size_t length) {
+        uint64_t wide; uint32_t four; uint16_t two;
+        if (length >= 8) { memcpy(&wide, text + length - 8, 8); return wide >> (8 * (8 - (length & 7))); }
+        wide = 0;
+        size_t at = 0;
+        if (length & 4) { memcpy(&four, text, 4); wide = four; at = 4; }
+        if (length & 2) { memcpy(&two, text + at, 2); wide |= (uint64_t) two << (8 * at); at += 2; }
+        if (length & 1) wide |= (uint64_t) (unsigned char) text[at] << (8 * at);
+        return wide;
+    }
+
+    /* The first eight bytes as a little-endian number; of a shorter text, with zeros after it. */
+    static inline uint64_t cbnet_first(const char *text, size_t length) {
+        uint64_t wide;
+        if (length < 8) return cbnet_tail(text, length);
+        memcpy(&wide, text, 8);
+        return wide;
+    }
+
+    /* A hash of all bytes, read eight at a time. Table files depend on it. */
+    static inline uint64_t cbnet_hash(const char *text, size_t length, uint64_t seed) {
+        uint64_t state = seed ^ ((uint64_t) length * 0x9E3779B97F4A7C15ULL), chunk;
+        size_t at;
+        for (at = 0; at + 8 <= length; at += 8) {
+            memcpy(&chunk, text + at, 8);
+            state = (state ^ chunk) * 0x9E3779B97F4A7C15ULL;
+            state ^= state >> 29;
+        }
+        if (at < length) {
+            state = (state ^ cbnet_tail(text, length)) * 0x9E3779B97F4A7C15ULL;
+            state ^= state >> 29;
+        }
+        state *= 0xBF58476D1CE4E5B9ULL;
+        return state ^ (state >> 32);
+    }
+
+    /* Whether two texts of one length are equal, without a call where they are short. */
+    static inline int cbnet_equal(const char *one, const char *other, size_t length) {
+        uint64_t left, right;
+        if (length > 32) return memcmp(one, other, length) == 0;
+        while (length >= 8) {
+            memcpy(&left, one, 8); memcpy(&right, other, 8);
+            if (left != right) return 0;
+            one += 8; other += 8; length -= 8;
+        }
+        return cbnet_tail(one, length) == cbnet_tail(other, length);
+    }
+    """
+    uint64_t first_bytes "cbnet_first" (const char *text, size_t length) noexcept nogil
+    uint64_t hash_bytes "cbnet_hash" (const char *text, size_t length, uint64_t seed) noexcept nogil
+    bint equal_bytes "cbnet_equal" (const char *one, const char *other, size_t length) noexcept nogil
