@@ -2,4 +2,8 @@ from typing import Any
 
 from cbnet._kernels.message_encoding import Batch
 
-def fill_from_columns(batch: Batch, rows: int, columns: list[tuple[Any, ...]], parents: Any, arrays: Any) -> None: ...
+class Columns:
+    def add(
+        self, symbol: int, kind: str, valid: int, data: int, text: int, first: int, count: int, rows: int, elements: int
+    ) -> None: ...
+    def fill(self, batch: Batch, rows: int, parents: Any, arrays: Any) -> None: ...

@@ -13,7 +13,7 @@ in the bytes that the encoder of this project would write, so that copying the b
 same. Any other message is left to Python, which handles it, or reports the error.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.message_encoding cimport Attribute
 
@@ -32,6 +32,8 @@ cdef struct FrameMessage:
     uint64_t characters         # of names, strings and tags, as `security.rights.text_length` counts them
     uint32_t *slots             # of many attributes: an open hash table of indices + 1; 0: free
     uint32_t slot_mask          # 0: few, which are compared one by one
+
+cdef int64_t count_characters(const uint8_t *text, size_t length) noexcept nogil
 
 cdef int open_message(FrameMessage *message) except -1
 cdef void close_message(FrameMessage *message) noexcept nogil

@@ -105,7 +105,7 @@ cdef inline uint64_t _eight_bytes(const uint8_t *at) noexcept nogil:
     return __builtin_bswap64(raw)
 
 
-cdef int64_t _characters(const uint8_t *text, size_t length) noexcept nogil:
+cdef int64_t count_characters(const uint8_t *text, size_t length) noexcept nogil:
     """Return the number of characters of a text, or -1 if it is not UTF-8 as Python defines it."""
     cdef size_t at = 0
     cdef int64_t characters = 0
@@ -201,7 +201,7 @@ cdef const uint8_t *read_text(const uint8_t *at, const uint8_t *end, const char 
         at = _read_length(at, end, STR8, 32, length)
     if at == NULL or <size_t> (end - at) < length[0]:
         return NULL
-    count = _characters(at, length[0])
+    count = count_characters(at, length[0])
     if count < 0:
         return NULL
     characters[0] += <uint64_t> count

@@ -160,6 +160,11 @@ def _storage_type(type: pa.DataType) -> pa.DataType:
     return _storage_type(type.value_type) if is_encoded else type
 
 
+def holds_objects(type: pa.DataType) -> bool:
+    """Return whether a column of a type holds objects or arrays."""
+    return _is_nested(_storage_type(type))
+
+
 def _is_list(type: pa.DataType) -> bool:
     return any(
         is_type(type)

@@ -9,26 +9,26 @@ A row is refused if a column that a filter uses holds what is not a value. Colum
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cbnet._kernels.column_encoding import fill_from_columns
+from cbnet._kernels.arrow_columns import add_plain_columns
+from cbnet._kernels.column_encoding import Columns
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
-from cbnet.matching.storage.arrow_leaves import LeafReader, Leaves
+from cbnet.matching.storage.arrow_leaves import LeafReader, Leaves, holds_objects
 from cbnet.matching.storage.arrow_values import decoded, is_text, plain_values
 
 Rejected = dict[int, InputError]  # by row, from 0
 
 _HINT = "pass a pyarrow Table or RecordBatch, or a data frame that exports Arrow; for dicts use match_many"
-_KINDS = {pa.bool_(): "b", pa.int64(): "i", pa.float64(): "d", pa.string(): "s"}
+_KINDS = {pa.bool_(): "b", pa.int64(): "l", pa.float64(): "g", pa.string(): "u"}
 
 
 def record_batches(frame: object) -> Iterator[pa.RecordBatch]:
@@ -63,7 +63,7 @@ def encode_batch(
     encoder = _Encoder(symbols, first_row, rejected)
     columns = encoder.columns(batch)
     encoded = Batch()
-    fill_from_columns(encoded, batch.num_rows, columns, *encoder.reader.elements())
+    columns.fill(encoded, batch.num_rows, *encoder.reader.elements())
     return encoded, encoder.kept
 
 
@@ -100,20 +100,39 @@ class _Encoder:
         self._first_row = first_row
         self._rejected = rejected
 
-    def columns(self, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    def columns(self, batch: pa.RecordBatch) -> Columns:
         """Return all values as the kernel reads them."""
-        members = [*zip(batch.schema.names, batch.columns, strict=True)]
-        attributes = [(name, column) for name, column in members if name != RESERVED_NAME]
-        found = [
-            (leaves, values)
-            for leaves in self.reader.read(attributes, batch.num_rows)
-            for values in self._plain(leaves)
-        ]
-        columns = Counter(leaves.symbol for leaves, _ in found)
-        encoded = [self._values(leaves, values, columns[leaves.symbol] > 1) for leaves, values in found]
+        columns, others = self._plain_columns(batch)
+        attributes = [(name, column) for name, column in others if name != RESERVED_NAME]
+        for leaves in self.reader.read(attributes, batch.num_rows):
+            for values in self._plain(leaves):
+                columns.add(*self._values(leaves, values))
         if self._symbols.count > self._symbols.names:  # some filter has a tag
-            encoded += [self._tags(column) for name, column in members if name == RESERVED_NAME]
-        return encoded
+            for name, column in others:
+                if name == RESERVED_NAME:
+                    columns.add(*self._tags(column))
+        return columns
+
+    def _plain_columns(self, batch: pa.RecordBatch) -> tuple[Columns, list[tuple[str, pa.Array]]]:
+        """Return the columns that the kernel reads from the batch, and the others.
+
+        Objects and arrays may have to be merged with dotted columns, so beside them the kernel reads none.
+        """
+        columns, schema = Columns(), batch.schema
+        others: Sequence[int] = range(batch.num_columns)
+        if _is_sound(batch):
+            capsules = batch.__arrow_c_array__()
+            left = add_plain_columns(columns, *capsules, self._symbols)
+            if any(self._is_nested(schema.field(index)) for index in left):
+                columns = Columns()
+            else:
+                self.kept.append(capsules)
+                others = left
+        return columns, [(schema.field(index).name, batch.column(index)) for index in others]
+
+    def _is_nested(self, field: pa.Field) -> bool:
+        """Return whether a column holds objects or arrays that filters use."""
+        return field.name != RESERVED_NAME and holds_objects(field.type) and self.reader.uses(field.name, field.type)
 
     def _plain(self, leaves: Leaves) -> tuple[pa.Array, ...]:
         plain = plain_values(leaves.values)
@@ -122,7 +141,7 @@ class _Encoder:
             self._reject(rows, leaves.path, plain.problem, plain.hint)
         return plain.arrays
 
-    def _values(self, leaves: Leaves, values: pa.Array, is_shared: bool) -> tuple[Any, ...]:
+    def _values(self, leaves: Leaves, values: pa.Array) -> tuple[Any, ...]:
         rows = None if leaves.rows is None else np.ascontiguousarray(leaves.rows, np.int64)
         elements = None if leaves.elements is None else np.ascontiguousarray(leaves.elements, np.uint32)
         self.kept.extend((values, rows, elements))
@@ -131,7 +150,7 @@ class _Encoder:
         places = (0 if array is None else array.ctypes.data for array in (rows, elements))
         return (
             leaves.symbol, _KINDS[values.type], _address(buffers[0]), _address(buffers[1]), text, values.offset,
-            len(values), *places, is_shared or rows is not None,
+            len(values), *places,
         )  # fmt: skip
 
     def _tags(self, column: pa.Array) -> tuple[Any, ...]:
@@ -148,7 +167,7 @@ class _Encoder:
         self.kept.extend((lists, tag_symbols))
         valid, offsets = lists.buffers()[:2]
         place = _address(valid), _address(offsets), tag_symbols.ctypes.data, lists.offset, len(lists)
-        return 0, "t", *place, 0, 0, False
+        return 0, "t", *place, 0, 0
 
     def _tag_lists(self, column: pa.Array) -> pa.ListArray:
         tag = getattr(column.type, "value_type", None)
@@ -165,6 +184,15 @@ class _Encoder:
             if self._rejected is None:
                 raise error
             self._rejected.setdefault(row, error)
+
+
+def _is_sound(batch: pa.RecordBatch) -> bool:
+    """Return whether the kernel can read a batch: buffers of the right sizes, names without a zero."""
+    try:
+        batch.validate()
+    except pa.ArrowInvalid:
+        return False
+    return "\0" not in "".join(batch.schema.names)
 
 
 def _address(buffer: Any) -> int:
