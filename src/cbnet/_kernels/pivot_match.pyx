@@ -241,6 +241,8 @@ cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t 
     cdef bint is_up = kind == NUMBER_UP or kind == STRING_UP
     single = min(single, single_end)
     entry = min(entry, entry_end)
+    if single == single_end and entry == entry_end:
+        return
     if kind == NUMBER_UNEQUAL or kind == STRING_UNEQUAL:
         # All but those whose bound is the value: the postings before them, and those after.
         single_half = boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
