@@ -121,12 +121,12 @@ class _Encoder:
         columns, schema = Columns(), batch.schema
         others: Sequence[int] = range(batch.num_columns)
         if _is_sound(batch):
-            capsules = batch.__arrow_c_array__()
-            left = add_plain_columns(columns, *capsules, self._symbols)
+            fields, arrays = batch.__arrow_c_array__()
+            left = add_plain_columns(columns, fields, arrays, self._symbols)
             if any(self._is_nested(schema.field(index)) for index in left):
                 columns = Columns()
             else:
-                self.kept.append(capsules)
+                self.kept += (fields, arrays)
                 others = left
         return columns, [(schema.field(index).name, batch.column(index)) for index in others]
 
