@@ -215,8 +215,8 @@ def test_router_runs_until_sigterm(cbnet):
         assert (
             cbnet("pub", "x=1", "--router", started["address"], "--json").out == '{"published": 1, "router": "solo"}\n'
         )
-        taken = cbnet("router", "--name", "other", "--listen", started["address"])
-        assert (taken.code, "cannot listen on" in taken.err) == (2, True)
+        with running("router", "--name", "other", "--listen", started["address"]) as other:
+            assert (other.wait(timeout=20), "cannot listen on" in other.stderr.read()) == (2, True)
         router.send_signal(signal.SIGTERM)
         assert router.wait(timeout=10) == 0
         assert "router solo has stopped" in router.stderr.read()
