@@ -7,7 +7,7 @@ from support.waiting import wait_until_async
 
 from cbnet._kernels.fast_path import DONE, LATE, PYTHON
 from cbnet.network.forwarding.fast_forwarding import Progress
-from cbnet.network.protocol.frames import Hello, Packet, Ping, Publish, StatusRequest, Subscribe
+from cbnet.network.protocol.frames import Announce, Hello, Packet, Ping, Publish, StatusRequest, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
@@ -212,6 +212,21 @@ def test_no_frame_is_processed_after_the_router_closed_the_connection(router):
         assert router.ended == []
 
     router(story, seconds=0.03)
+
+
+def test_announcements_of_few_filters_are_processed_together(router):
+    def announce(filters):
+        return Announce([b"\x90"] * filters, [], [], [])
+
+    async def story(router):
+        one = FakeConnection()
+        small, large = announce(1), announce(module.BATCH_BYTES // 4)  # 3 bytes for each filter
+        frames = [*[small] * (module.BATCH + 2), large, large, small, FAST[0]]
+        router.add(one, frames)
+        assert router.frames(one) == frames
+        assert [len(frames) for _, frames in router.calls] == [module.BATCH, 3, 3]
+
+    router(story, seconds=0.0)
 
 
 def test_plain_messages_go_through_the_fast_path_in_order(router):
