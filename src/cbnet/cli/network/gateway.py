@@ -42,7 +42,7 @@ def gateway(
 def _run(plan: GatewayPlan, *, as_json: bool) -> None:
     from cbnet.network.logs import configure
     from cbnet.network.service.router_process import serve_gateway
-    from cbnet.network.transport.event_loop import run
+    from cbnet.network.transport.event_loop import run_router
 
     def on_start(addresses: Mapping[str, Address]) -> None:
         for network, address in addresses.items():
@@ -54,6 +54,6 @@ def _run(plan: GatewayPlan, *, as_json: bool) -> None:
 
     process = plan.sides[0].process
     configure(process.log, process.log_level, plan.name)
-    run(serve_gateway(plan, on_start=on_start))
+    run_router(serve_gateway(plan, on_start=on_start))
     if process.log == "text":
         print_note(f"gateway {plan.name} has stopped")

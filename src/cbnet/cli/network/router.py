@@ -108,7 +108,7 @@ def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
 def _run(plan: Configuration, *, as_json: bool) -> None:
     from cbnet.network.logs import configure
     from cbnet.network.service.router_process import serve
-    from cbnet.network.transport.event_loop import run
+    from cbnet.network.transport.event_loop import run_router
 
     name = plan.settings.name
 
@@ -122,6 +122,6 @@ def _run(plan: Configuration, *, as_json: bool) -> None:
     process = plan.process
     configure(process.log, process.log_level, name)
     addresses = plan.settings, plan.listen, plan.neighbours
-    run(serve(*addresses, on_start=on_start, security=plan.security, process=process))
+    run_router(serve(*addresses, on_start=on_start, security=plan.security, process=process))
     if process.log == "text":  # with json the log has an event for it
         print_note(f"router {name} has stopped")

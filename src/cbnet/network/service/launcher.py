@@ -18,6 +18,7 @@ When standard input ends, or the launcher is killed, all routers stop.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import selectors
@@ -37,7 +38,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
 from cbnet.network.service.node_data import NodePredicates, read_computed_table
 from cbnet.network.service.router_process import serve
-from cbnet.network.transport.event_loop import new_loop, run
+from cbnet.network.transport.event_loop import run_router
 
 _GRACE = 2.0  # seconds for routers to stop by themselves
 
@@ -45,7 +46,7 @@ _GRACE = 2.0  # seconds for routers to stop by themselves
 def main() -> None:
     """Carry out the commands on standard input until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when this process ends
-    new_loop().close()  # imports the modules of the event loop
+    asyncio.new_event_loop().close()  # imports the modules of the event loop
     empty_table()  # compiles the table that every router starts with
     Launcher().run()
 
@@ -169,7 +170,7 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
 
     try:
         listen = parse_address(command["listen"])
-        run(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data))
+        run_router(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1
