@@ -1,18 +1,13 @@
 """The data plane of a router in a kernel."""
 
-from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.frame_message cimport FrameMessage
+from cbnet._kernels.link_places cimport FastLink, LinkPlaces
 from cbnet._kernels.live_matcher cimport LiveMatcher
 from cbnet._kernels.packet_window cimport PacketWindows
 from cbnet._kernels.route_table cimport Route, RouteTable
 from cbnet._kernels.slot_table cimport SOURCE_WORDS, SlotTable
-
-cdef enum:  # roles
-    UNKNOWN_ROLE
-    CLIENT_ROLE
-    ROUTER_ROLE
 
 cdef enum:  # events that are counted
     PUBLISHED_COUNT
@@ -24,19 +19,6 @@ cdef enum:  # events that are counted
     UNPRUNED_COUNT
     DUPLICATE_COUNT
     COUNTS
-
-cdef struct FastLink:
-    PyObject *buffer        # a LinkBuffer; NULL: the link is closed
-    PyObject *batch         # a LinkBuffer for copies of the packets that are sent to a neighbour, or NULL
-    PyObject *right         # a RightMatcher, of a client that may not publish everything, or NULL
-    int64_t number          # of the link, in Python
-    uint64_t stamp          # of the message that the next three are about
-    int32_t first, last     # places, among the slots found, of the first and last for this link
-    uint32_t ids            # slots for this link
-    uint32_t max_length     # of a frame
-    int32_t tree            # of the client's messages; -1: by their number
-    uint8_t role
-    bint is_touched         # whether it is in `touched`
 
 cdef struct PacketHead:     # of a packet, as MessagePack
     const uint8_t *source   # name
@@ -50,6 +32,7 @@ cdef struct PacketHead:     # of a packet, as MessagePack
 
 cdef class FastPath:
     cdef readonly PacketWindows windows
+    cdef readonly LinkPlaces links
     cdef readonly SlotTable slots
     cdef readonly RouteTable routes
     cdef readonly LiveMatcher matcher
@@ -57,18 +40,11 @@ cdef class FastPath:
     cdef bytes name, source             # of the router; as MessagePack
     cdef uint64_t life
     cdef uint32_t trees
-    cdef dict places                    # of links, by their numbers
-    cdef dict kept                      # by place: keeps the objects of a link alive
     cdef public bint has_full_batch     # whether packets for a neighbour are to be confirmed
-    cdef list free_places
-    cdef FastLink *links
-    cdef uint32_t link_count, link_room
-    cdef uint32_t *touched
-    cdef uint32_t touched_count
-    cdef uint32_t *reached              # links of one message
+    cdef uint32_t *reached              # links of one message; at most as many as slots
     cdef uint32_t reached_count
     cdef int32_t *chain                 # per slot found: the next one of the same link; -1: none
-    cdef size_t chain_room
+    cdef size_t chain_room              # of both
     cdef uint64_t[SOURCE_WORDS] sources     # of one message
     cdef bint is_initial                 # whether a message matches the loaded predicate
     cdef uint64_t stamp                 # number of the message
@@ -84,6 +60,4 @@ cdef class FastPath:
     cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1
     cdef int _send(self, const Route *route, const PacketHead *head) except -1
     cdef int _answer(self, uint32_t place, uint64_t number) except -1
-    cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL
     cdef int _copy(self, const FastLink *link, const uint8_t *frame, size_t length) except -1
-    cdef int _touch(self, uint32_t place) except -1

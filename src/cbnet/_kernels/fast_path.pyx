@@ -11,12 +11,14 @@ and are copied.
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
-from libc.string cimport memcpy, memset
+from cpython.mem cimport PyMem_RawFree
+from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from cbnet._kernels.frame_message cimport close_message, open_message, read_message, read_number, read_text
+from cbnet._kernels.frame_writer cimport frame_length, put_bytes, put_length, put_number
 from cbnet._kernels.link_buffer cimport LinkBuffer
+from cbnet._kernels.link_places cimport CLIENT_ROLE, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, resized
 from cbnet._kernels.right_matcher cimport RightMatcher
 from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
@@ -55,40 +57,6 @@ cdef enum Outcome:
 DONE, PYTHON, LATE = DONE_OUTCOME, PYTHON_OUTCOME, LATE_OUTCOME
 
 
-# --- MessagePack
-
-
-cdef inline uint8_t *_put_number(uint8_t *at, uint64_t number) noexcept nogil:
-    """Write a number in its shortest form; return the address after it."""
-    cdef int width = 1, i
-    if number < 0x80:
-        at[0] = <uint8_t> number
-        return at + 1
-    at[0] = 0xCC
-    while width < 8 and number >> (8 * width):
-        width *= 2
-        at[0] += 1
-    for i in range(width):
-        at[width - i] = <uint8_t> (number >> (8 * i))
-    return at + 1 + width
-
-
-cdef inline uint8_t *_put(uint8_t *at, const void *data, size_t length) noexcept nogil:
-    memcpy(at, data, length)
-    return at + length
-
-
-cdef inline void _put_length(uint8_t *frame, const uint8_t *end) noexcept nogil:
-    """Write the length of a frame in its first four bytes."""
-    cdef size_t length = end - frame - 4
-    frame[0], frame[1] = <uint8_t> (length >> 24), <uint8_t> (length >> 16)
-    frame[2], frame[3] = <uint8_t> (length >> 8), <uint8_t> length
-
-
-cdef inline uint32_t _length(const uint8_t *frame) noexcept nogil:
-    return (<uint32_t> frame[0] << 24) | (<uint32_t> frame[1] << 16) | (<uint32_t> frame[2] << 8) | frame[3]
-
-
 cdef inline const uint8_t *_read_name(const uint8_t *at, const uint8_t *end, const char **name, uint32_t *length) noexcept:
     cdef uint64_t characters = 0
     at = read_text(at, end, name, length, &characters)
@@ -107,13 +75,6 @@ cdef bytes _text(str text):
     return (bytes((EMPTY_TEXT | len(data),)) if len(data) < 32 else bytes((0xD9, len(data)))) + data
 
 
-cdef void *_resized(void *memory, size_t size) except NULL:
-    cdef void *larger = PyMem_RawRealloc(memory, size)
-    if larger == NULL:
-        raise MemoryError
-    return larger
-
-
 cdef class FastPath:
     """The messages of one router."""
 
@@ -127,94 +88,28 @@ cdef class FastPath:
         """
         self.name, self.source, self.life, self.trees = name.encode(), _text(name), life, trees
         self.matcher = matcher
-        self.places, self.kept, self.free_places = {}, {}, []
-        self.slots = SlotTable(holder_of, self.places)
-        self.routes = RouteTable(branches_of, self.places)
+        self.links = LinkPlaces()
+        self.slots = SlotTable(holder_of, self.links.places)
+        self.routes = RouteTable(branches_of, self.links.places)
         self.windows = PacketWindows()
 
     def __dealloc__(self):
-        PyMem_RawFree(self.links)
-        PyMem_RawFree(self.touched)
         PyMem_RawFree(self.reached)
         PyMem_RawFree(self.chain)
         close_message(&self.message)
 
     # --- links
 
-    def open(self, int64_t number, LinkBuffer buffer not None):
-        """Add a link: what goes to it is written to a buffer."""
-        cdef uint32_t place
-        cdef FastLink *link
-        if self.free_places:
-            place = self.free_places.pop()
-        else:
-            place = self.link_count
-            if place == self.link_room:
-                self.link_room = 2 * self.link_room + 16
-                self.links = <FastLink *> _resized(self.links, self.link_room * sizeof(FastLink))
-                self.touched = <uint32_t *> _resized(self.touched, self.link_room * sizeof(uint32_t))
-                self.reached = <uint32_t *> _resized(self.reached, self.link_room * sizeof(uint32_t))
-            self.link_count += 1
-        link = self.links + place
-        memset(link, 0, sizeof(FastLink))
-        link.buffer, link.number = <PyObject *> buffer, number
-        self.places[number], self.kept[place] = place, (buffer,)
-
-    def admit_client(self, int64_t number, uint32_t max_length, int32_t tree, RightMatcher right):
-        """Handle the messages of a client from now on; tree: of its messages, -1: by their number."""
-        cdef FastLink *link = self._admitted(number, CLIENT_ROLE, max_length, right)
-        if link != NULL:
-            link.tree = tree
-            link.right = NULL if right is None else <PyObject *> right
-
-    def admit_router(self, int64_t number, uint32_t max_length, LinkBuffer batch not None):
-        """Handle the packets of a neighbour from now on; batch: for copies of the packets that are sent to it."""
-        cdef FastLink *link = self._admitted(number, ROUTER_ROLE, max_length, batch)
-        if link != NULL:
-            link.batch = <PyObject *> batch
-
-    cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL:
-        cdef uint32_t place
-        if number not in self.places:
-            return NULL
-        place = self.places[number]
-        self.kept[place] += (kept,)
-        self.links[place].role, self.links[place].max_length = role, max_length
-        return self.links + place
-
     def close(self, int64_t number):
         """Remove a link whose client has no subscriptions any more."""
-        cdef uint32_t place, i, kept = 0
-        if number not in self.places:
-            return
-        place = self.places.pop(number)
-        self.links[place].buffer = self.links[place].batch = self.links[place].right = NULL
-        del self.kept[place]
-        for i in range(self.touched_count):
-            if self.touched[i] != place:
-                self.touched[kept] = self.touched[i]
-                kept += 1
-        self.touched_count = kept
-        if self.links[place].role == ROUTER_ROLE:
-            self.routes.clear()
-        if self.slots.slots_of(place) == 0:  # else a message for them would go to the next holder of the place
-            self.free_places.append(place)
+        cdef int64_t place = self.links.remove(number)
+        if place >= 0:
+            if self.links.at[place].role == ROUTER_ROLE:
+                self.routes.clear()
+            if self.slots.slots_of(<uint32_t> place) == 0:  # else a message for them would go to the next holder
+                self.links.free_places.append(place)
 
-    def take_touched(self):
-        """Return the links whose buffers got frames since the last call."""
-        cdef uint32_t i
-        touched = [self.links[self.touched[i]].number for i in range(self.touched_count)]
-        for i in range(self.touched_count):
-            self.links[self.touched[i]].is_touched = False
-        self.touched_count = 0
-        return touched
-
-    cdef int _touch(self, uint32_t place) except -1:
-        if not self.links[place].is_touched:
-            self.links[place].is_touched = True
-            self.touched[self.touched_count] = place
-            self.touched_count += 1
-        return 0
+    # --- frames
 
     def take_counts(self):
         """Return how often each event was counted since the last call, in the order of its numbers."""
@@ -222,8 +117,6 @@ cdef class FastPath:
         counts = [self.counts[i] for i in range(COUNTS)]
         memset(self.counts, 0, sizeof(self.counts))
         return counts
-
-    # --- frames
 
     def run(self, int64_t number, data, Py_ssize_t start, Py_ssize_t end, int64_t slice_ns):
         """Handle the frames of a link in some bytes; return where it stopped, and why.
@@ -239,17 +132,17 @@ cdef class FastPath:
         cdef int64_t began = 0, done = 0
         cdef uint64_t next_look = self.work + CLOCK_INTERVAL
         cdef int outcome = DONE_OUTCOME
-        if number not in self.places:
+        if number not in self.links.places:
             return start, PYTHON
-        place = self.places[number]
-        link = self.links + place
+        place = self.links.places[number]
+        link = self.links.at + place
         self.matcher.refresh()
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             first = <const uint8_t *> view.buf
             at, stop = first + start, first + end
             while stop - at >= 4:
-                length = _length(at)
+                length = frame_length(at)
                 if length > link.max_length or link.role == UNKNOWN_ROLE:
                     outcome = PYTHON_OUTCOME
                     break
@@ -258,7 +151,7 @@ cdef class FastPath:
                 if not self._handle(place, at + 4, at + 4 + length):
                     outcome = PYTHON_OUTCOME
                     break
-                link = self.links + place
+                link = self.links.at + place
                 at += 4 + length
                 done += 1
                 self.work += 1 + (length >> 10)
@@ -277,7 +170,7 @@ cdef class FastPath:
 
     cdef int _handle(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1:
         """Handle a frame; return 0, without any effect, if it is to be handled in Python."""
-        cdef uint8_t role = self.links[place].role
+        cdef uint8_t role = self.links.at[place].role
         if end - body < 2:
             return 0
         if role == CLIENT_ROLE and body[0] == PUBLISH_ARRAY and body[1] == PUBLISH:
@@ -292,7 +185,7 @@ cdef class FastPath:
         cdef uint8_t[24] identity
         cdef PacketHead head
         cdef const Route *route
-        cdef FastLink *link = self.links + place
+        cdef FastLink *link = self.links.at + place
         at = read_number(at, end, &number)
         if at == NULL:
             return 0
@@ -309,7 +202,7 @@ cdef class FastPath:
         self.counts[PUBLISHED_COUNT] += 1
         head.source, head.source_length = <const uint8_t *> PyBytes_AS_STRING(self.source), PyBytes_GET_SIZE(self.source)
         head.identity = identity
-        head.identity_length = _put_number(_put_number(identity, self.life), self.number) - identity
+        head.identity_length = put_number(put_number(identity, self.life), self.number) - identity
         head.origin_length = head.tries = head.hops = 0
         self.windows.is_new_packet(
             PyBytes_AS_STRING(self.name), PyBytes_GET_SIZE(self.name), self.life, head.tree, <int64_t> self.number
@@ -360,7 +253,7 @@ cdef class FastPath:
             return 0
         head.origin_length = at - head.origin if origin_length else 0
         head.tree, head.tries = <uint32_t> tree, <uint32_t> tries
-        route = self.routes.find(place, self.links[place].number, side, head.tree)
+        route = self.routes.find(place, self.links.at[place].number, side, head.tree)
         if route == NULL or not self._gather() or not self._is_sendable(route):
             return 0
         self.counts[RECEIVED_COUNT] += 1
@@ -386,12 +279,13 @@ cdef class FastPath:
         self.is_initial = False
         memset(self.sources, 0, sizeof(self.sources))
         if <size_t> self.matcher.found.used > self.chain_room:
-            self.chain = <int32_t *> _resized(self.chain, 2 * self.matcher.found.used * sizeof(int32_t))
             self.chain_room = 2 * self.matcher.found.used
+            self.chain = <int32_t *> resized(self.chain, self.chain_room * sizeof(int32_t))
+            self.reached = <uint32_t *> resized(self.reached, self.chain_room * sizeof(uint32_t))
         for i in range(self.matcher.found.used):
             holder = self.slots.find(self.matcher.found.targets[i])
             if holder.kind == CLIENT_HOLDER:
-                link = self.links + holder.link
+                link = self.links.at + holder.link
                 self.chain[i] = -1
                 if link.stamp != self.stamp:
                     link.stamp, link.first, link.ids = self.stamp, <int32_t> i, 0
@@ -434,7 +328,7 @@ cdef class FastPath:
         return 0
 
     cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1:
-        cdef FastLink *link = self.links + place
+        cdef FastLink *link = self.links.at + place
         cdef LinkBuffer buffer
         cdef size_t body = self.message.end - self.message.first
         cdef uint32_t left = link.ids, part, n
@@ -457,18 +351,19 @@ cdef class FastPath:
                 frame[6], frame[7], frame[8] = 0xDC, <uint8_t> (part >> 8), <uint8_t> part
                 at = frame + 9
             for n in range(part):
-                at = _put_number(at, self.slots.holders[self.matcher.found.targets[slot]].id)
+                at = put_number(at, self.slots.holders[self.matcher.found.targets[slot]].id)
                 slot = self.chain[slot]
             if head.origin_length:
-                at = _put(at, head.origin, head.origin_length)
+                at = put_bytes(at, head.origin, head.origin_length)
             else:
-                at = _put(at, head.source, head.source_length)
-            at = _put(at, head.identity, head.identity_length)
-            at = _put(at, self.message.first, body)
-            _put_length(frame, at)
+                at = put_bytes(at, head.source, head.source_length)
+            at = put_bytes(at, head.identity, head.identity_length)
+            at = put_bytes(at, self.message.first, body)
+            put_length(frame, at)
             buffer.end_frame(at)
             buffer.traffic.messages_sent += 1
-        return self._touch(place)
+        self.links.touch(place)
+        return 0
 
     cdef int _send(self, const Route *route, const PacketHead *head) except -1:
         """Send the message to the neighbours on a tree whose side wants it."""
@@ -485,46 +380,47 @@ cdef class FastPath:
                 continue
             self.counts[UNPRUNED_COUNT] += branch.sources == NULL
             self.counts[SENT_COUNT] += 1
-            link = self.links + branch.link
+            link = self.links.at + branch.link
             buffer = <LinkBuffer> link.buffer
             frame = buffer.begin_frame(64 + 2 * (MAX_NAME_BYTES + 2) + 18 + body)
             frame[4], frame[5] = PACKET_ARRAY, PACKET
-            at = _put(frame + 6, head.source, head.source_length)
-            at = _put(at, head.identity, head.identity_length)
-            at = _put_number(at, head.hops + 1)
-            at = _put_number(at, head.tree)
-            at = _put_number(at, branch.side)
-            at = _put_number(at, head.tries)
-            at = _put(at, self.message.first, body)
+            at = put_bytes(frame + 6, head.source, head.source_length)
+            at = put_bytes(at, head.identity, head.identity_length)
+            at = put_number(at, head.hops + 1)
+            at = put_number(at, head.tree)
+            at = put_number(at, branch.side)
+            at = put_number(at, head.tries)
+            at = put_bytes(at, self.message.first, body)
             at[0], at[1] = NIL, EMPTY_TEXT
-            at = _put(at + 1, head.origin, head.origin_length) if head.origin_length else at + 2
-            _put_length(frame, at)
+            at = put_bytes(at + 1, head.origin, head.origin_length) if head.origin_length else at + 2
+            put_length(frame, at)
             if link.batch != NULL:
                 self._copy(link, frame, at - frame)
             buffer.end_frame(at)
             buffer.traffic.messages_sent += 1
-            self._touch(branch.link)
+            self.links.touch(branch.link)
             self.work += 1
         return 0
 
     cdef int _copy(self, const FastLink *link, const uint8_t *frame, size_t length) except -1:
         """Keep a packet that is sent to a neighbour until it is confirmed."""
         cdef LinkBuffer batch = <LinkBuffer> link.batch
-        batch.end_frame(_put(batch.begin_frame(length), frame, length))
+        batch.end_frame(put_bytes(batch.begin_frame(length), frame, length))
         if batch.ready >= batch.max_lossy:
             self.has_full_batch = True
         return 0
 
     cdef int _answer(self, uint32_t place, uint64_t number) except -1:
         """Confirm to a client that its message was published."""
-        cdef LinkBuffer buffer = <LinkBuffer> self.links[place].buffer
+        cdef LinkBuffer buffer = <LinkBuffer> self.links.at[place].buffer
         cdef uint8_t *frame = buffer.begin_frame(16)
         cdef uint8_t *at
         frame[4], frame[5] = PUBLISHED_ARRAY, PUBLISHED
-        at = _put_number(frame + 6, number)
-        _put_length(frame, at)
+        at = put_number(frame + 6, number)
+        put_length(frame, at)
         buffer.end_frame(at)
-        return self._touch(place)
+        self.links.touch(place)
+        return 0
 
 
 cdef inline bint _is_wanted(const RouteBranch *branch, const uint64_t *sources) noexcept nogil:

@@ -74,11 +74,11 @@ class FastForwarding:
         """Handle the messages of a link whose peer is known."""
         assert link.hello is not None
         if link.is_router:
-            self.path.admit_router(link.id, MAX_ROUTER_FRAME_BYTES, self._sent.batch(link.session, link.id))
+            self.path.links.admit_router(link.id, MAX_ROUTER_FRAME_BYTES, self._sent.batch(link.session, link.id))
         else:
             is_by_client = self._context.settings.commit == "publisher"
             tree = crc32(link.hello.name.encode()) % self._context.settings.tree_count if is_by_client else -1
-            self.path.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
+            self.path.links.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
 
     def run(self, link: int, data: Data, start: int, end: int) -> Progress:
         """Handle the plain messages in some bytes of a link."""
@@ -86,7 +86,7 @@ class FastForwarding:
         if self.path.has_full_batch:
             self.path.has_full_batch = False
             self._sent.ping_full()
-        return Progress(stopped, outcome, self.path.take_touched(), self._context.outbox.take())
+        return Progress(stopped, outcome, self.path.links.take_touched(), self._context.outbox.take())
 
     def count(self) -> None:
         """Add what was counted since the last call to the router's counters."""

@@ -200,7 +200,7 @@ class Router:
 
     def attach(self, link: int, buffer: LinkBuffer) -> None:
         """Write messages for a new link to a buffer, where `forward` handles them."""
-        self._fast.path.open(link, buffer)
+        self._fast.path.links.open(link, buffer)
 
     def forward(self, link: int, data: Data, start: int, end: int, now: float) -> Progress:
         """Handle the plain messages in some bytes of a link, up to a frame that must be decoded."""
