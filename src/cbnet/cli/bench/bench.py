@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from cbnet.cli.bench.announcements import announcements
+from cbnet.cli.bench.churn import churn
 from cbnet.cli.bench.events import events
 from cbnet.cli.bench.files import files
 from cbnet.cli.bench.forwarding import forwarding
@@ -30,6 +31,7 @@ for command in (
     minimal,
     network,
     router,
+    churn,
     announcements,
     month,
     schedules,

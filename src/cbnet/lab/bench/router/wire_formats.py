@@ -62,8 +62,8 @@ class CbnetFormat:
         self.greet(link, f"subscriber-{index}")
         self.subscribe(link, [subscriber_filter(self._channel, index)])
 
-    def greet(self, link: RawLink, name: str) -> None:
-        """Greet the router, and wait until it accepts."""
+    def greet(self, link: RawLink, name: str) -> FrameReader:
+        """Greet the router, and wait until it accepts; return a reader of further frames."""
         link.begin_tls()
         hello = Hello(
             low=MIN_VERSION, high=MAX_VERSION, role="client", name=name, network="cbnet", life=0, link=0, scheme=""
@@ -72,6 +72,7 @@ class CbnetFormat:
         frames = list(reader.feed(link.ask(encode(hello) + encode(Ping(1)))))
         while not any(isinstance(frame, Pong) for frame in frames):
             frames += reader.feed(link.receive())
+        return reader
 
     def subscribe(self, link: RawLink, predicates: list[str]) -> None:
         """Subscribe to predicates, with ids from 1; return when all routers have confirmed the last one."""
