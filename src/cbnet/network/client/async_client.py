@@ -26,15 +26,15 @@ from cbnet.network.client.async_pull import (
     pull_frame,
     reply_of,
 )
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, DeliveredMessages, Delivery, WhenFull
+from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, WhenFull
 from cbnet.network.client.client_link import Call, ClientLink
-from cbnet.network.client.message_encoding import MessageLike, encode_publish, encode_trace
+from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.client.registrations import Registrations
-from cbnet.network.errors import TooSlow
+from cbnet.network.errors import NotConnected, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
 from cbnet.network.protocol.fields import MAX_SECONDS, check_name
-from cbnet.network.protocol.frames import Deliver, Frame, Hello, Hop, Status, frame_number
+from cbnet.network.protocol.frames import Frame, Hello, Hop, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context
@@ -122,7 +122,6 @@ class AsyncClient:
         self.refusal = ""  # the reason for the last of them
         self.is_held = False  # whether reading is paused because a queue is full
         self._numbers = count(1)
-        self._delivered = DeliveredMessages()
         self._hops: dict[int, list[Hop]] = {}  # of open traces
         self._loop = asyncio.get_running_loop()
         self._link = ClientLink(self, hello, addresses, context)
@@ -211,6 +210,31 @@ class AsyncClient:
         if wait:
             await self._link.call(frames.Publish, number, lambda: self._link.send_bytes(data), timeout)
             return
+        await self._send(data, timeout)
+
+    async def publish_many(
+        self,
+        messages: Iterable[MessageLike],
+        payloads: Iterable[bytes] | None = None,
+        *,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Publish messages in order, each with its payload, if there are payloads; the fastest way for many.
+
+        All are checked first: if one is invalid, the `InputError` names its index, and nothing is sent. Blocks as
+        `publish` does, whenever the router does not read; the `NotConnected` after `timeout` seconds without progress
+        says how many were sent.
+        """
+        chunks = encode_batch(messages, payloads)
+        sent = 0
+        try:
+            for data, end in chunks:
+                await self._send(data, timeout)
+                sent = end
+        except NotConnected as error:
+            raise NotConnected(f"{error}; {sent:,} of {chunks[-1].end:,} messages were sent") from None
+
+    async def _send(self, data: bytes, timeout: float) -> None:
         if not self._link.is_writable:
             await self._link.writable(timeout)
         self._link.send_bytes(data)
@@ -327,17 +351,6 @@ class AsyncClient:
 
     # --- deliveries
 
-    def _deliver(self, frame: Deliver) -> None:
-        message = {**frame.attributes, "#": frame.tags} if frame.tags else frame.attributes
-        delivery = Delivery(message, frame.payload, frame.source, (frame.source, frame.life, frame.number))
-        for id in self._delivered.add(delivery.id, frame.subscriptions):
-            subscription = self._registered.subscriptions.get(id)
-            if subscription is not None and subscription.put(delivery):
-                if subscription.is_too_slow:
-                    self.too_slow()
-                    return
-                self.is_held = subscription.is_full or self.is_held
-
     def too_slow(self, reason: str = "messages arrived faster than they were read") -> None:
         """End all subscriptions and disconnect: a queue with the policy "disconnect" is full."""
         self._registered.end_subscriptions(TooSlow(reason))
@@ -354,8 +367,6 @@ class AsyncClient:
     def received(self, frame: Frame) -> None:
         """Handle a frame from the router."""
         match frame:
-            case Deliver():
-                self._deliver(frame)
             case frames.HolderRequest():
                 self._answers.start(frame, self._registered.offers.get(frame.offer))
             case frames.TracedFrame():
@@ -367,6 +378,18 @@ class AsyncClient:
             case _ if type(frame) in _ANSWERED:
                 kind, member = _ANSWERED[type(frame)]
                 self._link.answered(kind, getattr(frame, member), frame)
+
+    def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
+        """Queue messages for subscriptions."""
+        is_too_slow = False
+        for id, deliveries in batches.items():
+            subscription = self._registered.subscriptions.get(id)
+            if subscription is not None:
+                subscription.put(deliveries)
+                is_too_slow = subscription.is_too_slow or is_too_slow
+                self.is_held = subscription.is_full or self.is_held
+        if is_too_slow:
+            self.too_slow()
 
     def admitted(self) -> None:
         """Restore subscriptions and offers at a new router."""

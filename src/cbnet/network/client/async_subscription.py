@@ -12,28 +12,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from cbnet._kernels.packet_window import PacketWindows
+from cbnet._kernels.delivery import Delivery as Delivery  # public
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
 
-MessageId: TypeAlias = tuple[str, int, int]  # source, its life, number
 WhenFull: TypeAlias = Literal["block", "drop oldest", "disconnect"]
 _POLICIES = ("block", "drop oldest", "disconnect")
 QUEUE = 1_000
-
-
-class Delivery(NamedTuple):
-    """A delivered message."""
-
-    message: dict[str, Any]  # the attributes, and the tags, if any, under "#"
-    payload: bytes
-    source: str  # the router where it was published
-    id: MessageId  # unique
 
 
 class Confirmation(NamedTuple):
@@ -89,6 +79,11 @@ class AsyncSubscription:
             self._client.release()
         return delivery
 
+    async def batches(self) -> AsyncIterator[list[Delivery]]:
+        """Receive messages in lists: each has all that are queued, at least one. Fastest for many messages."""
+        while batch := await self.take():
+            yield batch
+
     async def take(self, timeout: float | None = None) -> list[Delivery]:
         """Wait for messages and return all queued ones; none after the timeout or the end of the subscription."""
         if not self._queue:
@@ -117,23 +112,19 @@ class AsyncSubscription:
         """Whether the client must stop reading for now."""
         return len(self._queue) >= self._max_size and self.when_full == "block"
 
-    def put(self, delivery: Delivery) -> bool:
-        """Queue a message; return whether the client must stop reading or close."""
-        queue = self._queue
-        queue.append(delivery)
-        if self._waiter is not None:
-            self._wake()
-        if len(queue) < self._max_size:
-            return False
-        if self.when_full == "drop oldest" and len(queue) > self._max_size:
-            queue.popleft()
-            self.dropped += 1
-        return self.when_full != "drop oldest"
-
     @property
     def is_too_slow(self) -> bool:
         """Whether the client must be closed."""
-        return self.when_full == "disconnect" and len(self._queue) > self._max_size
+        return len(self._queue) > self._max_size and self.when_full == "disconnect"
+
+    def put(self, deliveries: Sequence[Delivery]) -> None:
+        """Queue messages; then see `is_full` and `is_too_slow`."""
+        queue = self._queue
+        queue.extend(deliveries)
+        if self._waiter is not None:
+            self._wake()
+        if len(queue) > self._max_size and self.when_full != "block":
+            self._cut()
 
     def end(self, error: Exception | None = None) -> None:
         """End the subscription; the error, if any, is raised after the last queued message."""
@@ -142,6 +133,16 @@ class AsyncSubscription:
             self._wake()
 
     # --- internals
+
+    def _cut(self) -> None:
+        """Drop the oldest messages beyond the size of the queue, or, if the client will be closed, the newest."""
+        if self.when_full == "drop oldest":
+            while len(self._queue) > self._max_size:
+                self._queue.popleft()
+                self.dropped += 1
+        else:
+            while len(self._queue) > self._max_size + 1:  # one above shows that it was too slow
+                self._queue.pop()
 
     async def _filled(self) -> None:
         """Wait until a message is queued or the subscription has ended."""
@@ -155,27 +156,3 @@ class AsyncSubscription:
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-
-
-class DeliveredMessages:
-    """The messages that a client has received: another router, or one before its restart, may deliver them again."""
-
-    def __init__(self) -> None:
-        self._windows = PacketWindows()
-        self._last: MessageId | None = None
-        self._last_ids: set[int] = set()  # subscriptions that the last message was delivered to
-
-    def add(self, message: MessageId, subscriptions: Iterable[int]) -> list[int]:
-        """Add a delivery to some subscriptions; return those that have not received the message.
-
-        A message for very many subscriptions comes in several frames.
-        """
-        source, life, number = message
-        is_new = self._windows.is_new(source, life, 0, number)
-        if message != self._last:
-            if not is_new:
-                return []
-            self._last, self._last_ids = message, set()
-        ids = [id for id in subscriptions if id not in self._last_ids]
-        self._last_ids.update(ids)
-        return ids

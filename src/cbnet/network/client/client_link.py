@@ -9,18 +9,20 @@ Unanswered calls fail with the connection, except subscriptions and offers, whic
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import cycle
 from ssl import SSLError
 from typing import Any, Final, Protocol, TypeAlias
 
+from cbnet._kernels.delivery import Delivery, DeliveryReader
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.errors import CbnetError, InputError
+from cbnet.language.values import RESERVED_NAME
 from cbnet.network.errors import NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
-from cbnet.network.protocol.wire import WireError
+from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.security.tls import TlsContext, dial, tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
@@ -34,6 +36,12 @@ _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; al
 Call: TypeAlias = tuple[int, int]  # the tag of a frame that awaits an answer, and its id or number
 
 
+def delivery_of(frame: Deliver) -> Delivery:
+    """Return the delivery of a frame that is not plain."""
+    message = {**frame.attributes, RESERVED_NAME: frame.tags} if frame.tags else frame.attributes
+    return Delivery(message, frame.payload, frame.source, (frame.source, frame.life, frame.number))
+
+
 class LinkOwner(Protocol):
     """The callbacks of a `ClientLink`."""
 
@@ -43,7 +51,10 @@ class LinkOwner(Protocol):
         """Restore the client's state at a router that has just accepted it."""
 
     def received(self, frame: Frame) -> None:
-        """Handle a frame."""
+        """Handle a frame, other than a `Deliver`."""
+
+    def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
+        """Handle messages for subscriptions, by their id."""
 
     def restored_calls(self) -> Collection[Call]:
         """Return the calls that are repeated on a new connection."""
@@ -71,6 +82,7 @@ class ClientLink:
         self._context = context
         self._loop = asyncio.get_running_loop()
         self._calls: dict[Call, asyncio.Future[Any]] = {}
+        self._deliveries = DeliveryReader()
         self._heard = 0.0
         self._problem = "no attempt was made"
         self._refusal: CbnetError | None = None  # of the router being dialled
@@ -128,7 +140,7 @@ class ClientLink:
             self.connection.send(frame)
 
     def send_bytes(self, data: bytes) -> None:
-        """Send an encoded frame."""
+        """Send encoded frames."""
         if self.connection is None:
             raise NotConnected(f"the connection to {self.router} was closed")
         self.connection.send_bytes(data)
@@ -190,24 +202,42 @@ class ClientLink:
         connection.send(_PROBE)
 
     def received(self, connection: Connection, data: memoryview) -> None:
-        """Decode and handle frames."""
-        frames: list[Frame] = []
-        try:
-            frames.extend(connection.reader.feed(data))
-        except WireError as error:
-            self._received(connection, frames)
-            self.failed(connection, error.reason)
-        else:
-            connection.count_received(frames)
-            self._received(connection, frames)
-
-    def _received(self, connection: Connection, all: Iterable[Frame]) -> None:
+        """Decode and handle frames in order."""
         self._heard = self._loop.time()
-        received = self._owner.received
-        for frame in all:
-            if type(frame) is Deliver or not self._handle(connection, frame):
-                received(frame)
+        reader = connection.reader
+        joined = reader.join(data)
+        at = 0
+        try:
+            while True:
+                at = self._read_deliveries(connection, joined, at)
+                end = reader.end_of(joined, at)
+                if end == at:
+                    break
+                frame = reader.read(joined, at, end)
+                at = end
+                if frame is not None:
+                    self._received(connection, frame)
+        except WireError as error:
+            self.failed(connection, error.reason)
+        reader.keep(joined, at)
         self._hold()
+
+    def _read_deliveries(self, connection: Connection, data: Data, start: int) -> int:
+        """Handle plain deliveries; return where they end."""
+        if connection.reader.is_first:
+            return start
+        end, count, batches = self._deliveries.read(data, start, connection.reader.max_length)
+        if count:
+            connection.traffic.messages_received += count
+            self._owner.delivered(batches)
+        return end
+
+    def _received(self, connection: Connection, frame: Frame) -> None:
+        connection.count_received((frame,))
+        if type(frame) is Deliver:
+            self._owner.delivered(self._deliveries.add(frame.subscriptions, delivery_of(frame)))
+        elif not self._handle(connection, frame):
+            self._owner.received(frame)
 
     def failed(self, connection: Connection, reason: str) -> None:
         """Close a connection that carried invalid bytes."""

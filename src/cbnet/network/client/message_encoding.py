@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from cbnet._kernels.publish_frame import publish_frame, publish_frames
 from cbnet.errors import InputError, LimitError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
@@ -17,6 +18,14 @@ from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_CLIENT_FRAME_BYTES, en
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
 _NO_TAGS: list[str] = []
+_CHUNK: Final = 1 << 16  # bytes of frames that are sent at once
+
+
+class FrameChunk(NamedTuple):
+    """Some frames of a batch of messages."""
+
+    data: bytes
+    end: int  # messages of the batch up to its last frame
 
 
 def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
@@ -40,8 +49,38 @@ def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
 
 def encode_publish(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:
     """Encode a `Publish` frame."""
+    frame = publish_frame(number, message, payload, wants_answer)
+    if frame is not None:
+        return frame
     attributes, tags = message_content(message)
     return encode_checked(Publish(number, attributes, tags, check_payload(payload), wants_answer), message)
+
+
+def encode_batch(messages: Iterable[MessageLike], payloads: Iterable[bytes] | None) -> list[FrameChunk]:
+    """Encode a `Publish` frame for each message; raise an `InputError` that names the first invalid one."""
+    messages = [*messages]
+    if payloads is not None:
+        payloads = [*payloads]
+        if len(payloads) != len(messages):
+            raise InputError(
+                f"{len(payloads)} payloads for {len(messages)} messages", hint="give one for each, or none"
+            )
+    chunks: list[FrameChunk] = []
+    end = 0
+    while end < len(messages):
+        start = end
+        data, end = publish_frames(messages, payloads, start, _CHUNK)
+        if end == start:  # not plain
+            data, end = _encode_indexed(messages, payloads, start), start + 1
+        chunks.append(FrameChunk(data, end))
+    return chunks
+
+
+def _encode_indexed(messages: list[MessageLike], payloads: list[bytes] | None, index: int) -> bytes:
+    try:
+        return encode_publish(0, messages[index], b"" if payloads is None else payloads[index], wants_answer=False)
+    except InputError as error:
+        raise error.at(file=f"messages[{index}]") from None
 
 
 def encode_trace(

@@ -88,8 +88,8 @@ class FrameReader:
     def __init__(self) -> None:
         self._rest = bytearray()  # not read yet
         self._needed = 0  # bytes of an incomplete frame, as far as known
-        self._max_length = MAX_HELLO_BYTES
-        self._is_first = True
+        self.max_length = MAX_HELLO_BYTES  # of a frame
+        self.is_first = True  # whether no frame was read yet
         self.skipped = 0  # packets that were too long
         self.has_nested = False  # whether any message was nested
 
@@ -103,7 +103,7 @@ class FrameReader:
         try:
             while start + LENGTH_BYTES <= size:
                 end = start + LENGTH_BYTES + _length.unpack_from(joined, start)[0]
-                if end > size or end - start > self._max_length:
+                if end > size or end - start > self.max_length:
                     end = self.end_of(joined, start)
                     if end == start:
                         break
@@ -135,7 +135,7 @@ class FrameReader:
         if len(data) - start < LENGTH_BYTES:
             return start
         (length,) = _length.unpack_from(data, start)
-        if length > self._max_length:
+        if length > self.max_length:
             raise self._too_long(length, bytes(data[start : start + LENGTH_BYTES]))
         end: int = start + LENGTH_BYTES + length
         return end if end <= len(data) else start
@@ -151,7 +151,7 @@ class FrameReader:
                 self.has_nested = True
         except (msgspec.DecodeError, UnicodeDecodeError, InputError, RecursionError) as error:
             raise WireError(f"invalid frame: {error}") from None
-        if self._is_first:
+        if self.is_first:
             self._begin(frame)
         if len(body) > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | ReplyFrame):
             self.skipped += 1
@@ -159,17 +159,17 @@ class FrameReader:
         return frame
 
     def _too_long(self, length: int, prefix: bytes) -> WireError:
-        if self._is_first and length >> 16 == _TLS:
+        if self.is_first and length >> 16 == _TLS:
             return WireError("the peer uses TLS, which is not enabled here")
-        if self._is_first and prefix in _HTTP:
+        if self.is_first and prefix in _HTTP:
             return WireError("the peer uses HTTP, which is served at another address, the setting `http`")
-        return WireError(f"frame of {length:,} bytes; the maximum is {self._max_length:,}")
+        return WireError(f"frame of {length:,} bytes; the maximum is {self.max_length:,}")
 
     def _begin(self, frame: Frame) -> None:
         if not isinstance(frame, Hello):
             raise WireError(f"the first frame is {type(frame).__name__}, not Hello")
-        self._is_first = False
-        self._max_length = MAX_ROUTER_FRAME_BYTES if frame.role == "router" else MAX_CLIENT_FRAME_BYTES
+        self.is_first = False
+        self.max_length = MAX_ROUTER_FRAME_BYTES if frame.role == "router" else MAX_CLIENT_FRAME_BYTES
 
 
 def _check_message(frame: Frame) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from cbnet import InputError, Message
 from cbnet.errors import LimitError
-from cbnet.network.client.message_encoding import encode_publish
+from cbnet.network.client.message_encoding import encode_batch, encode_publish
 from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode
@@ -77,3 +77,19 @@ def test_payload_must_be_bytes():
     assert frame({}, bytearray(b"p")).payload == b"p"
     with pytest.raises(InputError, match="must be bytes"):
         encode_publish(1, {}, "text", wants_answer=False)
+
+
+def test_batch_needs_a_payload_for_each_message_or_none():
+    with pytest.raises(InputError, match="1 payloads for 2 messages"):
+        encode_batch([{}, {}], [b""])
+
+
+def test_invalid_payload_of_a_batch_is_named_by_its_index():
+    with pytest.raises(InputError, match=r"messages\[1\]: the payload must be bytes"):
+        encode_batch([{}, {}], [b"", "text"])
+
+
+def test_batch_is_cut_into_chunks_of_some_64_kib():
+    chunks = encode_batch([{"x": 1}] * 10, [bytes(20_000)] * 10)
+    assert [chunk.end for chunk in chunks] == [4, 8, 10]
+    assert encode_batch([], []) == []
