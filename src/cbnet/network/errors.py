@@ -20,6 +20,10 @@ class NetworkError(CbnetError):
 class NotConnected(NetworkError):  # noqa: N818
     """The client has no connection to a router."""
 
+    def __init__(self, problem: str, *, sent: int = 0) -> None:
+        super().__init__(problem)
+        self.sent = sent  # messages of `publish_many` that were sent before
+
 
 class NotTrusted(NetworkError):  # noqa: N818
     """One side of a connection could not authenticate the other."""

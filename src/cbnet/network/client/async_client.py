@@ -222,8 +222,7 @@ class AsyncClient:
         """Publish messages in order, each with its payload, if there are payloads; the fastest way for many.
 
         All are checked first: if one is invalid, the `InputError` names its index, and nothing is sent. Blocks as
-        `publish` does, whenever the router does not read; the `NotConnected` after `timeout` seconds without progress
-        says how many were sent.
+        `publish` does. The `NotConnected` after `timeout` seconds without progress says how many were `sent`.
         """
         chunks = encode_batch(messages, payloads)
         sent = 0
@@ -232,7 +231,7 @@ class AsyncClient:
                 await self._send(data, timeout)
                 sent = end
         except NotConnected as error:
-            raise NotConnected(f"{error}; {sent:,} of {chunks[-1].end:,} messages were sent") from None
+            raise NotConnected(f"{error}; {sent:,} of {chunks[-1].end:,} messages were sent", sent=sent) from None
 
     async def _send(self, data: bytes, timeout: float) -> None:
         if not self._link.is_writable:

@@ -159,16 +159,17 @@ class Client:
         """Publish messages in order, each with its payload, if there are payloads; the fastest way for many.
 
         All are checked first: if one is invalid, the `InputError` names its index, and nothing is sent. Blocks as
-        `publish` does; the `NotConnected` after `timeout` seconds without progress says how many were passed on.
+        `publish` does. The `NotConnected` after `timeout` seconds without progress says how many were `sent`, or passed
+        to the client's thread, which sends them when it can.
         """
         chunks = encode_batch(messages, payloads)
-        passed = 0
+        sent = 0
         try:
             for data, end in chunks:
                 self._send(data, timeout)
-                passed = end
+                sent = end
         except NotConnected as error:
-            raise NotConnected(f"{error}; {passed:,} of {chunks[-1].end:,} messages were passed on") from None
+            raise NotConnected(f"{error}; {sent:,} of {chunks[-1].end:,} messages were sent", sent=sent) from None
 
     def _send(self, data: bytes, timeout: float) -> None:
         """Pass frames to the client's thread."""
