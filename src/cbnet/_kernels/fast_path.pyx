@@ -362,7 +362,8 @@ cdef class FastPath:
             put_length(frame, at)
             buffer.end_frame(at)
             buffer.traffic.messages_sent += 1
-        self.links.touch(place)
+        if not link.is_touched:
+            self.links.touch(place)
         return 0
 
     cdef int _send(self, const Route *route, const PacketHead *head) except -1:

@@ -96,6 +96,7 @@ cdef class LinkPlaces:
         return touched
 
     cdef void touch(self, uint32_t place) noexcept:
+        """Note that the buffer of a link got a frame."""
         if not self.at[place].is_touched:
             self.at[place].is_touched = True
             self.touched[self.touched_count] = place
