@@ -65,7 +65,7 @@ cdef inline size_t _frame_length(const uint8_t *frame) noexcept nogil:
 
 
 cdef inline bint _is_lossy(const uint8_t *frame) noexcept nogil:
-    """Return whether a frame may be dropped; each is an array that begins with its number."""
+    """Return whether a frame may be dropped: an array, of fewer than 16 members, that begins with its number."""
     return frame[5] == PACKET or frame[5] == DELIVER or TRACE_REPORT <= frame[5] <= NO_ITEM
 
 

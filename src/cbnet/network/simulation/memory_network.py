@@ -26,6 +26,7 @@ from cbnet.network.simulation.byte_router import ByteRouter, Sent
 
 TICK = 0.25  # seconds between two ticks of a router or client
 REDIAL = 0.5  # seconds before a closed connection is dialled again
+_LONG_ARRAY = 0xDC  # first byte of a MessagePack array of 16 members or more; two bytes of its length follow
 _KINDS = {frame_number(kind): kind.__name__ for kind in get_args(Frame)}
 _MIN_DELAY, _MAX_DELAY = 0.001, 0.1  # seconds on a cable
 
@@ -278,7 +279,8 @@ class MemoryNetwork:
         start = 0
         while start < len(data):
             size = LENGTH_BYTES + int.from_bytes(data[start : start + LENGTH_BYTES])
-            kind = _KINDS[data[start + LENGTH_BYTES + 1]]
+            is_long = data[start + LENGTH_BYTES] == _LONG_ARRAY
+            kind = _KINDS[data[start + LENGTH_BYTES + (3 if is_long else 1)]]
             self.frames[kind] += 1
             self.bytes[kind] += size
             start += size
