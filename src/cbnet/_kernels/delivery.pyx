@@ -20,6 +20,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message, read_number, read_text
+from cbnet._kernels.frame_writer cimport frame_length
 from cbnet._kernels.packet_window cimport PacketWindows
 
 from typing import Any
@@ -120,10 +121,6 @@ cdef inline int _reserve(IdList *list, size_t room) except -1:
     return 0
 
 
-cdef inline uint32_t _four_bytes(const uint8_t *at) noexcept nogil:
-    return (<uint32_t> at[0] << 24) | (<uint32_t> at[1] << 16) | (<uint32_t> at[2] << 8) | at[3]
-
-
 cdef class DeliveryReader:
     """The deliveries to one client."""
 
@@ -185,7 +182,7 @@ cdef class DeliveryReader:
         cdef Delivery delivery
         if left < 2 or frame[0] != DELIVER_ARRAY or frame[1] != DELIVER:
             return False
-        length = _four_bytes(frame - LENGTH_BYTES)
+        length = frame_length(frame - LENGTH_BYTES)
         if length > left or length > max_length or not self._read_frame(frame + 2, frame + length, &header):
             return False
         start[0] += LENGTH_BYTES + length

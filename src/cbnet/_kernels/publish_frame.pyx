@@ -22,6 +22,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from cbnet._kernels.frame_writer cimport put_length, put_number
+
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
     const char *utf8_of "PyUnicode_AsUTF8AndSize" (object text, Py_ssize_t *length)  # NULL: an error is set
@@ -40,7 +42,7 @@ cdef enum:
     ITEM_ROOM = 16              # a number, or the first bytes of a text, an array or a payload
 
 
-cdef class FrameWriter:
+cdef class PublishWriter:
     """Bytes that grow."""
 
     cdef uint8_t *data
@@ -75,17 +77,10 @@ cdef class FrameWriter:
         self.used += 1 + width
 
     cdef inline void put_int(self, int64_t number) noexcept:
-        if -32 <= number < 0x80:
+        if number >= 0:
+            self.used = put_number(self.data + self.used, <uint64_t> number) - self.data
+        elif number >= -32:
             self.put_byte(<uint8_t> number)
-        elif number >= 0:
-            if number <= 0xFF:
-                self.put_wide(0xCC, number, 1)
-            elif number <= 0xFFFF:
-                self.put_wide(0xCD, number, 2)
-            elif number <= <int64_t> 0xFFFFFFFF:
-                self.put_wide(0xCE, number, 4)
-            else:
-                self.put_wide(0xCF, number, 8)
         elif number >= -0x80:
             self.put_wide(0xD0, <uint64_t> number, 1)
         elif number >= -0x8000:
@@ -95,7 +90,7 @@ cdef class FrameWriter:
         else:
             self.put_wide(0xD3, <uint64_t> number, 8)
 
-    cdef inline void put_length(self, size_t length, uint8_t lead8) noexcept:
+    cdef inline void put_size(self, size_t length, uint8_t lead8) noexcept:
         """Write a length; lead8: the first byte of one of 8 bits, which those of 16 and 32 bits follow."""
         if length <= 0xFF:
             self.put_wide(lead8, length, 1)
@@ -125,7 +120,7 @@ cdef class FrameWriter:
         if length < 32:
             self.put_byte(<uint8_t> (0xA0 | length))
         else:
-            self.put_length(length, 0xD9)
+            self.put_size(length, 0xD9)
         memcpy(self.data + self.used, utf8, length)
         self.used += length
         return True
@@ -157,7 +152,7 @@ cdef class FrameWriter:
 
     cdef bint put_publish(self, uint64_t number, object message, object payload, bint wants_answer) except -1:
         """Append a frame; return False, and append nothing, if the message is not plain."""
-        cdef size_t start = self.used, length
+        cdef size_t start = self.used
         self.reserve(HEADER_ROOM)
         self.used += LENGTH_BYTES
         self.put_byte(0x96)
@@ -165,10 +160,8 @@ cdef class FrameWriter:
         self.put_int(<int64_t> number)
         if self._put_message(message) and self._put_payload(payload):
             self.put_byte(0xC3 if wants_answer else 0xC2)
-            length = self.used - start - LENGTH_BYTES
-            if length <= MAX_FRAME_BYTES:
-                self.data[start], self.data[start + 1] = <uint8_t> (length >> 24), <uint8_t> (length >> 16)
-                self.data[start + 2], self.data[start + 3] = <uint8_t> (length >> 8), <uint8_t> length
+            if self.used - start <= LENGTH_BYTES + MAX_FRAME_BYTES:
+                put_length(self.data + start, self.data + self.used)
                 return True
         self.used = start
         return False
@@ -218,7 +211,7 @@ cdef class FrameWriter:
             return False
         length = PyBytes_GET_SIZE(payload)
         self.reserve(length + 2 * ITEM_ROOM)
-        self.put_length(length, 0xC4)
+        self.put_size(length, 0xC4)
         memcpy(self.data + self.used, PyBytes_AS_STRING(payload), length)
         self.used += length
         return True
@@ -229,7 +222,7 @@ cdef class FrameWriter:
 
 def publish_frame(uint64_t number, message, payload, bint wants_answer):
     """Return the Publish frame of a message; None if it is not plain."""
-    cdef FrameWriter writer = FrameWriter.__new__(FrameWriter)
+    cdef PublishWriter writer = PublishWriter.__new__(PublishWriter)
     return writer.take() if writer.put_publish(number, message, payload, wants_answer) else None
 
 
@@ -238,7 +231,7 @@ def publish_frames(list messages not None, list payloads, Py_ssize_t start, size
 
     They end with `enough` bytes, and before a message that is not plain. payloads: as many; None: all are empty.
     """
-    cdef FrameWriter writer = FrameWriter.__new__(FrameWriter)
+    cdef PublishWriter writer = PublishWriter.__new__(PublishWriter)
     cdef Py_ssize_t index = start, end = len(messages)
     cdef object payload = b""
     if payloads is not None:
