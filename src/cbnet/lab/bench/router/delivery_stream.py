@@ -27,10 +27,6 @@ _MAX_HEAD = 1 << 10  # bytes
 _STAMP = np.dtype(">u8")
 
 
-class WrongDeliveryError(CbnetError):
-    """A delivery that differs from what was published, or its order."""
-
-
 class DeliveryStream:
     """The deliveries to one subscriber."""
 
@@ -104,14 +100,14 @@ class DeliveryStream:
             expected = self._next[publisher] + publishers * np.arange(len(own))
             if not np.array_equal(own, expected):
                 at = int(np.argmax(own != expected))
-                raise WrongDeliveryError(f"message {own[at]:,} arrived where {expected[at]:,} was expected")
+                raise CbnetError(f"message {own[at]:,} arrived where {expected[at]:,} was expected")
             self._next[publisher] += publishers * len(own)
 
     def _compare(self, contents: Bytes2D, expected: Bytes2D) -> None:
         start, stop = self._stamp.start, self._stamp.stop
         for part in (slice(0, start), slice(stop, None)):
             if not np.array_equal(contents[:, part], expected[:, part]):
-                raise WrongDeliveryError("the content of a message differs from what was published")
+                raise CbnetError("the content of a message differs from what was published")
 
 
 def _equal_rows(heads: Bytes2D) -> int:
