@@ -41,11 +41,9 @@ def show_small_network(run: NetworkRun, console: Console) -> None:
 
 
 def show_trace(run: NetworkRun, console: Console) -> None:
-    """Print the warnings, and the path of the traced message."""
+    """Print the path of the traced message."""
     from rich.text import Text
 
-    for warning in run.warnings:
-        console.print(Text(warning, style="red"))
     console.print("[bold]Path of one message[/]:", Text(str(run.traced), style="cyan"))
     console.print(trace_tree(run.trace), "")
 

@@ -61,8 +61,6 @@ def up(
     began = time.monotonic()
     try:
         with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
-            for note in processes.warnings:
-                print_note(note)
             processes.wait(timeout=120 + len(plan.graph) / 4)  # routers may wait a minute for neighbours
             try:
                 _announce(processes, plan, output, time.monotonic() - began, as_json=json)

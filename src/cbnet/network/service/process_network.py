@@ -62,7 +62,6 @@ class ProcessNetwork:
             hint = "use a smaller graph, `cbnet lab simulate`, or `cbnet router` on several machines"
             raise LimitError("routers on one machine", len(self.settings), MAX_ROUTERS, hint=hint)
         self.links = list(links)
-        self.warnings: list[str] = []  # of routers at their start
         self.exit_codes: dict[str, int] = {}  # of routers that do not run
         self.pids: dict[str, int] = {}
         chosen = free_ports(len(self.settings), taken=(ports or {}).values())
@@ -217,8 +216,6 @@ class ProcessNetwork:
             return None
         if "listening" in event:
             self.pids[event["listening"]] = event["pid"]
-        elif "warning" in event:
-            self.warnings.append(event["warning"])
         elif "ended" in event:
             self.exit_codes[event["ended"]] = event["code"]
             self.pids.pop(event["ended"], None)
