@@ -117,7 +117,7 @@ async def _connected(name: str, address: Address, network: str, tls: Tls | None,
         router = f"router {name}" if name != str(address) else "a router"
         raise CbnetError(
             f"{router} does not answer, and the tables of all routers are compared: {error}; "
-            "start it again, or list the addresses of the others in --router"
+            "start it again, or list the addresses of the others in --router, without a folder as --network"
         ) from None
 
 
