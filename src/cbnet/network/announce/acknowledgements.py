@@ -88,6 +88,11 @@ class Acknowledgements:
                 beyond = fed.waiting or [f"{self._context.name}→{fed.key.neighbour}"]
                 for stream in fed.feeds:
                     links.setdefault(stream, set()).update(beyond)
+        for tree, link, awaited in self._silent.unopened():
+            for other in tree.links.values():
+                feeding = self._streams.from_side(other) if other is not link and other.hears else None
+                if feeding is not None:
+                    links.setdefault(feeding, set()).update(awaited or [f"{self._context.name}→{link.neighbour}"])
         return links
 
     def consider(self, streams: Iterable[Incoming]) -> None:

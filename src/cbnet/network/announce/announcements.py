@@ -54,7 +54,7 @@ class Announcements:
             context, links, versions, streams, self.exports, self.announcer.silent
         )  # fmt: skip
         self.confirmations = Confirmations(
-            context, database, versions, streams, self.exports, self.acknowledgements
+            context, database, versions, streams, self.exports, self.acknowledgements, self.announcer.silent
         )  # fmt: skip
         self.announcer.retained.load(data.table)
         if data.predicate.filters:

@@ -16,6 +16,7 @@ from math import inf
 from cbnet.language.filter import Filter
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
+from cbnet.network.announce.silent_neighbours import SilentNeighbours
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Needs, Outgoing
 from cbnet.network.link.context import RouterContext
@@ -55,6 +56,7 @@ class Confirmations:
         streams: StreamTable,
         exports: Exports,
         acknowledgements: Acknowledgements,
+        silent: SilentNeighbours,
     ) -> None:
         self._context = context
         self._database = database
@@ -62,6 +64,7 @@ class Confirmations:
         self._streams = streams
         self._exports = exports
         self._acknowledgements = acknowledgements
+        self._silent = silent
         self._waiting: dict[_Waiting, None] = {}
         self._new: dict[_Waiting, None] = {}  # of this turn
         self._by_client: dict[int, dict[tuple[int, int], _Waiting]] = {}  # by link, then kind and id; of both
@@ -176,14 +179,17 @@ class Confirmations:
         """
         version, me = self._versions.newest, self._context.name
         missing: set[str] = set()
+        has_unopened = False
         for stream in (stream for stream, needed in needs.items() if not stream.has(needed)):
             missing.update(stream.waiting or [f"{me}→{stream.key.neighbour}"])
         for link in (each for each in version.links() if each.tells):
             announcing = self._streams.to_side(link)
             if announcing is None:
-                missing.add(f"{me}→{link.neighbour}")
+                has_unopened = True
             elif not announcing.is_stamped(version.id, needs.get(announcing, 0)):
                 missing.update(announcing.waiting or [f"{me}→{link.neighbour}"])
+        for _, unopened, awaited in self._silent.unopened() if has_unopened else ():
+            missing.update(awaited or [f"{me}→{unopened.neighbour}"])
         if to_domains and self._exports.is_telling:
             export = self._exports.current
             if export is None or not export.is_stamped(0, needs.get(export, 0)):

@@ -10,12 +10,13 @@ the links that it waits for. So only the neighbour that causes the delay is blam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol.fields import MAX_WAITING_LINKS
 from cbnet.network.protocol.frames import AnnounceAck, StreamWaiting
@@ -78,6 +79,18 @@ class SilentNeighbours:
                 silent[self._links.name(link)] = self._context.now - self._last_heard(session)
         return silent
 
+    def unopened(self) -> Iterator[tuple[TreeView, TreeLink, set[str]]]:
+        """Yield the links of the newest trees whose streams cannot be opened yet, and the links that they wait for."""
+        me, awaited = self._context.name, self._awaited()
+        for tree in self._versions.newest.trees:
+            missing = [link for link in tree.links.values() if link.hears and not self._streams.from_side(link)]
+            for link in (each for each in tree.links.values() if each.tells and self._streams.to_side(each) is None):
+                links = {f"{name}→{me}" for name in awaited}
+                for other in (each for each in missing if each is not link):
+                    excuse = self._excuses.get(other.session)
+                    links.update([f"{other.neighbour}→{me}"] if excuse is None else excuse[1])
+                yield tree, link, links
+
     def _last_heard(self, session: int) -> float:
         return max(self._since, self._heard.get(session, 0.0))
 
@@ -106,24 +119,16 @@ class SilentNeighbours:
                 del self._closed[name, life]
         elif now - self._reported >= self._context.settings.silence / _REPORTS:
             self._reported = now
-            self._send_reports(version)
+            self._send_reports()
         for session in self._owing():
             link = self._links.by_session(session)
             if link is not None and self._is_to_blame(session):
                 self._close(link)
 
-    def _send_reports(self, version: Version) -> None:
-        me, awaited = self._context.name, self._awaited()
+    def _send_reports(self) -> None:
         waiting: dict[int, set[str]] = {}  # links, by session
-        for tree in version.trees:
-            missing = [link for link in tree.links.values() if link.hears and not self._streams.from_side(link)]
-            for link in tree.links.values():
-                if link.tells and self._streams.to_side(link) is None:
-                    links = waiting.setdefault(link.session, {f"{name}→{me}" for name in awaited})
-                    for other in missing:
-                        if other is not link:
-                            excuse = self._excuses.get(other.session)
-                            links.update([f"{other.neighbour}→{me}"] if excuse is None else excuse[1])
+        for _, link, beyond in self.unopened():
+            waiting.setdefault(link.session, set()).update(beyond)
         for session, links in waiting.items():
             to = self._links.by_session(session)
             if to is not None and links:

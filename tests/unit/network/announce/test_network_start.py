@@ -6,9 +6,10 @@ import pytest
 
 from cbnet import parse
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network import MemoryNetwork, Settings
+from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.counters import Event
+from cbnet.network.protocol.frames import Subscribed
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import Graph
@@ -26,8 +27,8 @@ def random_links(rng):
 class Start:
     """A random network whose routers start one after the other, each with its predicate and its table."""
 
-    def __init__(self, seed, last):
-        """Start all routers within `last` seconds."""
+    def __init__(self, seed, last, absent=None):
+        """Start all routers but an absent one within `last` seconds."""
         rng = self._rng = Random(seed)
         self.memory = MemoryNetwork(seed)
         links = random_links(rng)
@@ -39,7 +40,8 @@ class Start:
             name = str(u)
             self.memory.add(Settings(name, roots=("0",)), NodeData(wants[graph.id(name)], self.tables[name]))
             self.memory.kill(name)
-            self.memory.after(rng.uniform(0, last), lambda name=name: self.memory.start(name))
+            if u != absent:
+                self.memory.after(rng.uniform(0, last), lambda name=name: self.memory.start(name))
         for a, b in links:
             self.memory.add_cable(str(a), str(b))
 
@@ -87,3 +89,14 @@ def test_no_filter_is_sent_that_both_ends_have_if_links_break_at_the_start(seed)
     start.cut_some_links(20)
     start.memory.run(10)
     assert start.sent == 0
+
+
+def test_timeout_names_the_router_that_does_not_start_everywhere():
+    start = Start(1, last=0.0, absent=5)  # a leaf, next to 0
+    clients = [MemoryClient(start.memory, "client", str(node)) for node in range(NODES) if node != 5]
+    start.memory.run(12)  # routers report every 5 s what they wait for
+    for client in clients:
+        client.subscribe(1, "x = 1", wait=4)
+    start.memory.run(5)
+    answers = [each for client in clients for each in client.answers if isinstance(each, Subscribed)]
+    assert answers == [Subscribed(1, False, NODES - 1, ["5→0"])] * len(clients)
