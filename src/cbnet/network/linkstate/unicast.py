@@ -31,10 +31,6 @@ class UnicastForwarder:
         else:
             self.send(replace(frame, hops=frame.hops + 1))
 
-    def has_route(self, router: str) -> bool:
-        """Return whether there is a link to the next hop toward a router."""
-        return self._link(router) is not None
-
     def _link(self, router: str) -> int | None:
         hop = self._versions.newest.next_hop(router)
         return None if hop is None else self._links.to(hop)
