@@ -197,7 +197,7 @@ cdef class DeliveryReader:
             batch = batches.get(id)
             if batch is None:
                 batches[id] = [delivery]
-            else:
+            elif (<list> batch)[len(<list> batch) - 1] is not delivery:  # or the frame names it twice
                 (<list> batch).append(delivery)
         return True
 
@@ -257,6 +257,12 @@ cdef class DeliveryReader:
                 self.subscriptions.count = 0
         elif self.receivers.count:
             self._remove_receivers()
+        if self.subscriptions.count:
+            self._add_receivers()
+        return 0
+
+    cdef int _add_receivers(self) except -1:
+        """Add the subscriptions of a frame to those that have received the last message."""
         _reserve(&self.receivers, self.receivers.count + self.subscriptions.count)
         memcpy(
             self.receivers.ids + self.receivers.count, self.subscriptions.ids, self.subscriptions.count * sizeof(uint64_t)

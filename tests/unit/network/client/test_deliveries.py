@@ -58,6 +58,10 @@ def test_message_for_very_many_subscriptions_comes_in_several_frames(received):
     assert received(deliver(1, first), deliver(1, second)) == {id: [1] for id in range(4_000)}
 
 
+def test_subscription_named_twice_in_a_frame_receives_the_message_once(received):
+    assert received(deliver(1, [2, 1, 2]), deliver(2, [2])) == {2: [1, 2], 1: [1]}
+
+
 def test_late_message_of_a_slow_tree_is_not_refused(received):
     assert received(deliver(20_000), deliver(1)) == {1: [20_000, 1]}
 
