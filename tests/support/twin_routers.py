@@ -121,9 +121,9 @@ class TwinStream:
         self.number = 0
         for name in CLIENTS:
             self.client(name)
-        if random.random() < 0.8:
-            for name in ROUTERS:
-                self.neighbour(name)
+        self.neighbours = ROUTERS if random.random() < 0.8 else []
+        for name in self.neighbours:
+            self.neighbour(name)
         if random.random() < 0.3:
             wanted = parse(self.predicate())
             for twin in self.net.twins:
@@ -290,10 +290,12 @@ class TwinStream:
         for name in CLIENTS:
             if name not in self.links or self.links[name] in self.net.ended[1]:
                 self.client(name)
-        routers = [name for name in ROUTERS if name in self.links]
-        for name in routers:
-            if self.links[name] in self.net.ended[1]:
-                self.neighbour(name)
+        for name in self.neighbours:
+            if name not in self.links or self.links[name] in self.net.ended[1]:
+                self.links.pop(name, None)
+                if random.random() < 0.1:
+                    self.neighbour(name)
+        routers = [name for name in self.neighbours if name in self.links]
         kind = random.random()
         if kind < 0.35 and routers:
             name = random.choice(routers)
@@ -337,8 +339,6 @@ class TwinStream:
             self.announce(name, 100 + self.count + self.number % 1000)
         elif kind == 2:
             self.close(name)
-            self.wait(self.random.randrange(5))
-            self.neighbour(name)
         else:
             self.wait(5)
 
