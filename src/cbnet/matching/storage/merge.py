@@ -77,13 +77,19 @@ class _Union:
 
 def _union(lists: Sequence[tuple[Texts, Array]], *, is_sorted: bool = False) -> _Union:
     encoded = pa.concat_arrays([texts.as_arrow(chosen) for texts, chosen in lists]).dictionary_encode()
-    texts, indices = encoded.dictionary, np.asarray(encoded.indices).astype(np.int64)
+    texts, indices = encoded.dictionary, _numbers(encoded.indices, np.int32).astype(np.int64)
     if is_sorted:
-        order = np.asarray(pc.sort_indices(texts))
+        order = _numbers(pc.sort_indices(texts), np.uint64)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         texts, indices = texts.take(pa.array(order)), rank[indices]
     return _Union(texts, np.split(indices, np.cumsum([len(chosen) for _, chosen in lists])[:-1]))
+
+
+def _numbers(array: pa.Array, kind: type[Any]) -> Array:
+    """Return the numbers of an array without nulls; `to_numpy` imports pandas, which stops a router for a second."""
+    data = array.buffers()[1]
+    return np.frombuffer(data, kind)[array.offset :][: len(array)] if len(array) else np.empty(0, kind)
 
 
 def _as_texts(strings: pa.Array) -> Texts:

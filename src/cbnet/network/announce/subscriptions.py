@@ -4,21 +4,26 @@ A node may also have an initial predicate, from the start of the network. It bel
 may listen to what is delivered to it. A gateway registers the interests of its other domains.
 
 Offers are kept the same way, in another table: the predicates of requests that clients answer.
+
+A client may leave with a hundred thousand filters. It gets nothing from then on; its filters are removed from the table
+and from what is announced in slices, between which others are served. Filters are kept in their byte form: objects for
+their parts would take several times the memory, and the garbage collector would visit them all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
-from itertools import starmap
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
+from cbnet._kernels.plain_filter import is_plain
 from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
-from cbnet.matching.storage.filter_encoding import encode_filter
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
+from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
@@ -42,7 +47,7 @@ class OwnSource(Enum):
 OWN_SOURCES = tuple(OwnSource)
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
-_Encoded: TypeAlias = tuple[Filter, bytes]  # and its bytes
+SLICE = 128  # filters of clients that have left which are removed at a time: some 5 ms
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
@@ -67,12 +72,14 @@ class Subscriptions:
         self.aggregation = Aggregation(self.table, self._slots)
         for source in OWN_SOURCES:
             self.aggregation.add_source(source, is_matched=False)
-        self._counts: Counter[tuple[OwnSource, bytes]] = Counter()  # subscriptions with a filter
-        self._filters: dict[Subscriber, dict[int, dict[Filter, bytes]]] = {}  # by subscriber and id
+        self._counts: dict[OwnSource, Counter[bytes]] = {source: Counter() for source in OWN_SOURCES}  # of a filter
+        self._filters: dict[Subscriber, dict[int, dict[bytes, None]]] = {}  # by subscriber and id
+        self._leaving: dict[int, dict[int, dict[bytes, None]]] = {}  # of clients that have left, by link and id
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
         self._constraints: Counter[Subscriber] = Counter()
+        self._constraints_of: dict[Subscriber, dict[int, int]] = {}  # by subscriber and id
 
     # --- lookup
 
@@ -88,7 +95,8 @@ class Subscriptions:
                 continue  # a group of streams
             subscriber, id = holder
             if isinstance(subscriber, int):
-                clients.setdefault(subscriber, []).append(id)
+                if subscriber not in self._leaving:
+                    clients.setdefault(subscriber, []).append(id)
             elif subscriber is InternalSubscriber.OTHER_DOMAINS:
                 domains.append(id)
             else:
@@ -105,7 +113,7 @@ class Subscriptions:
             return SOURCES, 0, self.aggregation.sources(slot)
         subscriber, id = holder
         if isinstance(subscriber, int):
-            return CLIENT, subscriber, id
+            return (SOURCES, 0, 0) if subscriber in self._leaving else (CLIENT, subscriber, id)
         is_simple = subscriber is InternalSubscriber.INITIAL and not self._listeners
         return INITIAL if is_simple else PYTHON, 0, 0
 
@@ -115,7 +123,7 @@ class Subscriptions:
 
     def filters(self, subscriber: Subscriber, id: int) -> Collection[Filter]:
         """Return the filters of a subscription; none if it does not exist."""
-        return self._filters.get(subscriber, {}).get(id, ())
+        return [*map(filter_from_bytes, self._filters.get(subscriber, {}).get(id, ()))]
 
     def count(self, link: int) -> int:
         """Return the number of subscriptions of a client."""
@@ -123,14 +131,14 @@ class Subscriptions:
 
     def constraints(self, links: Iterable[int], link: int, id: int, predicate: Predicate) -> int:
         """Return how many constraints a client with these links would have after adding a subscription."""
-        before = _constraints(self._filters.get(link, {}).get(id, ()))
+        before = self._constraints_of.get(link, {}).get(id, 0)
         return sum(self._constraints[each] for each in links) - before + _constraints(predicate.filters)
 
     @property
     def initial(self) -> Predicate | None:
         """The initial predicate; None if there is none."""
         filters = self._filters.get(InternalSubscriber.INITIAL)
-        return None if filters is None else Predicate(filters[0])
+        return None if filters is None else _predicate(filters[0])
 
     @property
     def initial_count(self) -> int:
@@ -141,12 +149,12 @@ class Subscriptions:
         """Yield subscriber, id and predicate of each subscription."""
         for subscriber, by_id in self._filters.items():
             for id, filters in by_id.items():
-                yield subscriber, id, Predicate(filters)
+                yield subscriber, id, _predicate(filters)
 
     @property
     def own_filters(self) -> int:
         """The number of different filters of this router's own subscriptions."""
-        return len(self._counts)
+        return len(self._counts[OwnSource.CLIENTS]) + len(self._counts[OwnSource.DOMAINS])
 
     def __len__(self) -> int:
         own = (len(by_id) for who, by_id in self._filters.items() if who is not InternalSubscriber.INITIAL)
@@ -165,23 +173,30 @@ class Subscriptions:
         if isinstance(subscriber, int):
             self._remove_listener(subscriber, id)
         before = self._filters.get(subscriber, {}).get(id, {})
-        after = dict.fromkeys(map(canonical_filter, predicate.filters))
-        removed = [filter for filter in before if filter not in after]
-        self.change(subscriber, id, [filter for filter in after if filter not in before], removed)
+        after = {filter_to_bytes(filter): filter for filter in predicate.filters}
+        new = {encoded: filter for encoded, filter in after.items() if encoded not in before}
+        self._change(subscriber, id, new, [encoded for encoded in before if encoded not in after])
 
     def change(self, subscriber: Subscriber, id: int, added: Collection[Filter], removed: Collection[Filter]) -> None:
         """Add new filters, in canonical form, to a subscription, and remove others that it has."""
+        new = {filter_to_bytes(filter): filter for filter in added}
+        self._change(subscriber, id, new, [*map(filter_to_bytes, removed)])
+
+    def _change(self, subscriber: Subscriber, id: int, new: Mapping[bytes, Filter], old: Collection[bytes]) -> None:
         self.changes += 1
         filters = self._filters.setdefault(subscriber, {}).setdefault(id, {})
         slot = self._slots.take((subscriber, id))
-        self._constraints[subscriber] += _constraints(added) - _constraints(removed)
-        new = {filter: filter_to_bytes(filter) for filter in added}
-        filters |= new
-        self.table.add_tests(slot, list(map(encode_filter, new)))
-        self.size += sum(map(len, new.values()))
-        old = {filter: filters.pop(filter) for filter in removed}
+        step = _constraints(new.values()) - _constraints(map(filter_from_bytes, old))
+        of = self._constraints_of.setdefault(subscriber, {})
+        of[id] = of.get(id, 0) + step
+        self._constraints[subscriber] += step
+        filters |= dict.fromkeys(new)
+        self.table.add_tests(slot, [*map(tests_from_bytes, new)])
+        self.size += sum(map(len, new))
+        for encoded in old:
+            del filters[encoded]
         self._remove_from_table(slot, old)
-        self._announce(subscriber, new.items(), old.items())
+        self._announce(_source(subscriber), new, old)
 
     def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""
@@ -189,17 +204,54 @@ class Subscriptions:
             return True
         if id not in self._filters.get(subscriber, {}):
             return False
-        self._announce(subscriber, (), self._remove_registered(subscriber, id).items())
+        self.changes += 1
+        filters = self._filters[subscriber].pop(id)
+        self._constraints[subscriber] -= self._constraints_of[subscriber].pop(id)
+        self._remove_from_table(self._slots.release((subscriber, id)), filters)
+        self._announce(_source(subscriber), (), filters)
         return True
 
     def remove_client(self, link: int) -> None:
-        """Remove all subscriptions of a client."""
-        ids = list(self._filters.get(link, ()))
-        self._announce(link, (), [each for id in ids for each in self._remove_registered(link, id).items()])
-        self._filters.pop(link, None)
-        self._constraints.pop(link, None)
+        """Remove all subscriptions of a client; if it has very many filters, `remove_some` does the rest."""
         for listener in [listener for listener in self._listeners if listener[0] == link]:
             self._remove_listener(*listener)
+        self._constraints.pop(link, None)
+        self._constraints_of.pop(link, None)
+        by_id = self._filters.pop(link, None)
+        if by_id:
+            self.changes += 1
+            self._leaving[link] = by_id
+            for id in by_id:
+                self._slots.on_changed(self._slots.take((link, id)))
+            if len(self._leaving) == 1:  # else it is not the only one to leave in this turn
+                self._remove_slice(link)
+
+    @property
+    def has_leaving(self) -> bool:
+        """Whether filters of clients that have left are still to be removed."""
+        return bool(self._leaving)
+
+    def remove_some(self) -> None:
+        """Remove some filters of clients that have left."""
+        if self._leaving:
+            self._remove_slice(next(iter(self._leaving)))
+
+    def _remove_slice(self, link: int) -> None:
+        by_id = self._leaving[link]
+        removed: list[bytes] = []
+        while by_id and len(removed) < SLICE:
+            id, filters = next(iter(by_id.items()))
+            some = list(islice(filters, SLICE - len(removed)))
+            removed += some
+            for encoded in some:
+                del filters[encoded]
+            self._remove_from_table(self._slots.take((link, id)), some)
+            if not filters:
+                del by_id[id]
+                self._slots.release((link, id))
+        if not by_id:
+            del self._leaving[link]
+        self._announce(OwnSource.CLIENTS, (), removed)
 
     def _remove_listener(self, link: int, id: int) -> bool:
         if (link, id) not in self._listeners:
@@ -212,31 +264,38 @@ class Subscriptions:
         if InternalSubscriber.INITIAL in self._filters:
             self._slots.on_changed(self._slots.take((InternalSubscriber.INITIAL, 0)))
 
-    def _announce(self, subscriber: Subscriber, added: Iterable[_Encoded], removed: Iterable[_Encoded]) -> None:
+    def _announce(self, source: OwnSource, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Change the filters that this router announces; several subscriptions may have the same one."""
-        source = OwnSource.DOMAINS if subscriber is InternalSubscriber.OTHER_DOMAINS else OwnSource.CLIENTS
+        counts = self._counts[source]
         changed: dict[bytes, None] = {}
-        for filters, step in ((added, 1), (removed, -1)):
-            for encoded in starmap(normalised, filters):
-                if encoded is not None:
-                    self._counts[source, encoded] += step
-                    changed[encoded] = None
-        gone = {encoded: None for encoded in changed if not self._counts[source, encoded]}
+        for filters, step in ((_normalised(added), 1), (_normalised(removed), -1)):
+            for encoded in filters:
+                counts[encoded] += step
+                changed[encoded] = None
+        gone = {encoded: None for encoded in changed if not counts[encoded]}
         for encoded in gone:
-            del self._counts[source, encoded]
+            del counts[encoded]
         self.aggregation.change(source, [each for each in changed if each not in gone], gone)
 
-    def _remove_registered(self, subscriber: Subscriber, id: int) -> Mapping[Filter, bytes]:
-        """Remove a subscription; return its filters, which are still announced."""
-        self.changes += 1
-        filters = self._filters[subscriber].pop(id)
-        self._constraints[subscriber] -= _constraints(filters)
-        self._remove_from_table(self._slots.release((subscriber, id)), filters)
-        return filters
+    def _remove_from_table(self, slot: int, filters: Collection[bytes]) -> None:
+        self.table.remove_tests(slot, [*map(tests_from_bytes, filters)])
+        self.size -= sum(map(len, filters))
 
-    def _remove_from_table(self, slot: int, filters: Mapping[Filter, bytes]) -> None:
-        self.table.remove_tests(slot, list(map(encode_filter, filters)))
-        self.size -= sum(map(len, filters.values()))
+
+def _source(subscriber: Subscriber) -> OwnSource:
+    return OwnSource.DOMAINS if subscriber is InternalSubscriber.OTHER_DOMAINS else OwnSource.CLIENTS
+
+
+def _predicate(filters: Iterable[bytes]) -> Predicate:
+    return Predicate(map(filter_from_bytes, filters))
+
+
+def _normalised(filters: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the announced form of filters, without those that no message matches."""
+    for encoded in filters:
+        form = encoded if is_plain(encoded) else normalised(filter_from_bytes(encoded), encoded)
+        if form is not None:
+            yield form
 
 
 def _constraints(filters: Iterable[Filter]) -> int:

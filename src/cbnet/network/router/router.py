@@ -7,6 +7,7 @@
     closed(link, now)            a connection was closed
     leave(now)                   the router will stop soon: messages take other paths
     tick(now)                    time has passed; call it several times per second
+    work(now)                    do some of the work that can wait; call it while `has_work`, between other events
 
 Each returns the actions to perform, in this order: frames to send, links to close. A link is any number that was not
 used before. An error of a peer closes its link, with the reason; it never raises.
@@ -243,6 +244,18 @@ class Router:
         self._traces.check()
         self.pulls.check()
         self.announcements.check()
+        return self._done()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is work that can wait: clients with very many filters have left."""
+        return self.subscriptions.has_leaving or self.offers.has_leaving
+
+    def work(self, now: float) -> list[Action]:
+        """Do some of the work that can wait, for a few milliseconds."""
+        self._context.clock.advance(now)
+        for kind in (self.subscriptions, self.offers):
+            kind.remove_some()
         return self._done()
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:

@@ -121,6 +121,8 @@ class Host:
         """Call the router's `tick`."""
         if self.router is not None:
             self.perform(self.router.tick(self.now))
+            while self.router.has_work:
+                self.perform(self.router.work(self.now))
 
     def perform(self, actions: Iterable[Action]) -> None:
         """Perform the actions of the router."""

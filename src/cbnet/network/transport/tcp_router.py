@@ -89,6 +89,7 @@ class TcpRouter:
         self._views = self.router.versions.changes
         self._tasks: list[asyncio.Task[None]] = []
         self._server: asyncio.Server | None = None
+        self._is_working = False
 
     # --- start and stop
 
@@ -338,7 +339,17 @@ class TcpRouter:
         self._scheduler.forget(connection)
         self._unidentified.pop(connection, None)
         self._pressure.forget(connection)
+        if not self._is_working:
+            self._is_working = True
+            self._loop.call_soon(self._work)
         return number
+
+    def _work(self) -> None:
+        """Let the router do some work that can wait, and more after other connections have been served."""
+        self._is_working = self.router.has_work
+        if self._is_working:
+            self.perform(self.router.work(self._now))
+            self._loop.call_soon(self._work)
 
     async def _tick(self) -> None:
         while True:

@@ -4,7 +4,7 @@ from support.memory_networks import content, encoded
 
 from cbnet import parse, parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.announce.subscriptions import InternalSubscriber, OwnSource, Subscriptions
+from cbnet.network.announce.subscriptions import SLICE, InternalSubscriber, OwnSource, Subscriptions
 
 
 def subscriptions(*said):
@@ -92,3 +92,17 @@ def test_removed_client_keeps_filters_of_others():
     assert own(new) == set(encoded("x > 2"))
     assert new.size == len(filter_to_bytes(parse_filter("x > 2")))
     assert len(new) == 1
+
+
+def test_the_filters_of_a_client_that_leaves_with_very_many_are_removed_in_slices_and_match_nothing_meanwhile():
+    texts = (" or ".join(f"x = {first + value}" for value in range(SLICE)) for first in (0, 1000, 2000))
+    new = subscriptions(*((1, id, text) for id, text in enumerate(texts)), (2, 7, "x = 2000"))
+    new.remove_client(1)
+    left = [new.own_filters]
+    while new.has_leaving:
+        assert new.matched(content(x=2000)).clients == {2: [7]}
+        new.remove_some()
+        left.append(new.own_filters)
+    assert left == [2 * SLICE, SLICE, 1]
+    assert own(new) == set(encoded("x = 2000"))
+    assert (new.table.size, len(new), new.count(1)) == (1, 1, 0)
