@@ -50,9 +50,11 @@ class NetworkAddresses:
         return cls(table["network"], {name: parse_address(str(text)) for name, text in routers.items()})
 
     def select(self, router: str | None) -> dict[str, Address]:
-        """Return the address of one router, or of all."""
+        """Return the addresses of some routers, with commas between their names, or of all."""
         if router is None:
             return dict(self.routers)
-        if router not in self.routers:
-            raise InputError(f"no router {router!r} in this network", hint="use one of " + ", ".join(self.routers))
-        return {router: self.routers[router]}
+        names = [router] if router in self.routers else router.split(",")
+        unknown = [name for name in names if name not in self.routers]
+        if unknown:
+            raise InputError(f"no router {unknown[0]!r} in this network", hint="use one of " + ", ".join(self.routers))
+        return {name: self.routers[name] for name in names}

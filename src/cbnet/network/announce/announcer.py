@@ -35,7 +35,7 @@ from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
 from cbnet.routing.aggregation.aggregation import Difference
 
-_PATIENCE = 60.0  # seconds without a change of the topology in which a neighbour of a computed table may still come
+_PATIENCE = 20.0  # seconds without a change of the topology in which a neighbour of a computed table may still come
 _SHORT_PATIENCE = 6.0  # the same, for one that was there before this router started: neighbours redial every 5 s
 _MAX_PATIENCE = 240.0  # seconds after the start
 

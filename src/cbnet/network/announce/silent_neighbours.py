@@ -71,8 +71,11 @@ class SilentNeighbours:
     # --- lookup
 
     def seconds(self) -> dict[str, float]:
-        """Return the neighbours whose announcements are missing, each with the seconds since the last one."""
-        silent: dict[str, float] = {}
+        """Return the neighbours whose announcements are missing, each with the seconds since the last one.
+
+        Those that a computed table has, and that have not come, are among them.
+        """
+        silent = dict.fromkeys(self._awaited(), self._context.now - self._since)
         for session in self._owing():
             link = self._links.by_session(session)
             if link is not None:

@@ -12,6 +12,7 @@ def test_addresses_are_written_and_read(tmp_path):
     addresses.write(tmp_path / "new")
     assert NetworkAddresses.read(tmp_path / "new") == addresses
     assert addresses.select("b c") == {"b c": addresses.routers["b c"]}
+    assert list(addresses.select("b c,a")) == ["b c", "a"]
     assert [str(address) for address in addresses.select(None).values()] == ["127.0.0.1:1", "[::1]:2"]
     with pytest.raises(InputError, match=r"no router 'z' in this network; use one of a, b c"):
         addresses.select("z")

@@ -173,8 +173,8 @@ def test_tables_are_released_when_all_streams_have_come_and_neighbours_do_not_us
             assert router.announcements.announcer.retained.listed(neighbour, 0.0) == []
 
 
-def test_a_neighbour_of_the_table_that_does_not_come_is_awaited_for_a_minute():
-    memory = started(TABLES, seconds=50.0, links=LINE[:2])
+def test_a_neighbour_of_the_table_that_does_not_come_is_awaited_for_a_while():
+    memory = started(TABLES, seconds=15.0, links=LINE[:2])
     assert (filters_sent(memory), memory.router("c").streams.outgoing) == (0, {})
     memory.run(20)
     assert held(memory, "a", "b") == set(encoded("#jazz and #vinyl", "#news"))
