@@ -206,7 +206,7 @@ class Router:
     def forward(self, link: int, data: Data, start: int, end: int, now: float) -> Progress:
         """Handle the plain messages in some bytes of a link, up to a frame that must be decoded."""
         self.held(link, now)
-        if self._flooding.unconfirmed:  # something may be due after each frame
+        if self._is_due or self._flooding.unconfirmed:  # something is to be done after the next frame
             return Progress(start, PYTHON)
         return self._fast.run(link, data, start, end)
 
