@@ -341,9 +341,9 @@ class LiveTable(Generic[Key]):
             if not self._is_merge_due():
                 return None
             self._state = _State(levels, (*memtables, MemTable()))
-            self._log = []
+            log: list[TargetFilter] = []
+            self._log = log
             items = [item for memtable in memtables for item in memtable]
-            self._compiled_hashes.update(map(hash, items))
             size, first = len(items), len(levels)
             while first > 1 and len(levels[first - 1]) <= GROWTH * size:
                 first -= 1
@@ -351,7 +351,10 @@ class LiveTable(Generic[Key]):
             if levels[0].is_mostly_removed() or size > max(MIN_MERGE, len(levels[0]) // BASE_SHARE):
                 first = 0
             labels = range(len(self._labels)) if first else list(self._labels)
-            return _Merge(first, [level.copy() for level in levels[first:]], len(memtables), items, labels, self._log)
+            merge = _Merge(first, [level.copy() for level in levels[first:]], len(memtables), items, labels, log)
+        for item in items:  # one by one, so that other threads need not wait for all of them
+            self._compiled_hashes.add(hash(item))
+        return merge
 
     def _end_merge(self, merge: _Merge, level: Level) -> None:
         """Replace the merged parts by the new level, and repeat on it the removals since the merge began."""

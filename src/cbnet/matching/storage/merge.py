@@ -79,15 +79,16 @@ def _union(lists: Sequence[tuple[Texts, Array]], *, is_sorted: bool = False) -> 
     encoded = pa.concat_arrays([texts.as_arrow(chosen) for texts, chosen in lists]).dictionary_encode()
     texts, indices = encoded.dictionary, _numbers(encoded.indices, np.int32).astype(np.int64)
     if is_sorted:
-        order = _numbers(pc.sort_indices(texts), np.uint64)
+        sorting = pc.sort_indices(texts)
+        order = _numbers(sorting, np.uint64)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        texts, indices = texts.take(pa.array(order)), rank[indices]
+        texts, indices = texts.take(sorting), rank[indices]
     return _Union(texts, np.split(indices, np.cumsum([len(chosen) for _, chosen in lists])[:-1]))
 
 
 def _numbers(array: pa.Array, kind: type[Any]) -> Array:
-    """Return the numbers of an array without nulls; `to_numpy` imports pandas, which stops a router for a second."""
+    """Return the numbers of an array without nulls; `to_numpy` imports pandas, for half a second."""
     data = array.buffers()[1]
     return np.frombuffer(data, kind)[array.offset :][: len(array)] if len(array) else np.empty(0, kind)
 
