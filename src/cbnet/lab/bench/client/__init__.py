@@ -1,0 +1,1 @@
+"""The benchmark of clients: processor time of the client's process per message."""

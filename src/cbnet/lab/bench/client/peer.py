@@ -1,0 +1,124 @@
+"""A peer that stands in for a router: checks what a client publishes, or sends what it subscribes to.
+
+It runs in a process of its own, and does not count: only the client is measured.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Final, Self
+
+from cbnet.errors import CbnetError
+from cbnet.network.protocol.frames import (
+    Deliver,
+    Frame,
+    Hello,
+    Ping,
+    Pong,
+    Publish,
+    Published,
+    Subscribe,
+    Subscribed,
+)
+from cbnet.network.protocol.wire import FrameReader, encode
+
+POOL: Final = 500  # different messages
+PAYLOAD: Final = bytes(100)
+_READ = 1 << 18  # bytes
+_TIMEOUT = 60.0  # seconds without a byte
+_HELLO = Hello(low=3, high=3, role="router", name="peer", network="cbnet", life=1, link=1, scheme="multitree")
+
+
+def content(number: int) -> dict[str, Any]:
+    """Return the attributes of a message."""
+    return {"dest": "MXP", "price": number % POOL, "seat": f"s{number % POOL}"}
+
+
+class Peer:
+    """A peer for one client: a context manager."""
+
+    def __init__(self, messages: int) -> None:
+        """Start the process; messages: to be delivered to a client that subscribes."""
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, messages), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.address = f"127.0.0.1:{self._receive()}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def published(self) -> int:
+        """Return the number of messages that the client has published, after it has closed its connection."""
+        count = self._receive()
+        if count is None:
+            raise CbnetError("the peer received another message than was published")
+        return int(count)
+
+    def _receive(self) -> Any:
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            raise CbnetError("the peer of the client died") from None
+
+
+def _serve(pipe: Connection, messages: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pipe.send(listener.getsockname()[1])
+        link, _ = listener.accept()
+    link.settimeout(_TIMEOUT)
+    link.sendall(encode(_HELLO))
+    published = 0
+    for frame in _frames(link):
+        if isinstance(frame, Publish):
+            if (frame.attributes, frame.payload) != (content(published), PAYLOAD):
+                pipe.send(None)
+                return
+            published += 1
+            if frame.wants_answer:
+                link.sendall(encode(Published(frame.number)))
+        elif isinstance(frame, Subscribe):
+            blocks = _deliveries(frame.id, messages)  # all encoded before the client is measured
+            link.sendall(encode(Subscribed(frame.id, True, 1, [])))
+            for block in blocks:
+                link.sendall(block)
+    pipe.send(published)
+
+
+def _frames(link: socket.socket) -> Iterator[Frame]:
+    """Yield what the client sends; answer its pings."""
+    reader = FrameReader()
+    while data := _received(link):
+        for frame in reader.feed(data):
+            if isinstance(frame, Ping):
+                link.sendall(encode(Pong(frame.number)))
+            else:
+                yield frame
+
+
+def _received(link: socket.socket) -> bytes:
+    """Return bytes; none at the end. A client that has its answer may close without reading the last pong."""
+    try:
+        return link.recv(_READ)
+    except ConnectionResetError:
+        return b""
+
+
+def _deliveries(subscription: int, messages: int) -> list[bytes]:
+    """Return the frames of all messages, in blocks."""
+    frames = [
+        encode(Deliver([subscription], "peer", 1, number + 1, content(number), [], PAYLOAD))
+        for number in range(messages)
+    ]
+    return [b"".join(frames[first : first + POOL]) for first in range(0, messages, POOL)]
