@@ -16,6 +16,7 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import (
     Announce,
     Close,
+    Credit,
     Deliver,
     Hello,
     LinkField,
@@ -23,6 +24,7 @@ from cbnet.network.protocol.frames import (
     Lost,
     Packet,
     Ping,
+    Pong,
     SlowPolicy,
     StreamChange,
     Subscribe,
@@ -40,7 +42,9 @@ SMALL = 1 << 16
 def small_limits(monkeypatch):
     monkeypatch.setattr(tcp, "MAX_QUEUED_MESSAGES", 6 * SMALL)  # more than the packets of one read, 4 * SMALL bytes
     monkeypatch.setattr(tcp, "MAX_QUEUED_FOR_CLIENT", 8 * SMALL)
-    monkeypatch.setattr(tcp, "PRESSURE", SMALL)
+    monkeypatch.setattr(tcp, "MAX_QUEUED_PACKETS", 6 * SMALL)
+    monkeypatch.setattr(tcp, "WINDOW", SMALL)
+    monkeypatch.setattr(tcp, "MARK", SMALL)
     monkeypatch.setattr(connection, "_LINGER", 60)  # seconds for a slow reader to reach the last frame
 
 
@@ -61,6 +65,7 @@ class Raw:
         self.reader, self.writer = reader, writer
         self.frames = FrameReader()
         self.got = []
+        self.handled = 0  # bytes of packets, all of one class
 
     @classmethod
     async def dial(cls, running, *frames):
@@ -76,15 +81,24 @@ class Raw:
         """Read until a condition holds, for at most 30 seconds."""
         async with asyncio.timeout(30):
             while not until(self.got):
-                data = await self.reader.read(1 << 16)
-                self.got += self.frames.feed(data)
-                if not data:
+                if not await self.read_once():
                     break
         return self.got
 
+    async def read_once(self):
+        """Read some bytes; grant credit for the packets, and answer pings. Return whether there were any bytes."""
+        data = await self.reader.read(1 << 16)
+        frames = list(self.frames.feed(data))
+        self.got += frames
+        self.handled += sum(len(encode(frame)) for frame in of(Packet, frames))
+        if of(Packet, frames):
+            self.send(Credit(of(Packet, frames)[0].hops, self.handled + tcp.WINDOW))
+        self.send(*(Pong(frame.number) for frame in of(Ping, frames)))
+        return bool(data)
+
 
 def client_hello(name="slow"):
-    return Hello(low=3, high=3, role="client", name=name, network="cbnet", life=0, link=0, scheme="")
+    return Hello(low=4, high=4, role="client", name=name, network="cbnet", life=0, link=0, scheme="")
 
 
 def of(kind, frames):
@@ -151,7 +165,7 @@ def test_client_with_the_policy_disconnect_is_disconnected_when_it_does_not_read
 async def linked(running, name, life):
     """Return a neighbour that has no other neighbour, when the router has adopted its record."""
     hello = Hello(
-        low=3, high=3, role="router", name=name, network="cbnet", life=life, link=1, scheme="multitree:1"
+        low=4, high=4, role="router", name=name, network="cbnet", life=life, link=1, scheme="multitree:1"
     )  # fmt: skip
     raw = await Raw.dial(running, hello)
     (own,) = of(Hello, await raw.read(lambda got: of(Hello, got)))
@@ -185,6 +199,43 @@ def test_slow_neighbour_blocks_publishers_and_nothing_is_lost():
             await flooding
             keeping_alive.cancel()
             assert [int.from_bytes(frame.payload[:4]) for frame in of(Packet, got)] == list(range(total))
+            assert publisher.reconnects == 0
+            raw.writer.close()
+
+    run(main())
+
+
+def test_slow_but_steady_neighbour_stays_linked_and_stops_only_those_who_send_to_it():
+    async def main():
+        async with (
+            router(heartbeat=0.2, dead=0.8) as running,
+            await connect_async(str(running.address)) as publisher,
+            await connect_async(str(running.address)) as other,
+            await connect_async(str(running.address)) as subscriber,
+        ):
+            raw = await neighbour(running)
+            subscription = await subscriber.subscribe("y >= 0", wait=True, queue=5_000)
+            flooding = asyncio.create_task(flooded(publisher, 2_000))
+            keeping_alive = asyncio.create_task(pings(raw))
+            began = time.monotonic()
+            await wait_until_async(lambda: any(map(running.is_blocked, running._links)))
+            for number in range(2_000):  # not for the neighbour
+                await other.publish({"y": number}, bytes(1_000), timeout=5)
+            got = 0
+            while got < 2_000:
+                got += len(await subscription.take(timeout=5))
+            assert not flooding.done()
+            while time.monotonic() - began < 4.0:  # 5 times as long as a neighbour may be silent
+                await asyncio.sleep(0.2)
+                await raw.read_once()
+            assert not flooding.done()
+            got = await raw.read(lambda got: len(of(Packet, got)) == 2_000)
+            await flooding
+            keeping_alive.cancel()
+            assert [int.from_bytes(frame.payload[:4]) for frame in of(Packet, got)] == list(range(2_000))
+            status = await other.status()
+            assert list(status.neighbours) == ["b"]
+            assert "links_too_slow" not in status.counters
             assert publisher.reconnects == 0
             raw.writer.close()
 
@@ -294,7 +345,7 @@ def test_client_that_blocks_for_long_stays_connected():
     assert run(main()) == 0
 
 
-def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_not():
+def test_packets_of_a_neighbour_that_ignores_its_credit_are_dropped_but_records_are_not():
     async def main():
         async with router(dead=60.0, silence=120.0) as running, await connect_async(str(running.address)) as watching:
             slow = await neighbour(running)
@@ -320,7 +371,6 @@ def test_packets_for_a_neighbour_that_does_not_read_are_dropped_but_records_are_
                 await sender.writer.drain()
             links = {"a": LinkField(1, [sender.session]), "z": LinkField(1, [5])}
             sender.send(LinkRecord("c", 9, 2, 2, 0, links))  # after all packets
-            # not by a client: while the queue is long, the router reads none that has sent something
             await wait_until_async(lambda: running.router.counters["dropped.neighbour_queue_full"])
             got = await slow.read(
                 lambda got: any(isinstance(frame, LinkRecord) and "z" in frame.neighbours for frame in got)

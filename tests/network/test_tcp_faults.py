@@ -24,8 +24,8 @@ def pair():
         yield started
 
 
-CLIENT = encode(Hello(low=3, high=3, role="client", name="evil", network="cbnet", life=0, link=0, scheme=""))
-ROUTER = encode(Hello(low=3, high=3, role="router", name="evil", network="cbnet", life=0, link=1, scheme="multitree:1"))
+CLIENT = encode(Hello(low=4, high=4, role="client", name="evil", network="cbnet", life=0, link=0, scheme=""))
+ROUTER = encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet", life=0, link=1, scheme="multitree:1"))
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ ROUTER = encode(Hello(low=3, high=3, role="router", name="evil", network="cbnet"
         ),
         (
             encode(
-                Hello(low=3, high=3, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
+                Hello(low=4, high=4, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
             ),
             "the name 'a' belongs to this router itself",
         ),
         (
-            encode(Hello(low=3, high=3, role="router", name="evil", network="cbnet", life=0, link=1, scheme="drp")),
+            encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet", life=0, link=1, scheme="drp")),
             "this network uses the routing scheme multitree:1",
         ),
         (
@@ -75,7 +75,7 @@ ROUTER = encode(Hello(low=3, high=3, role="router", name="evil", network="cbnet"
             "no common protocol version",
         ),
         (
-            encode(Hello(low=3, high=3, role="client", name="evil", network="other", life=0, link=0, scheme="")),
+            encode(Hello(low=4, high=4, role="client", name="evil", network="other", life=0, link=0, scheme="")),
             "this is network 'cbnet'",
         ),
     ],

@@ -84,7 +84,7 @@ class LinkRouter:
         return self.context.outbox.take()
 
 
-def router_hello(name, life=1, link=1, *, low=3, high=3, network="cbnet", scheme="multitree:1"):
+def router_hello(name, life=1, link=1, *, low=4, high=4, network="cbnet", scheme="multitree:1"):
     return Hello(low=low, high=high, role="router", name=name, network=network, life=life, link=link, scheme=scheme)
 
 

@@ -41,6 +41,7 @@ cdef class FastPath:
     cdef uint64_t life
     cdef uint32_t trees
     cdef public bint has_full_batch     # whether packets for a neighbour are to be confirmed
+    cdef bint feeds_long_queue          # whether a message went to a long queue
     cdef uint32_t *reached              # links of one message; at most as many as slots
     cdef uint32_t reached_count
     cdef int32_t *chain                 # per slot found: the next one of the same link; -1: none

@@ -19,6 +19,7 @@ from cbnet._kernels.frame_message cimport close_message, open_message, read_mess
 from cbnet._kernels.frame_writer cimport frame_length, put_bytes, put_length, put_number
 from cbnet._kernels.link_buffer cimport LinkBuffer
 from cbnet._kernels.link_places cimport CLIENT_ROLE, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, resized
+from cbnet._kernels.packet_queues cimport PacketQueues
 from cbnet._kernels.right_matcher cimport RightMatcher
 from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
@@ -121,7 +122,8 @@ cdef class FastPath:
     def run(self, int64_t number, data, Py_ssize_t start, Py_ssize_t end, int64_t slice_ns):
         """Handle the frames of a link in some bytes; return where it stopped, and why.
 
-        DONE: no complete frame is left. PYTHON: the frame here is to be handled in Python. LATE: the time slice is over.
+        DONE: no complete frame is left. PYTHON: the frame here is to be handled in Python. LATE: the time slice is over,
+        or a message of a client went to a long queue.
         """
         cdef Py_buffer view
         cdef const uint8_t *first
@@ -136,6 +138,7 @@ cdef class FastPath:
             return start, PYTHON
         place = self.links.places[number]
         link = self.links.at + place
+        self.feeds_long_queue = False
         self.matcher.refresh()
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
@@ -155,6 +158,9 @@ cdef class FastPath:
                 at += 4 + length
                 done += 1
                 self.work += 1 + (length >> 10)
+                if self.feeds_long_queue and link.role == CLIENT_ROLE:
+                    outcome = LATE_OUTCOME
+                    break
                 if self.work >= next_look:
                     next_look = self.work + CLOCK_INTERVAL
                     if began == 0:
@@ -264,6 +270,8 @@ cdef class FastPath:
         else:
             self.counts[DUPLICATE_COUNT] += 1
         self._send(route, &head)
+        if self.links.at[place].queues != NULL:
+            (<PacketQueues> self.links.at[place].queues).handled(head.hops, end - body + 4)
         return 1
 
     cdef int _gather(self) except -1:
@@ -382,7 +390,10 @@ cdef class FastPath:
             self.counts[UNPRUNED_COUNT] += branch.sources == NULL
             self.counts[SENT_COUNT] += 1
             link = self.links.at + branch.link
-            buffer = <LinkBuffer> link.buffer
+            if link.queues == NULL:
+                buffer = <LinkBuffer> link.buffer
+            else:
+                buffer = (<PacketQueues> link.queues).target(head.hops + 1)
             frame = buffer.begin_frame(64 + 2 * (MAX_NAME_BYTES + 2) + 18 + body)
             frame[4], frame[5] = PACKET_ARRAY, PACKET
             at = put_bytes(frame + 6, head.source, head.source_length)
@@ -398,6 +409,8 @@ cdef class FastPath:
             if link.batch != NULL:
                 self._copy(link, frame, at - frame)
             buffer.end_frame(at)
+            if link.queues != NULL and (<PacketQueues> link.queues).added(head.hops + 1, at - frame):
+                self.feeds_long_queue = True
             buffer.traffic.messages_sent += 1
             self.links.touch(branch.link)
             self.work += 1

@@ -28,6 +28,7 @@ cdef class LinkBuffer:
     cdef ChunkList kept, queued
     cdef uint8_t *begin_frame(self, size_t most) except NULL
     cdef int end_frame(self, const uint8_t *end) except -1
+    cdef size_t move(self, LinkBuffer to, size_t most) except? 0
     cdef int _grow(self, size_t more) except -1
     cdef Chunk *_room_in(self, ChunkList *chunks, size_t more) except NULL
     cdef int _drop(self) except -1

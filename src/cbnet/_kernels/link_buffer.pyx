@@ -12,7 +12,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 cdef extern from "Python.h":
@@ -90,12 +90,15 @@ cdef uint8_t *_copy(const ChunkList *chunks, uint8_t *to) noexcept:
 cdef class LinkBuffer:
     """The frames for one link that were not yet given to its transport."""
 
-    def __init__(self, size_t max_lossy, size_t max_size):
-        """Initialise with the number of bytes above which frames are dropped, and above which the link is closed."""
+    def __init__(self, size_t max_lossy, size_t max_size, LinkTraffic traffic=None):
+        """Initialise with the number of bytes above which frames are dropped, and above which the link is closed.
+
+        traffic: of the link, if it has several buffers.
+        """
         self.max_lossy = max_lossy
         self.max_size = max_size
         self.drops = True  # if False, the link is closed where a frame would be dropped
-        self.traffic = LinkTraffic()
+        self.traffic = LinkTraffic() if traffic is None else traffic
 
     def __dealloc__(self):
         Py_XDECREF(self.ready_bytes)
@@ -132,7 +135,7 @@ cdef class LinkBuffer:
     cdef int end_frame(self, const uint8_t *end) except -1:
         """End the frame that was begun, or several."""
         cdef Chunk *chunk = self.queued.last
-        cdef size_t used
+        cdef size_t used, size = self.size
         if not self.is_paused:
             self.ready = end - <uint8_t *> PyBytes_AS_STRING(<object> self.ready_bytes)
             return 0
@@ -141,7 +144,7 @@ cdef class LinkBuffer:
         chunk.used = used
         if self.size > self.max_lossy and self.drops:
             self._drop()
-        self.traffic.waiting = self.size
+        self.traffic.waiting += <int64_t> self.size - <int64_t> size
         return 0
 
     # --- writing
@@ -169,8 +172,30 @@ cdef class LinkBuffer:
             self.end_frame(_copy(&self.queued, _copy(&self.kept, self.begin_frame(self.size))))
             _free(&self.kept)
             _free(&self.queued)
-            self.size = self.allocated = self.traffic.waiting = 0
+            self.traffic.waiting -= self.size
+            self.size = self.allocated = 0
         return self.take()
+
+    cdef size_t move(self, LinkBuffer to, size_t most) except? 0:
+        """Move the oldest queued frames to another buffer, until they have `most` bytes or more; return their bytes."""
+        cdef Chunk *first
+        cdef uint8_t *at
+        cdef size_t length, moved = 0
+        while moved < most and self.queued.first != NULL:
+            first = self.queued.first
+            length = 0
+            while moved + length < most and first.start + length < first.used:
+                length += _frame_length(_data(first) + first.start + length)
+            at = to.begin_frame(length)
+            memcpy(at, _data(first) + first.start, length)
+            to.end_frame(at + length)
+            moved += length
+            first.start += length
+            if first.start == first.used:
+                self._discard_first()
+        self.size -= moved
+        self.traffic.waiting -= moved
+        return moved
 
     def take_dropped(self):
         """Return the number of frames dropped since the last call."""

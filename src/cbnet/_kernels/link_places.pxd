@@ -10,6 +10,7 @@ cdef enum:  # roles
 
 cdef struct FastLink:
     PyObject *buffer        # a LinkBuffer; NULL: the link is closed
+    PyObject *queues        # PacketQueues, of a neighbour that grants credit, or NULL
     PyObject *batch         # a LinkBuffer for copies of the packets that are sent to a neighbour, or NULL
     PyObject *right         # a RightMatcher, of a client that may not publish everything, or NULL
     int64_t number          # of the link, in Python

@@ -2,7 +2,7 @@
 
     place   number   role      buffer   further
     0       17       client    …        the tree of its messages; what it may publish
-    1       3        router    …        a batch of the packets that it has not confirmed
+    1       3        router    …        queues of packets without credit; a batch of those that it has not confirmed
     2       –                           free
 """
 
@@ -10,6 +10,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.string cimport memset
 
 from cbnet._kernels.link_buffer cimport LinkBuffer
+from cbnet._kernels.packet_queues cimport PacketQueues
 from cbnet._kernels.right_matcher cimport RightMatcher
 
 
@@ -31,8 +32,8 @@ cdef class LinkPlaces:
         PyMem_RawFree(self.at)
         PyMem_RawFree(self.touched)
 
-    def open(self, int64_t number, LinkBuffer buffer not None):
-        """Add a link: what goes to it is written to a buffer."""
+    def open(self, int64_t number, LinkBuffer buffer not None, PacketQueues queues=None):
+        """Add a link: what goes to it is written to a buffer; packets without credit to queues."""
         cdef uint32_t place
         cdef FastLink *link
         if self.free_places:
@@ -47,7 +48,8 @@ cdef class LinkPlaces:
         link = self.at + place
         memset(link, 0, sizeof(FastLink))
         link.buffer, link.number = <PyObject *> buffer, number
-        self.places[number], self.kept[place] = place, (buffer,)
+        link.queues = NULL if queues is None else <PyObject *> queues
+        self.places[number], self.kept[place] = place, (buffer, queues)
 
     def admit_client(self, int64_t number, uint32_t max_length, int32_t tree, RightMatcher right):
         """Handle the messages of a client from now on; tree: of its messages, -1: by their number."""
@@ -61,6 +63,8 @@ cdef class LinkPlaces:
         cdef FastLink *link = self._admitted(number, ROUTER_ROLE, max_length, batch)
         if link != NULL:
             link.batch = <PyObject *> batch
+            if link.queues != NULL:
+                (<PacketQueues> link.queues).open()
 
     cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL:
         cdef uint32_t place
@@ -77,7 +81,7 @@ cdef class LinkPlaces:
         if number not in self.places:
             return -1
         place = self.places.pop(number)
-        self.at[place].buffer = self.at[place].batch = self.at[place].right = NULL
+        self.at[place].buffer = self.at[place].queues = self.at[place].batch = self.at[place].right = NULL
         del self.kept[place]
         for i in range(self.touched_count):
             if self.touched[i] != place:

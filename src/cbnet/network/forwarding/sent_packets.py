@@ -65,7 +65,9 @@ class SentPackets:
     def ping(self) -> None:
         """Ask all neighbours to confirm what was sent; call it several times per second."""
         for session in self._sessions.values():
-            if session.batch.ready or session.pinged:
+            if session.pinged:
+                self._links.ping(session.link)  # again: a Ping may be left out while many packets are queued
+            elif session.batch.ready:
                 self._ping(session)
 
     def _ping(self, session: _Session) -> None:

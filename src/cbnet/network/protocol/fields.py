@@ -31,6 +31,7 @@ MAX_ROUTERS = 5_000
 MAX_GATEWAYS = 64  # on the path from the root of the gateway tree
 MAX_WEIGHT = 1_000_000
 MAX_HOPS = 255
+MAX_CREDIT_HOPS = 14  # packets of more hops are sent without credit, and are lossy
 MAX_REASON_LENGTH = 500
 # Reasons of a branch without a filter to name.
 CAME_FROM_THERE = "the message came from there"

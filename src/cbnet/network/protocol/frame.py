@@ -27,6 +27,7 @@ class FrameNumber(IntEnum):
     RECORD_REQUEST = 9
     PACKET = 10
     HELD = 11
+    CREDIT = 12
     TRACE_REPORT = 13
     REQUEST = 14
     REPLY = 15

@@ -3,7 +3,7 @@
 both directions     Hello  Ping  Pong  Close
 between routers     LinkRecord  RecordSummary  RecordRequest  link-state records
 Announce  AnnounceAck  Held               what a router's side of a link wants
-Packet                                    a message
+Packet  Credit                            a message; how much of them may be sent
 TraceReport  ReplyFrame  NoItem           unicast to one router, hop by hop
 Request                                   along a tree, to a holder
 client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRequest
@@ -69,13 +69,21 @@ from cbnet.network.protocol.pull_frames import (
     Withdraw,
     Withdrawn,
 )
-from cbnet.network.protocol.router_frames import Announce, AnnounceAck, Held, LinkRecord, RecordRequest, RecordSummary
+from cbnet.network.protocol.router_frames import (
+    Announce,
+    AnnounceAck,
+    Credit,
+    Held,
+    LinkRecord,
+    RecordRequest,
+    RecordSummary,
+)
 from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [
-    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Deliver", "FilterPage", "FilterRequest", "Frame", "Held",
-    "Hello", "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord",
-    "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
+    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "FilterPage", "FilterRequest", "Frame",
+    "Held", "Hello", "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField",
+    "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
     "PullFailure", "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame",
     "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "StreamAck", "StreamChange",
     "StreamWaiting", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
@@ -85,7 +93,7 @@ __all__ = [
 Frame: TypeAlias = (
     Hello | Ping | Pong | Close
     | LinkRecord | RecordSummary | RecordRequest | Announce | AnnounceAck | Held
-    | Packet | TraceReport | Request | ReplyFrame | NoItem
+    | Packet | Credit | TraceReport | Request | ReplyFrame | NoItem
     | Subscribe | Unsubscribe | Publish | Trace | SlowPolicy | StatusRequest
     | OfferFrame | Withdraw | PullFrame | Answer
     | Subscribed | Unsubscribed | Published | TracedFrame | TraceEnd | RefusedFrame | Deliver | Lost | Status

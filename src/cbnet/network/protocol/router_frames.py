@@ -1,4 +1,4 @@
-"""Frames between routers: link records, their summaries and requests; announcements and their acknowledgement."""
+"""Frames between routers: link records, their summaries and requests; announcements and acknowledgements; credit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from cbnet.network.protocol.fields import (
+    MAX_CREDIT_HOPS,
     MAX_ENTRIES,
     MAX_FRAME_STREAMS,
     MAX_HELD,
@@ -77,3 +78,13 @@ class AnnounceAck(FrameBase, tag=FrameNumber.ANNOUNCE_ACK.value):
 
     acks: Annotated[list[StreamAck], Meta(max_length=MAX_FRAME_STREAMS)]
     waiting: Annotated[list[StreamWaiting], Meta(max_length=MAX_FRAME_STREAMS)] = []  # noqa: RUF012  # msgspec copies it
+
+
+# --- back-pressure
+
+
+class Credit(FrameBase, tag=FrameNumber.CREDIT.value):
+    """How many bytes of packets with some number of hops the sender accepts, since the session began."""
+
+    hops: Annotated[int, Meta(ge=1, le=MAX_CREDIT_HOPS)]
+    limit: Number

@@ -35,7 +35,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.nested_values import check_nested
 
-MIN_VERSION, MAX_VERSION = 3, 3  # protocol versions that this implementation speaks
+MIN_VERSION, MAX_VERSION = 4, 4  # protocol versions that this implementation speaks
 LENGTH_BYTES = 4
 MAX_HELLO_BYTES = 1 << 11
 MAX_CLIENT_FRAME_BYTES = 1 << 20

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_buffer import LinkBuffer
+from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
@@ -199,9 +200,9 @@ class Router:
                 self._is_due = True
         return self._done() if self._is_due or self._flooding.unconfirmed else self._context.outbox.take()
 
-    def attach(self, link: int, buffer: LinkBuffer) -> None:
-        """Write messages for a new link to a buffer, where `forward` handles them."""
-        self._fast.path.links.open(link, buffer)
+    def attach(self, link: int, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
+        """Write messages for a new link to a buffer, or packets to queues, where `forward` handles them."""
+        self._fast.path.links.open(link, buffer, queues)
 
     def forward(self, link: int, data: Data, start: int, end: int, now: float) -> Progress:
         """Handle the plain messages in some bytes of a link, up to a frame that must be decoded."""

@@ -1,64 +1,58 @@
-"""Back-pressure: clients are not read while much is queued for a neighbour.
+"""Back-pressure: who has fed which long queue, and must wait until it is short again.
 
-So publishers slow down to the speed of the slowest neighbour on the path, and nothing is dropped because this router
-alone accepts messages too fast. A neighbour that reads nothing at all is not waited for: its link must be closed.
+    client      ──► queue of class 1 for a neighbour        the client is not read
+    neighbour,
+    class h     ──► queue of class h+1 for another one      the neighbour gets no more credit for class h
+
+The class of a packet is the number of its hops; that of clients is 0. So who waits has a lower class than the queue,
+and no cycle can arise: `docs/explanation/network.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from cbnet.network.transport.connection import Connection
 
 
-class _Stall(NamedTuple):
-    unsent: int  # bytes in the write buffer
-    since: float
+class Feed(NamedTuple):
+    """A hop class of a link: its packets that arrive, or its queue of those that leave."""
+
+    connection: Connection
+    hops: int
 
 
 class BackPressure:
-    """The neighbours with long queues, and the clients that are not read meanwhile."""
+    """The long queues, and who fed them since they are long."""
 
     def __init__(self) -> None:
-        self._stalls: dict[Connection, _Stall] = {}
-        self._paused: set[Connection] = set()
+        self._feeders: dict[Feed, set[Feed]] = {}  # by queue
+        self._queues: dict[Feed, set[Feed]] = {}  # by feeder
 
-    @property
-    def paused(self) -> Collection[Connection]:
-        """The clients that are not read."""
-        return self._paused
+    def block(self, queue: Feed, feeder: Feed) -> None:
+        """Let the feeder of a long queue wait."""
+        self._feeders.setdefault(queue, set()).add(feeder)
+        self._queues.setdefault(feeder, set()).add(queue)
 
-    def add(self, neighbour: Connection, now: float) -> None:
-        """Register a neighbour with a long queue."""
-        if neighbour not in self._stalls:
-            self._stalls[neighbour] = _Stall(neighbour.unsent, now)
+    def is_blocked(self, feeder: Feed) -> bool:
+        """Return whether a feeder waits for a queue."""
+        return feeder in self._queues
 
-    def pause(self, client: Connection) -> None:
-        """Stop reading a client that sends while a neighbour has a long queue."""
-        if self._stalls:
-            self._paused.add(client)
-            client.pause_reading()
+    def relieve(self, queue: Feed) -> list[Feed]:
+        """Remove a queue that is not long any more; return the feeders that wait for no other one."""
+        free = []
+        for feeder in self._feeders.pop(queue, ()):
+            waited_for = self._queues[feeder]
+            waited_for.discard(queue)
+            if not waited_for:
+                del self._queues[feeder]
+                free.append(feeder)
+        return free
 
-    def forget(self, connection: Connection) -> None:
-        """Remove a closed connection."""
-        self._paused.discard(connection)
-        self.relieve(connection)
-
-    def relieve(self, connection: Connection) -> None:
-        """Remove a neighbour whose queue is empty; after the last one, read all clients again."""
-        self._stalls.pop(connection, None)
-        if not self._stalls:
-            for client in self._paused:
-                client.resume_reading()
-            self._paused.clear()
-
-    def stalled(self, now: float, timeout: float) -> list[Connection]:
-        """Return the neighbours that have read nothing for `timeout` seconds."""
-        stalled = []
-        for connection, stall in self._stalls.items():
-            if connection.unsent < stall.unsent:
-                self._stalls[connection] = _Stall(connection.unsent, now)
-            elif now - stall.since > timeout:
-                stalled.append(connection)
-        return stalled
+    def forget(self, connection: Connection) -> list[Feed]:
+        """Remove a closed connection; return the feeders that wait for nothing else."""
+        for feeder in [feeder for feeder in self._queues if feeder.connection is connection]:
+            for queue in self._queues.pop(feeder):
+                self._feeders[queue].discard(feeder)
+        queues = [queue for queue in self._feeders if queue.connection is connection]
+        return [feeder for queue in queues for feeder in self.relieve(queue)]

@@ -2,7 +2,8 @@
 
 All connections of a thread read into one buffer, whose bytes are handled before the next read. Frames sent in one
 iteration of the event loop are written together. When the peer does not read and the socket buffer is full, frames are
-queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`).
+queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`). Packets for a neighbour wait in queues
+of their own, also while it grants no credit for them (`packet_queues`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from typing import Protocol, cast
 
 from cbnet._kernels.link_buffer import LinkBuffer
+from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.network.protocol.frames import (
     Answer,
     Close,
@@ -77,8 +79,10 @@ _read_buffer = _ReadBuffer()
 class Connection(asyncio.BufferedProtocol):
     """One end of a TCP connection."""
 
-    def __init__(self, owner: ConnectionOwner, buffer: LinkBuffer) -> None:
+    def __init__(self, owner: ConnectionOwner, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
+        """Initialise with the buffer of the link; queues: for packets, of a router."""
         self.buffer = buffer
+        self.queues = queues
         self.traffic = buffer.traffic
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
@@ -136,11 +140,24 @@ class Connection(asyncio.BufferedProtocol):
         self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, frames)))
 
     def send(self, frame: Frame) -> None:
-        """Send a frame at the end of this event-loop iteration."""
+        """Send a frame at the end of this event-loop iteration, or when there is credit for it."""
         if type(frame) in _COUNTED:
             self.traffic.messages_sent += 1
+        if self.queues is not None and isinstance(frame, Packet):
+            self.queues.add_body(frame.hops, encode_body(frame))
+            self.written()
+            return
+        if self.queues is not None and isinstance(frame, Ping) and frame.number and self.queues.size:
+            self.queues.add_later(encode_body(frame))  # its answer confirms the packets before it
+            frame = Ping(0)  # the answer shows that the peer is alive
         if not self.buffer.is_paused or type(frame) not in _KEEPALIVES:
             self.buffer.add_body(encode_body(frame))
+            self.written()
+
+    def release(self) -> None:
+        """Send queued packets that have credit."""
+        if self.queues is not None:
+            self.queues.release()
             self.written()
 
     def send_bytes(self, data: bytes) -> None:
@@ -149,11 +166,12 @@ class Connection(asyncio.BufferedProtocol):
         self.written()
 
     def written(self) -> None:
-        """Handle frames that were added to the buffer."""
+        """Handle frames that were added to the buffer or the queues."""
+        dropped = 0 if self.queues is None else self.queues.take_dropped()
         if not self.buffer.is_paused:
             self._schedule()
-            return
-        dropped = self.buffer.take_dropped()
+        else:
+            dropped += self.buffer.take_dropped()
         if dropped:
             self._owner.dropped(self, dropped)
         if self.buffer.is_overfull:
@@ -179,7 +197,12 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def pending(self) -> int:
         """Bytes that were sent or queued and that the peer has not read, as far as is known here."""
-        return self.buffer.ready + self.buffer.size + self.unsent
+        return self.buffer.ready + self.waiting + self.unsent
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that are queued."""
+        return self.buffer.size + (0 if self.queues is None else self.queues.size)
 
     def abort(self) -> None:
         """Close the connection at once, without a `Close` frame; `closed` is not called."""

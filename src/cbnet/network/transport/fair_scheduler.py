@@ -8,6 +8,8 @@ Announcements are processed together while they have few filters: what they chan
 Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
 arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
 from it, for as long as its frames took: a client gets at most half of the processor time, over all its links.
+
+A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`).
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ TIME_SLICE = 0.02  # seconds
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 filters in announcements, which take some 5 ms
 _SLOW: frozenset[type[Frame]] = frozenset({Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest})
+_PACKET = frame_number(Packet)
 _ALONE = frozenset(map(frame_number, _SLOW))
-_ENDING = _ALONE | {frame_number(Publish), frame_number(Packet)}  # which the fast path may handle
+_ENDING = _ALONE | {frame_number(Publish), _PACKET}  # which the fast path may handle
 _NUMBER = LENGTH_BYTES + 1  # where the number of a frame stands
 
 
@@ -70,6 +73,9 @@ class FrameProcessor(Protocol):
     def client_of(self, connection: Connection) -> Hashable:
         """Return the same for all connections of a client."""
 
+    def is_blocked(self, connection: Connection) -> bool:
+        """Return whether the frames of a connection must wait until its `release`."""
+
 
 class FairScheduler:
     """Processes frames, and queues those of connections that have used up their time."""
@@ -77,6 +83,7 @@ class FairScheduler:
     def __init__(self, processor: FrameProcessor) -> None:
         self._processor = processor
         self._waiting: dict[Connection, bytearray] = {}
+        self._held: set[Connection] = set()  # waiting until `release`
         self._closed: set[Connection] = set()  # by the peer, with frames left to process
         self._paused: dict[Hashable, float] = {}  # client -> time until which its slow frames wait
         self._loop = asyncio.get_running_loop()
@@ -103,9 +110,16 @@ class FairScheduler:
             return True
         return False
 
+    def release(self, connection: Connection) -> None:
+        """Process the frames of a connection that was blocked."""
+        if connection in self._held:
+            self._held.discard(connection)
+            self._loop.call_soon(self._resume, connection)
+
     def forget(self, connection: Connection) -> None:
         """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
+        self._held.discard(connection)
         self._closed.discard(connection)
         self._paused.pop(connection, None)
 
@@ -117,6 +131,9 @@ class FairScheduler:
             if progress is None:
                 return
             at = progress.end
+            if self._processor.is_blocked(connection):
+                self._hold(connection, data, at)
+                return
             if progress.outcome == LATE:
                 self._wait(connection, data, at, 0.0)
                 return
@@ -137,6 +154,9 @@ class FairScheduler:
             if batch.error:
                 self._processor.failed(connection, batch.error)
                 return
+            if self._processor.is_blocked(connection):
+                self._hold(connection, data, at)
+                return
             took = thread_time() - began
             if took > TIME_SLICE and (is_slow or at < len(data)):
                 if is_slow:
@@ -153,9 +173,16 @@ class FairScheduler:
         return pause
 
     def _wait(self, connection: Connection, data: Data, start: int, seconds: float) -> None:
+        self._keep(connection, data, start)
+        self._loop.call_later(seconds, self._resume, connection)
+
+    def _hold(self, connection: Connection, data: Data, start: int) -> None:
+        self._keep(connection, data, start)
+        self._held.add(connection)
+
+    def _keep(self, connection: Connection, data: Data, start: int) -> None:
         self._waiting[connection] = bytearray(memoryview(data)[start:])
         connection.pause_reading()
-        self._loop.call_later(seconds, self._resume, connection)
 
     def _resume(self, connection: Connection) -> None:
         data = self._waiting.pop(connection, None)
@@ -178,6 +205,8 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
             number = data[start + _NUMBER] if end - start > _NUMBER else 0
             if end == start or (frames and (number in _ENDING or end > last)):
                 break
+            if number == _PACKET and connection.queues is not None:
+                connection.queues.count_received(data, start, end)
             frame = reader.read(data, start, end)
             start = end
             if frame is not None:

@@ -4,12 +4,13 @@
 
 A slow consumer cannot exhaust the memory of the process: frames are queued for it up to a limit. Beyond it
 
-    a neighbour     packets are dropped, oldest first; records are not: if too many are queued, the link is closed,
-                    and its content is synchronised again when it is back
+    a neighbour     those who feed the queue are stopped (`back_pressure`); records are queued on: if there are too
+                    many, the link is closed, and its content is synchronised again when it is back
     a client        messages are dropped, oldest first, and the client receives their number; or it is disconnected,
                     if it chose that policy
 
-While many packets are queued for a neighbour, clients are not read (`back_pressure`).
+Routers grant each other credit for packets (`packet_queues`), and are always read. The state machine knows nothing of
+this.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ssl import SSLError
 from typing import Any
 
 from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
+from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.errors import NotTrusted
@@ -34,23 +36,25 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.link.traffic import Interface, InterfaceTraffic
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Close, Frame, Lost, Ping
+from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
 from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
-from cbnet.network.transport.back_pressure import BackPressure
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
+from cbnet.network.transport.packet_flow import PacketFlow
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
 _DIAL_TIMEOUT = 3.0  # seconds
-PRESSURE = 1 << 20  # bytes queued for a neighbour above which clients are not read
+WINDOW = 1 << 18  # bytes of packets of one class that a neighbour may send without further credit; part of the protocol
+MARK = 1 << 20  # bytes queued for a neighbour, of one class, above which those who feed the queue are stopped
 MAX_UNIDENTIFIED = 1_000  # connections without a Hello
-MAX_QUEUED_MESSAGES = 1 << 24  # bytes of messages queued for one neighbour or client
+MAX_QUEUED_MESSAGES = 1 << 24  # bytes of lossy frames queued for one neighbour or client
+MAX_QUEUED_PACKETS = 1 << 26  # bytes of one class, for one neighbour, where those who feed the queue cannot be stopped
 MAX_QUEUED_FOR_CLIENT = 2 * MAX_QUEUED_MESSAGES  # bytes of all frames
 MAX_QUEUED_FOR_NEIGHBOUR = 1 << 29  # bytes of all frames: more than the announcement of a large network
 
@@ -77,13 +81,13 @@ class TcpRouter:
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
-        self._pressure = BackPressure()
         self._scheduler = FairScheduler(self)
         self._unidentified: dict[Connection, None] = {}  # no Hello received yet; oldest first
         self._kept_alive = 0.0  # time of the last keepalive
         self._sent: dict[Connection, int] = {}  # bytes until then
         self._unreported: dict[Connection, int] = {}  # messages dropped that the client has not been notified of
         self._links: dict[Connection, Link] = {}
+        self._flow = PacketFlow(self._links, MARK, self._scheduler.release)
         self._traffic = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.versions.changes
@@ -152,7 +156,7 @@ class TcpRouter:
         number = next(self._numbers)
         self._connections[number] = connection
         self._ids[connection] = number
-        self.router.attach(number, connection.buffer)
+        self.router.attach(number, connection.buffer, connection.queues)
         self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
         link.traffic = connection.traffic
@@ -167,17 +171,17 @@ class TcpRouter:
     def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
         """Pass bytes to the fast path of the router; None if the connection was closed."""
         progress = self.router.forward(self._ids[connection], data, start, len(data), self._now)
-        self.perform(progress.actions)
+        self.perform(progress.actions, connection)
         for number in progress.written:
             written = self._connections.get(number)
             if written is not None:
                 written.written()
-                self._check_pressure(written)
+                self._flow.sent(written, connection)
         link = self._links.get(connection)
         if link is None:
             return None
-        if not link.is_router:
-            self._pressure.pause(connection)
+        if link.is_router and progress.end > start:
+            self._flow.forwarded(connection)
         return progress
 
     def process(self, connection: Connection, frames: list[Frame]) -> bool:
@@ -186,7 +190,9 @@ class TcpRouter:
         connection.count_received(frames)
         if frames and isinstance(frames[-1], Close):
             self.event_log.close_received(number, frames[-1].reason)
-        self.perform(self.router.received_all(number, frames, self._now))
+        if self._link(connection).is_router:
+            frames = self._flow.received(connection, frames)
+        self.perform(self.router.received_all(number, frames, self._now), connection)
         if connection.reader.skipped:
             self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.reader.skipped
             connection.reader.skipped = 0
@@ -198,8 +204,7 @@ class TcpRouter:
         connection.buffer.drops = link.drops_when_slow
         if link.is_router:
             connection.buffer.max_size = MAX_QUEUED_FOR_NEIGHBOUR
-        else:
-            self._pressure.pause(connection)
+            self._flow.handled(connection)
         return True
 
     def failed(self, connection: Connection, reason: str) -> None:
@@ -230,16 +235,16 @@ class TcpRouter:
         self.perform(self.router.failed(self._ids[connection], "the peer reads too slowly", self._now))
 
     def relieved(self, connection: Connection) -> None:
-        """Notify a client of dropped messages; read clients again that waited for a neighbour."""
+        """Notify a client of dropped messages; send queued packets to a neighbour that reads again."""
         lost = self._unreported.pop(connection, 0)
         if lost:
             connection.send(Lost(lost))
-        self._pressure.relieve(connection)
+        self._flow.relieved(connection)
 
     # --- actions
 
-    def perform(self, actions: Iterable[Action]) -> None:
-        """Perform the actions of the router."""
+    def perform(self, actions: Iterable[Action], cause: Connection | None = None) -> None:
+        """Perform the actions of the router; cause: the connection whose frames caused them."""
         connections = self._connections
         for action in actions:
             connection = connections.get(action.link)
@@ -247,7 +252,8 @@ class TcpRouter:
                 continue
             if type(action) is Send:
                 connection.send(action.frame)
-                self._check_pressure(connection)
+                if type(action.frame) is Packet or connection.buffer.size > MARK:
+                    self._flow.sent(connection, cause)
             else:
                 assert not isinstance(action, Send)
                 self._forget(connection, action.reason)
@@ -312,7 +318,8 @@ class TcpRouter:
         log(logging.WARNING, "not trusted", reason=reason)
 
     def _connection(self) -> Connection:
-        return Connection(self, LinkBuffer(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT))
+        buffer = LinkBuffer(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT)
+        return Connection(self, buffer, PacketQueues(buffer, WINDOW, MARK, MAX_QUEUED_PACKETS))
 
     def _link(self, connection: Connection) -> Link:
         link = self.router.links.get(self._ids[connection])
@@ -323,11 +330,9 @@ class TcpRouter:
         """Return the account of a client, which all its links share, or the connection itself."""
         return self._link(connection).account or connection
 
-    def _check_pressure(self, connection: Connection) -> None:
-        if connection.buffer.size > PRESSURE:
-            link = self.router.links.get(self._ids.get(connection, 0))
-            if link is not None and link.is_router:
-                self._pressure.add(connection, self._now)
+    def is_blocked(self, connection: Connection) -> bool:
+        """Return whether a client has fed a queue that is still long."""
+        return self._flow.is_blocked(connection)
 
     def _forget(self, connection: Connection, reason: str) -> int | None:
         number = self._ids.pop(connection, None)
@@ -338,7 +343,7 @@ class TcpRouter:
         self._unreported.pop(connection, None)
         self._scheduler.forget(connection)
         self._unidentified.pop(connection, None)
-        self._pressure.forget(connection)
+        self._flow.forget(connection)
         if not self._is_working:
             self._is_working = True
             self._loop.call_soon(self._work)
@@ -355,11 +360,11 @@ class TcpRouter:
         while True:
             await asyncio.sleep(_TICK)
             now = self._now
-            for connection in (*self._pressure.paused, *self._scheduler.waiting):
+            for connection in self._scheduler.waiting:
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
-            for connection in self._pressure.stalled(now, self.router.settings.dead):
+            for connection in self._flow.stalled(now, self.router.settings.dead):
                 self.overflowed(connection)
             self.event_log.check(now)
             if self.router.versions.changes != self._views:

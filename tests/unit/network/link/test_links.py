@@ -28,7 +28,7 @@ def warnings(caplog):
 def test_router_sends_hello_with_its_number_of_the_link():
     router = LinkRouter("a", life=7, network="n", scheme="multitree", trees=3)
     assert router.open(5) == [
-        Send(5, Hello(low=3, high=3, role="router", name="a", network="n", life=7, link=5, scheme="multitree:3"))
+        Send(5, Hello(low=4, high=4, role="router", name="a", network="n", life=7, link=5, scheme="multitree:3"))
     ]
 
 

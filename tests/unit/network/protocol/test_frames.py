@@ -52,7 +52,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         clients.PREDICATE_LIMITS.filters, clients.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
         round(settings.Settings("a").refresh), frame_parts.MAX_PEERS, frame_parts.MAX_COUNTERS,
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_VISITED_ROUTERS, frame_parts.MAX_TREES, frame_parts.MAX_TRIES, frame_parts.MAX_FRAME_STREAMS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
-        requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.PRESSURE,
+        requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.MAX_QUEUED_PACKETS, tcp.WINDOW, tcp.MARK,
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
     assert {f"{limit:,}" for limit in limits} <= numbers
@@ -77,7 +77,7 @@ def test_example_of_the_document_decodes_as_described():
         number=1, sequence=1, side=bytes(range(16)), base=0, added=[0], removed=[], is_last=True
     )  # fmt: skip
     assert list(FrameReader().feed(data)) == [
-        Hello(low=3, high=3, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1"),
+        Hello(low=4, high=4, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1"),
         Announce(filters=[filter], offers=[], changes=[opening], ended=[]),
         Packet(
             source="a",

@@ -16,7 +16,7 @@ from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 
 HELLO = encode(
-    frames.Hello(low=3, high=3, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
+    frames.Hello(low=4, high=4, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
 )
 NESTED = st.recursive(
     any_values | st.none(),

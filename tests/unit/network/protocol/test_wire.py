@@ -25,8 +25,8 @@ from cbnet.network.protocol.wire import (
     encode_body,
 )
 
-ROUTER = Hello(low=3, high=3, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1")
-CLIENT = Hello(low=3, high=3, role="client", name="c", network="cbnet", life=0, link=0, scheme="")
+ROUTER = Hello(low=4, high=4, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1")
+CLIENT = Hello(low=4, high=4, role="client", name="c", network="cbnet", life=0, link=0, scheme="")
 HOP = frames.Hop(
     router="a",
     came_from="b",

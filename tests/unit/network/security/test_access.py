@@ -18,7 +18,7 @@ ROUTERS = Access(routers=frozenset({"b"}), has_certificates=True)
 
 
 def client(name="c", token=""):
-    return Hello(low=3, high=3, role="client", name=name, network="cbnet", life=0, link=0, scheme="", token=token)
+    return Hello(low=4, high=4, role="client", name=name, network="cbnet", life=0, link=0, scheme="", token=token)
 
 
 def denial(access, said, names=None):

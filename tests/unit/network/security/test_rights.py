@@ -146,7 +146,7 @@ def test_the_constraints_of_a_client_are_those_of_all_its_links():
     )
     router = Router(Settings("a"), 7, access)
     hello = Hello(
-        low=3, high=3, role="client", name="any", network="cbnet", life=0, link=0, scheme="", token=made.token
+        low=4, high=4, role="client", name="any", network="cbnet", life=0, link=0, scheme="", token=made.token
     )
     for link in (1, 2):
         router.opened(link, 0.0)

@@ -1,21 +1,11 @@
-"""Clients are paused while a neighbour has a long queue, and never longer."""
+"""Who feeds a long queue waits until it is short, and never longer."""
 
 import pytest
 
-from cbnet.network.transport.back_pressure import BackPressure
+from cbnet.network.transport.back_pressure import BackPressure, Feed
 
-
-class FakeConnection:
-    """A connection that records whether it is read."""
-
-    is_read = True
-    unsent = 100
-
-    def pause_reading(self):
-        self.is_read = False
-
-    def resume_reading(self):
-        self.is_read = True
+CLIENT, ONE, OTHER = Feed("client", 0), Feed("one", 1), Feed("other", 1)
+RELAYED = Feed("one", 2)
 
 
 @pytest.fixture
@@ -23,38 +13,39 @@ def pressure():
     return BackPressure()
 
 
-def test_clients_are_read_while_no_neighbour_has_a_long_queue(pressure):
-    client = FakeConnection()
-    pressure.pause(client)
-    assert client.is_read
+def test_feeder_waits_until_all_queues_are_short_that_it_has_fed(pressure):
+    pressure.block(ONE, CLIENT)
+    pressure.block(OTHER, CLIENT)
+    pressure.block(OTHER, CLIENT)
+    assert pressure.relieve(ONE) == []
+    assert pressure.is_blocked(CLIENT)
+    assert pressure.relieve(OTHER) == [CLIENT]
+    assert not pressure.is_blocked(CLIENT)
 
 
-def test_clients_are_read_again_when_the_last_neighbour_is_relieved(pressure):
-    client, one, other = (FakeConnection() for _ in range(3))
-    pressure.add(one, 0.0)
-    pressure.add(other, 0.0)
-    pressure.pause(client)
-    pressure.relieve(client)  # its own queue is empty, which changes nothing
-    pressure.relieve(one)
-    assert (client.is_read, list(pressure.paused)) == (False, [client])
-    pressure.relieve(other)
-    assert (client.is_read, list(pressure.paused)) == (True, [])
+def test_who_has_not_fed_a_queue_does_not_wait(pressure):
+    pressure.block(ONE, CLIENT)
+    assert not pressure.is_blocked(Feed("another client", 0))
+    assert pressure.relieve(OTHER) == []
+    assert pressure.is_blocked(CLIENT)
 
 
-def test_closed_client_is_not_read_again(pressure):
-    client, neighbour = FakeConnection(), FakeConnection()
-    pressure.add(neighbour, 0.0)
-    pressure.pause(client)
-    pressure.forget(client)
-    pressure.forget(neighbour)
-    assert not client.is_read
+def test_classes_of_a_link_wait_on_their_own(pressure):
+    pressure.block(RELAYED, OTHER)
+    pressure.block(ONE, CLIENT)
+    assert pressure.relieve(RELAYED) == [OTHER]
+    assert pressure.is_blocked(CLIENT)
 
 
-def test_neighbour_that_reads_nothing_is_stalled_after_the_timeout(pressure):
-    neighbour = FakeConnection()
-    pressure.add(neighbour, 0.0)
-    assert pressure.stalled(3.0, timeout=3.0) == []
-    neighbour.unsent = 99  # it has read something
-    assert pressure.stalled(4.0, timeout=3.0) == []
-    assert pressure.stalled(7.0, timeout=3.0) == []
-    assert pressure.stalled(7.1, timeout=3.0) == [neighbour]
+def test_nobody_waits_for_a_closed_link(pressure):
+    pressure.block(ONE, CLIENT)
+    pressure.block(RELAYED, OTHER)
+    pressure.block(RELAYED, CLIENT)
+    assert sorted(pressure.forget("one")) == [CLIENT, OTHER]
+    assert not pressure.is_blocked(CLIENT)
+
+
+def test_closed_feeder_is_not_told_to_go_on(pressure):
+    pressure.block(ONE, CLIENT)
+    assert pressure.forget("client") == []
+    assert pressure.relieve(ONE) == []

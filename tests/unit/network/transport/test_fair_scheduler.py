@@ -12,7 +12,7 @@ from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
 
-HELLO = Hello(3, 3, "client", "c", "cbnet", 0, 0, "")
+HELLO = Hello(4, 4, "client", "c", "cbnet", 0, 0, "")
 SLOW = [*(Subscribe(number, "x = 1", 0) for number in range(3)), StatusRequest(3)]
 FAST = [Ping(number) for number in range(4)]
 PLAIN = [Publish(number, {}, [], b"", False) for number in range(40)]
@@ -22,6 +22,7 @@ class FakeConnection:
     """A connection that records whether it is read."""
 
     is_read = True
+    queues = None
 
     def __init__(self, client=None):
         self.client = client or self
@@ -44,6 +45,7 @@ class FakeRouter:
         self.ended = []
         self.errors = []
         self.closing = None
+        self.blocked = set()
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
         self.scheduler = FairScheduler(self)
@@ -76,6 +78,9 @@ class FakeRouter:
 
     def closed(self, connection):
         self.ended.append(connection)
+
+    def is_blocked(self, connection):
+        return connection in self.blocked
 
     def client_of(self, connection):
         return connection.client
@@ -282,7 +287,7 @@ def test_a_packet_that_is_too_long_is_counted(router):
     async def story(router):
         one = FakeConnection()
         one.reader = FrameReader()
-        list(one.reader.feed(encode(Hello(3, 3, "router", "r", "cbnet", 1, 1, "multitree:1"))))
+        list(one.reader.feed(encode(Hello(4, 4, "router", "r", "cbnet", 1, 1, "multitree:1"))))
         long = Packet("r", 1, 1, 0, 0, 0, 0, {"x": "y" * (5 << 19)}, [], b"")
         router.add(one, [long, *FAST])
         assert one.reader.skipped == 1

@@ -1,0 +1,107 @@
+"""The flow of packets between neighbours: credit that is granted and used, and who waits for it.
+
+packets of a link ──► handled ──► credit for the link, unless it feeds a long queue
+credit of a link  ──► its queued packets are sent ──► a queue is short again ──► those who fed it go on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from cbnet._kernels.packet_queues import PacketQueues
+from cbnet.network.link.links import Link
+from cbnet.network.protocol.frames import Credit, Frame, Ping
+from cbnet.network.transport.back_pressure import BackPressure, Feed
+from cbnet.network.transport.connection import Connection
+from cbnet.network.transport.stalls import Stalls
+
+
+class PacketFlow:
+    """Credit and back-pressure of all links of a router."""
+
+    def __init__(
+        self, links: Mapping[Connection, Link], mark: int, resume: Callable[[Connection], None]
+    ) -> None:  # fmt: skip
+        """Initialise with the open connections.
+
+        mark: bytes of other frames queued for a neighbour above which clients are blocked; resume: for such a client.
+        """
+        self._links = links
+        self._mark = mark
+        self._resume = resume
+        self._pressure = BackPressure()
+        self._stalls = Stalls()
+
+    def is_blocked(self, client: Connection) -> bool:
+        """Return whether a client has fed a queue that is still long."""
+        return self._pressure.is_blocked(Feed(client, 0))
+
+    def sent(self, connection: Connection, cause: Connection | None) -> None:
+        """Stop whoever sent something that went to a long queue, if that is known."""
+        fed = _queues(connection).take_fed()
+        if cause is None or cause not in self._links or connection not in self._links:
+            return
+        for hops in fed:
+            self._pressure.block(Feed(connection, hops), Feed(cause, hops - 1))
+            if hops > 1:
+                _queues(cause).withhold(hops - 1, True)
+        is_for_router, is_of_router = self._links[connection].is_router, self._links[cause].is_router
+        if connection.buffer.size > self._mark and is_for_router and not is_of_router:
+            self._pressure.block(Feed(connection, 0), Feed(cause, 0))
+
+    def received(self, connection: Connection, frames: list[Frame]) -> list[Frame]:
+        """Use the credit among the frames of a neighbour; return the other frames."""
+        if any(type(frame) is not Ping for frame in frames):
+            self._stalls.answered(connection)
+        others: list[Frame] = []
+        for frame in frames:
+            if isinstance(frame, Credit):
+                _queues(connection).grant(frame.hops, frame.limit)
+            else:
+                others.append(frame)
+        if len(others) < len(frames):
+            self._release(connection)
+        return others
+
+    def forwarded(self, connection: Connection) -> None:
+        """Grant credit for packets that the fast path has handled."""
+        self._stalls.answered(connection)
+        self.handled(connection)
+
+    def handled(self, connection: Connection) -> None:
+        """Grant a neighbour more credit for packets of which enough were handled."""
+        for hops, limit in _queues(connection).take_grants():
+            connection.send(Credit(hops, limit))
+
+    def relieved(self, connection: Connection) -> None:
+        """Send queued packets to a peer that reads again."""
+        self._go_on(self._pressure.relieve(Feed(connection, 0)))
+        self._release(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """Let those go on who waited for a closed connection."""
+        self._stalls.answered(connection)
+        self._go_on(self._pressure.forget(connection))
+
+    def stalled(self, now: float, timeout: float) -> list[Connection]:
+        """Return the neighbours that have read nothing for `timeout` seconds, although something waits for them."""
+        neighbours = (connection for connection, link in self._links.items() if link.is_router)
+        return self._stalls.check(neighbours, now, timeout)
+
+    def _release(self, connection: Connection) -> None:
+        connection.release()
+        for hops in _queues(connection).take_relieved():
+            self._go_on(self._pressure.relieve(Feed(connection, hops)))
+
+    def _go_on(self, feeders: Iterable[Feed]) -> None:
+        for feeder in feeders:
+            if feeder.hops:
+                _queues(feeder.connection).withhold(feeder.hops, False)
+                self.handled(feeder.connection)
+            else:
+                self._resume(feeder.connection)
+
+
+def _queues(connection: Connection) -> PacketQueues:
+    assert connection.queues is not None
+    return connection.queues
