@@ -205,6 +205,12 @@ def test_slow_neighbour_blocks_publishers_and_nothing_is_lost():
     run(main())
 
 
+async def read_slowly(raw):
+    while True:
+        await raw.read_once()  # some kilobytes
+        await asyncio.sleep(0.1)
+
+
 def test_slow_but_steady_neighbour_stays_linked_and_stops_only_those_who_send_to_it():
     async def main():
         async with (
@@ -213,10 +219,10 @@ def test_slow_but_steady_neighbour_stays_linked_and_stops_only_those_who_send_to
             await connect_async(str(running.address)) as other,
             await connect_async(str(running.address)) as subscriber,
         ):
-            raw = await neighbour(running)
             subscription = await subscriber.subscribe("y >= 0", wait=True, queue=5_000)
-            flooding = asyncio.create_task(flooded(publisher, 2_000))
-            keeping_alive = asyncio.create_task(pings(raw))
+            raw = await neighbour(running)
+            reading = asyncio.create_task(read_slowly(raw))
+            flooding = asyncio.create_task(flooded(publisher, 6_000))
             began = time.monotonic()
             await wait_until_async(lambda: any(map(running.is_blocked, running._links)))
             for number in range(2_000):  # not for the neighbour
@@ -225,14 +231,12 @@ def test_slow_but_steady_neighbour_stays_linked_and_stops_only_those_who_send_to
             while got < 2_000:
                 got += len(await subscription.take(timeout=5))
             assert not flooding.done()
-            while time.monotonic() - began < 4.0:  # 5 times as long as a neighbour may be silent
-                await asyncio.sleep(0.2)
-                await raw.read_once()
+            await asyncio.sleep(4.0 - (time.monotonic() - began))  # 5 times as long as a neighbour may be silent
             assert not flooding.done()
-            got = await raw.read(lambda got: len(of(Packet, got)) == 2_000)
+            reading.cancel()
+            got = await raw.read(lambda got: len(of(Packet, got)) == 6_000)
             await flooding
-            keeping_alive.cancel()
-            assert [int.from_bytes(frame.payload[:4]) for frame in of(Packet, got)] == list(range(2_000))
+            assert [int.from_bytes(frame.payload[:4]) for frame in of(Packet, got)] == list(range(6_000))
             status = await other.status()
             assert list(status.neighbours) == ["b"]
             assert "links_too_slow" not in status.counters
