@@ -1,7 +1,8 @@
 """Neighbours that read nothing although something waits for them: their links must be closed.
 
-A neighbour that reads slowly, or grants credit slowly, is not stalled: bytes leave the write buffer, or it sends other
-frames than unasked Pings, at least the answers to those of this side.
+A neighbour that reads slowly, or grants credit slowly, is not stalled: it sends other frames than unasked Pings, at
+least the answers to those of this side, or a full write buffer becomes shorter. A router that is dead sends nothing: its
+link is closed much earlier (`links`). So this is about one that is alive, but faulty.
 """
 
 from __future__ import annotations
@@ -33,6 +34,6 @@ class Stalls:
         for connection in connections:
             if connection.waiting:
                 stall, left = stalls.get(connection), connection.traffic.sent - connection.unsent
-                is_new = stall is None or stall.left != left
-                self._stalls[connection] = _Stall(left, now) if stall is None or is_new else stall
+                reads = connection.unsent > 0 and stall is not None and stall.left != left
+                self._stalls[connection] = _Stall(left, now) if stall is None or reads else stall
         return [connection for connection, stall in self._stalls.items() if now - stall.since > timeout]

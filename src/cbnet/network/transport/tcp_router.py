@@ -364,7 +364,7 @@ class TcpRouter:
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
-            for connection in self._flow.stalled(now, self.router.settings.dead):
+            for connection in self._flow.stalled(now, self.router.settings.silence):
                 self.overflowed(connection)
             self.event_log.check(now)
             if self.router.versions.changes != self._views:

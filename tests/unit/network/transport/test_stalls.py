@@ -35,6 +35,15 @@ def test_neighbour_that_reads_slowly_is_not_stalled_even_if_ever_more_is_sent(st
         neighbour.traffic.sent += 100
 
 
+def test_bytes_that_the_operating_system_takes_are_no_sign_of_reading(stalls):
+    neighbour = FakeConnection()
+    neighbour.unsent = 0
+    for second in range(3):
+        assert stalls.check([neighbour], second, timeout=3.0) == []
+        neighbour.traffic.sent += 10
+    assert stalls.check([neighbour], 3.1, timeout=3.0) == [neighbour]
+
+
 def test_neighbour_that_answers_is_not_stalled(stalls):
     neighbour = FakeConnection()
     for second in range(0, 20, 2):
