@@ -34,7 +34,7 @@ class Settings:
     answer: float = 2.0  # timeout for a holder's answer, before another one is asked
     cache_bytes: int = 1 << 24  # size of the reply cache; 0: no cache
     cache_age: float = 60.0  # maximum age of a cached reply; 0: no cache
-    silence: float = 20.0  # of a neighbour that owes an announcement and waits for nobody, before its link is closed
+    silence: float = 20.0  # of a neighbour that owes an announcement, or reads nothing, before its link is closed
     session_filters: int = 5_000_000  # that a neighbour may announce over one link
     session_bytes: int = 1 << 29  # of these filters
     settle: float = 0.05  # minimum between two versions of the topology

@@ -1,8 +1,8 @@
 """Neighbours that read nothing although something waits for them: their links must be closed.
 
 A neighbour that reads slowly, or grants credit slowly, is not stalled: it sends other frames than unasked Pings, at
-least the answers to those of this side, or a full write buffer becomes shorter. A router that is dead sends nothing: its
-link is closed much earlier (`links`). So this is about one that is alive, but faulty.
+least the answers to those of this side, or a full write buffer becomes shorter. A router that is dead sends nothing:
+its link is closed much earlier (`links`). So this is about one that is alive, but faulty.
 """
 
 from __future__ import annotations

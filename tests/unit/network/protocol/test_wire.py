@@ -57,6 +57,7 @@ ALL = [
         ended=[1, 2],
     ),
     frames.Held([b"d" * 16]),
+    frames.Credit(14, 1 << 20),
     frames.TableRequest(1),
     frames.FilterRequest(1, "a", "b", False, 0),
     frames.TableSummary(1, "a", True, 7, [frames.InterfaceTable("a", "b", 1, b"d" * 16, 0, b"e" * 16)]),

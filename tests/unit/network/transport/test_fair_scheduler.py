@@ -131,6 +131,28 @@ def test_long_batch_continues_as_soon_as_other_connections_are_served(router):
     router(story, seconds=1.0)
 
 
+def test_blocked_client_waits_until_it_is_released(router):
+    async def story(router):
+        one, other = FakeConnection(), FakeConnection()
+        router.blocked.add(one)
+        router.add(one, PLAIN)
+        router.add(one, FAST)
+        assert router.frames(one) == PLAIN[:16]  # what was handled when it was blocked
+        router.add(other, PLAIN[:5])
+        assert router.frames(other) == PLAIN[:5]
+        await asyncio.sleep(0.05)
+        assert (one.is_read, list(router.scheduler.waiting)) == (False, [one])
+        router.blocked.clear()
+        router.scheduler.release(one)
+        router.scheduler.release(one)
+        router.scheduler.release(other)
+        await wait_until_async(lambda: not router.scheduler.waiting)
+        assert router.frames(one) == PLAIN + FAST
+        assert one.is_read
+
+    router(story, seconds=0.00001)
+
+
 def test_nested_messages_are_processed_one_by_one(router):
     async def story(router):
         one = FakeConnection()
