@@ -221,7 +221,7 @@ HELLO = encode(hello("client", "s", scheme=""))
         (HELLO + encode(LinkRecord("a", 1, 1, 1, 0, {})), "a client must not send LinkRecord"),
         (
             encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, link=1, scheme="")),
-            "no common protocol version: the peer supports 7 to 9, this router 3 to 3",
+            "no common protocol version: the peer supports 7 to 9, this router 4 to 4",
         ),
         (b"", "no Hello received for 3.5 s"),
     ],

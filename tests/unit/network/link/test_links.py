@@ -35,8 +35,8 @@ def test_router_sends_hello_with_its_number_of_the_link():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"low": 4, "high": 5}, "no common protocol version: the peer supports 4 to 5, this router 3 to 3"),
-        ({"low": 2, "high": 2}, "no common protocol version: the peer supports 2 to 2, this router 3 to 3"),
+        ({"low": 5, "high": 6}, "no common protocol version: the peer supports 5 to 6, this router 4 to 4"),
+        ({"low": 2, "high": 2}, "no common protocol version: the peer supports 2 to 2, this router 4 to 4"),
         ({"network": "other"}, "this is network 'cbnet', not 'other'"),
         ({"scheme": "drp"}, "this network uses the routing scheme multitree:1, not drp"),
         ({"name": "a"}, "the name 'a' belongs to this router itself"),
