@@ -41,11 +41,12 @@ class PacketFlow:
         fed = _queues(connection).take_fed()
         if cause is None or cause not in self._links or connection not in self._links:
             return
-        for hops in fed:
-            self._pressure.block(Feed(connection, hops), Feed(cause, hops - 1))
-            if hops > 1:
-                _queues(cause).withhold(hops - 1, True)
         is_for_router, is_of_router = self._links[connection].is_router, self._links[cause].is_router
+        for hops in fed:
+            if is_of_router == (hops > 1):  # else it is committed again, or comes from another domain
+                self._pressure.block(Feed(connection, hops), Feed(cause, hops - 1))
+                if is_of_router:
+                    _queues(cause).withhold(hops - 1, True)
         if connection.buffer.size > self._mark and is_for_router and not is_of_router:
             self._pressure.block(Feed(connection, 0), Feed(cause, 0))
 
