@@ -45,7 +45,7 @@ from cbnet.matching.table import Key, Table
 GROWTH = 4  # a level up to 4 times as large as the filters being merged is merged with them
 BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are merged with it
 MIN_MERGE = 50_000
-MAX_CATCH_UP = 256  # removals repeated on a new level while writers wait
+MAX_CATCH_UP = 32  # removals repeated on a new level while writers wait
 
 
 class _State(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 _SWITCH_INTERVAL = 0.001  # seconds
+_COLLECTION = 700, 10, 200  # new objects, collections of these, and of those that survived, until the next one
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -35,10 +36,12 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
 def run_router(main: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine of a router in a new event loop and return its result.
 
-    What is loaded by now stays, and the garbage collector need not visit it. A thread that compiles filters lets the
+    What is loaded by now stays, and the garbage collector need not visit it. It visits old objects rarely, as a router
+    with very many filters waits for that; few of them are in cycles. A thread that compiles filters lets the
     loop continue within a millisecond.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECTION)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     return asyncio.run(main)

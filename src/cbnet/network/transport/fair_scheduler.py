@@ -36,7 +36,8 @@ from cbnet.network.protocol.frames import (
 from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
 from cbnet.network.transport.connection import Connection
 
-TIME_SLICE = 0.02  # seconds
+TIME_SLICE = 0.02  # seconds of processor time
+WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 filters in announcements, which take some 5 ms
 _SLOW: frozenset[type[Frame]] = frozenset({Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest})
@@ -126,6 +127,7 @@ class FairScheduler:
     def _serve(self, connection: Connection, data: Data) -> None:
         """Process the frames in some bytes, until these or the time slice end."""
         at, began, is_slow = 0, None, False
+        end = self._loop.time() + WALL_SLICE
         while True:
             progress = self._processor.forward(connection, data, at)
             if progress is None:
@@ -158,7 +160,8 @@ class FairScheduler:
                 self._hold(connection, data, at)
                 return
             took = thread_time() - began
-            if took > TIME_SLICE and (is_slow or at < len(data)):
+            is_late = took > TIME_SLICE or self._loop.time() > end
+            if is_late and (is_slow or at < len(data)):
                 if is_slow:
                     self._paused[self._processor.client_of(connection)] = self._loop.time() + took
                 self._wait(connection, data, at, took if is_slow else 0.0)
