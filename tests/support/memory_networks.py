@@ -26,6 +26,8 @@ class Alone:
         for _ in range(round(seconds / 0.1)):
             self.now += 0.1
             done += self.router.tick(self.now)
+            while self.router.has_work:
+                done += self.router.work(self.now)
         return done
 
     def open(self, link, hello):

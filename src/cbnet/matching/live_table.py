@@ -46,6 +46,8 @@ GROWTH = 4  # a level up to 4 times as large as the filters being merged is merg
 BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are merged with it
 MIN_MERGE = 50_000
 MAX_CATCH_UP = 32  # removals repeated on a new level while writers wait
+MIN_SETTLED = 256  # filters of a memtable that is compiled when it does not change: fewer cost a message little
+MAX_CATCH_UP = 256  # removals repeated on a new level while writers wait
 
 
 class _State(NamedTuple):
@@ -96,6 +98,7 @@ class LiveTable(Generic[Key]):
         self._log: list[TargetFilter] | None = None  # removals since a merge began
         self._merger: threading.Thread | None = None
         self._merge_error: BaseException | None = None
+        self._seen: tuple[MemTable | None, int] = (None, 0)  # the last memtable, and its size, when it was examined
         self.merges = 0
         has_spellings = base._compiled.has_test(Test.BOOL_EQ) or base._compiled.has_test(Test.CONDITION)
         if base._predicates is not None and has_spellings:
@@ -251,6 +254,15 @@ class LiveTable(Generic[Key]):
     def save(self, path: str | Path) -> int:
         """Write the current table to a file; return its size in bytes."""
         return self.snapshot().save(path)
+
+    def settle(self) -> None:
+        """Compile the newest filters, if they have not changed since the last call; call it from time to time."""
+        with self._lock:
+            newest = self._state.memtables[-1]
+            if self._seen == (newest, len(newest)) and len(newest) >= MIN_SETTLED:
+                newest.compile_early()
+                self._start_merging()
+            self._seen = newest, len(newest)
 
     def wait(self) -> None:
         """Wait until no merge is running; raise CbnetError if one failed."""

@@ -94,3 +94,19 @@ def test_filters_that_come_and_go_take_no_memory():
         tracemalloc.stop()
     assert table.match({"x": 1}) == [0]
     assert table.merges == 0
+
+
+def test_filters_that_do_not_change_any_more_are_compiled():
+    table = live("x = {n}", 300)
+    table.settle()
+    assert table.merges == 0  # they may still change
+    table.add(300, parse_filter("x = 300"))
+    table.settle()
+    assert table.merges == 0
+    table.settle()
+    table.wait()
+    assert (table.merges, table.match({"x": 300})) == (1, [300])
+    table.settle()
+    table.settle()
+    table.wait()
+    assert table.merges == 1  # nothing is left to compile

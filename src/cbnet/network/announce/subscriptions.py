@@ -45,6 +45,7 @@ class OwnSource(Enum):
 
 
 OWN_SOURCES = tuple(OwnSource)
+_SETTLE = 1.0  # seconds without a change after which new filters are compiled
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
 SLICE = 128  # filters of clients that have left which are removed at a time: some 5 ms
@@ -78,6 +79,7 @@ class Subscriptions:
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
+        self._settled = 0.0  # time when the table was examined last
         self._constraints: Counter[Subscriber] = Counter()
         self._constraints_of: dict[Subscriber, dict[int, int]] = {}  # by subscriber and id
 
@@ -230,6 +232,12 @@ class Subscriptions:
     def has_leaving(self) -> bool:
         """Whether filters of clients that have left are still to be removed."""
         return bool(self._leaving)
+
+    def settle(self, now: float) -> None:
+        """Compile filters that have not changed for a while: matching them is faster then."""
+        if now - self._settled >= _SETTLE:
+            self._settled = now
+            self.table.settle()
 
     def remove_some(self) -> None:
         """Remove some filters of clients that have left."""

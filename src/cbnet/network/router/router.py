@@ -245,6 +245,8 @@ class Router:
         self._traces.check()
         self.pulls.check()
         self.announcements.check()
+        for kind in (self.subscriptions, self.offers):
+            kind.settle(self._context.now)
         return self._done()
 
     @property
