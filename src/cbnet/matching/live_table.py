@@ -47,7 +47,6 @@ BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are me
 MIN_MERGE = 50_000
 MAX_CATCH_UP = 32  # removals repeated on a new level while writers wait
 MIN_SETTLED = 256  # filters of a memtable that is compiled when it does not change: fewer cost a message little
-MAX_CATCH_UP = 256  # removals repeated on a new level while writers wait
 
 
 class _State(NamedTuple):
