@@ -67,7 +67,11 @@ class Alone:
         return [action for frame in frames for action in self.router.received(link, frame, self.now)]
 
     def close(self, link):
-        return self.router.closed(link, self.now)
+        """Close a link; return all that the router does about it, now and later."""
+        done = self.router.closed(link, self.now)
+        while self.router.has_work:
+            done += self.router.work(self.now)
+        return done
 
 
 def encoded(*filters):
