@@ -104,3 +104,33 @@ def test_random_graph(seed):
     links |= {tuple(sorted(random.sample(names, 2))) for _ in range(6)}
     got, counters = run(saturated(sorted(links), 150, trees=4))
     check(got, counters, 150)
+
+
+def test_packets_that_wait_for_credit_of_a_link_that_dies_take_another_path():
+    async def main():
+        async with AsyncExitStack() as stack:
+            routers = await started(stack, ring(4))
+            near = await stack.enter_async_context(await connect_async(str(routers["r0"].address)))
+            far = await stack.enter_async_context(await connect_async(str(routers["r1"].address)))
+            subscription = await far.subscribe("x >= 0", wait=True, queue=10_000)
+
+            async def publish():
+                for number in range(3_000):
+                    await near.publish({"x": number}, PAYLOAD, timeout=30)
+
+            for connection in routers["r1"]._links:
+                connection.queues.withhold(1, True)
+            publishing = asyncio.create_task(publish())
+            links = routers["r0"]._links
+            full = await wait_until_async(lambda: [each for each in links if each.queues.size])
+            await asyncio.sleep(0.5)  # meanwhile the neighbour answers pings
+            full[0].abort()
+            routers["r0"].closed(full[0])
+            got = set()
+            while len(got) < 3_000:
+                deliveries = await subscription.take(timeout=30)
+                assert deliveries, len(got)
+                got |= {delivery.message["x"] for delivery in deliveries}
+            await publishing
+
+    run(main())
