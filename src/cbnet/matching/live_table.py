@@ -81,6 +81,8 @@ class _UsedNames:
 class LiveTable(Generic[Key]):
     """A forwarding table that can be changed while any thread matches messages against it."""
 
+    reduces = True  # whether filters that others of their interface cover are left out of the base
+
     def __init__(self, table: Table[Key] | None = None) -> None:
         base = table if table is not None else cast("Table[Key]", Table.build({}))
         if base._compiled.engine != "pivot":
@@ -362,7 +364,8 @@ class LiveTable(Generic[Key]):
             if levels[0].is_mostly_removed() or size > max(MIN_MERGE, len(levels[0]) // BASE_SHARE):
                 first = 0
             labels = range(len(self._labels)) if first else list(self._labels)
-            merge = _Merge(first, [level.copy() for level in levels[first:]], len(memtables), items, labels, log)
+            copies = [level.copy() for level in levels[first:]]
+            merge = _Merge(first, copies, len(memtables), items, labels, log, self.reduces and first == 0)
         for item in items:  # one by one, so that other threads need not wait for all of them
             self._compiled_hashes.add(hash(item))
         return merge
@@ -395,11 +398,12 @@ class _Merge(NamedTuple):
     items: list[TargetFilter]  # of the memtables
     labels: Sequence[Any]
     log: list[TargetFilter]  # removals since the merge began; grows
+    reduces: bool
 
     def level(self) -> Level:
         parts = [level.alive() for level in self.levels]
         columns = merge_columns([*parts, columns_of_encoded(self.labels, self.items)], self.labels)
-        return Level(CompiledTable.build(columns, reduce=self.first == 0, labelled=False))
+        return Level(CompiledTable.build(columns, reduce=self.reduces, labelled=False))
 
 
 def _catch_up(level: Level, log: Iterable[TargetFilter], revived: dict[TargetFilter, None]) -> None:
