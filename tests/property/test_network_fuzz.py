@@ -38,7 +38,7 @@ def made(kind):
             return st.booleans()
         case msgspec.inspect.IntType():
             low = kind.ge if kind.ge is not None else -(2**63)
-            high = kind.le if kind.le is not None else 2**63 - 1
+            high = kind.le if kind.le is not None else 2**63 - 1 if kind.lt is None else kind.lt - 1
             return st.integers(low, min(high, low + 5)) | st.integers(low, high)
         case msgspec.inspect.FloatType():
             return st.floats(kind.ge, kind.le, allow_nan=False, allow_infinity=False)
