@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.network.link.links import Link
 from cbnet.network.protocol.frames import Credit, Frame, Ping
-from cbnet.network.transport.back_pressure import BackPressure, Feed
+from cbnet.network.transport.back_pressure import BackPressure, Feed, Stalls
 from cbnet.network.transport.connection import Connection
-from cbnet.network.transport.stalls import Stalls
 
 
 class PacketFlow:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cbnet.network.transport.stalls import Stalls
+from cbnet.network.transport.back_pressure import Stalls
 
 
 class FakeConnection:
