@@ -138,6 +138,29 @@ def test_client_that_does_not_read_loses_the_oldest_messages_and_learns_their_nu
     run(main())
 
 
+def test_slow_clients_together_stay_within_the_budget_of_the_router():
+    async def main():
+        budget = 28 * SMALL  # 4 write buffers of 4 * SMALL bytes, and 12 * SMALL in queues
+        async with router(queue_bytes=budget) as running, await connect_async(str(running.address)) as publisher:
+            slow = [await Raw.dial(running, client_hello(f"slow{n}"), Subscribe(1, "x = 1", 0)) for n in range(4)]
+            keeping_alive = [asyncio.create_task(pings(raw)) for raw in slow]
+            for raw in slow:
+                await raw.read(lambda got: of(Subscribed, got))
+            await flooded(publisher, 20_000)
+            await asyncio.sleep(0.3)  # budgets are enforced every 0.1 s
+            waiting = {peer.name: peer.waiting for peer in (await publisher.status()).peers if peer.waiting}
+            assert waiting.keys() == {f"slow{n}" for n in range(4)}
+            assert sum(waiting.values()) <= 14 * SMALL  # alone, each may have 6 * SMALL
+            assert running.router.counters["dropped.client_queue_full"] > 0
+            for raw in slow:
+                raw.writer.close()
+            await wait_until_async(lambda: not any(link.traffic.waiting for link in running.router.links.all()))
+            for task in keeping_alive:
+                task.cancel()
+
+    run(main())
+
+
 async def pings(raw):
     while True:
         raw.send(Ping(0))

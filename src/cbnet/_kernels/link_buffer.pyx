@@ -147,6 +147,14 @@ cdef class LinkBuffer:
         self.traffic.waiting += <int64_t> self.size - <int64_t> size
         return 0
 
+    def limit(self, size_t max_lossy):
+        """Change the number of bytes above which the oldest lossy frames are dropped, at once if `drops`."""
+        cdef size_t size = self.size
+        self.max_lossy = max_lossy
+        if self.drops:
+            self._drop()
+        self.traffic.waiting += <int64_t> self.size - <int64_t> size
+
     # --- writing
 
     def pause(self):

@@ -37,6 +37,7 @@ class Settings:
     silence: float = 20.0  # of a neighbour that owes an announcement, or reads nothing, before its link is closed
     session_filters: int = 5_000_000  # that a neighbour may announce over one link
     session_bytes: int = 1 << 29  # of these filters
+    queue_bytes: int = 1 << 30  # of messages that wait for all clients that read slowly
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
 
@@ -62,8 +63,10 @@ class Settings:
             raise InputError("`cache_bytes` or `cache_age` is negative", hint="use 0 for no cache")
         if not 0 < self.heartbeat < self.dead:
             raise InputError("`dead` is not longer than `heartbeat`", hint="use a longer `dead`")
-        if self.session_filters <= 0 or self.session_bytes <= 0:
-            raise InputError("`session_filters` or `session_bytes` is not positive", hint="use 1 or more")
+        if min(self.session_filters, self.session_bytes, self.queue_bytes) <= 0:
+            raise InputError(
+                "`session_filters`, `session_bytes` or `queue_bytes` is not positive", hint="use 1 or more"
+            )
         if self.silence <= 0:
             raise InputError(f"`silence` is {self.silence:g} s", hint="use more than 0")
         if self.overlap < 0 or self.settle < 0:

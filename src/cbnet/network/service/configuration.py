@@ -31,7 +31,7 @@ _CLIENT_VARIABLES = ("CBNET_ROUTER", "CBNET_TOKEN")  # allowed in the same envir
 _FIELDS = {field.name: field for field in fields(Settings)}
 _TYPES: dict[str, type] = {
     "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple,
-    **dict.fromkeys(("cache_bytes", "session_filters", "session_bytes"), int),
+    **dict.fromkeys(("cache_bytes", "session_filters", "session_bytes", "queue_bytes"), int),
     "answer": float, "cache_age": float,
     **dict.fromkeys(("name", "network", "scheme", "commit"), str),
     **security.TYPES,

@@ -177,6 +177,16 @@ class Connection(asyncio.BufferedProtocol):
         if self.buffer.is_overfull:
             self._owner.overflowed(self)
 
+    @property
+    def queued(self) -> int:
+        """Bytes of memory that frames wait in for a peer that does not read."""
+        return self.buffer.allocated + self.unsent if self.buffer.is_paused else 0
+
+    def limit_queue(self, size: int) -> None:
+        """Keep at most `size` bytes for a peer that does not read: drop the oldest messages, or close the link."""
+        self.buffer.limit(max(0, size - self.unsent))
+        self.written()
+
     def close(self, reason: str) -> None:
         """Send a `Close` with a reason, then close the connection; `closed` is not called."""
         if self._is_closing:

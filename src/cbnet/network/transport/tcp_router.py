@@ -46,6 +46,7 @@ from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
 from cbnet.network.transport.packet_flow import PacketFlow
+from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
@@ -54,6 +55,7 @@ WINDOW = 1 << 18  # bytes of packets of one class that a neighbour may send with
 MARK = 1 << 20  # bytes queued for a neighbour, of one class, above which those who feed the queue are stopped
 MAX_UNIDENTIFIED = 1_000  # connections without a Hello
 MAX_QUEUED_MESSAGES = 1 << 24  # bytes of lossy frames queued for one neighbour or client
+MAX_QUEUED_FOR_ACCOUNT = 1 << 26  # bytes of all clients of one account
 MAX_QUEUED_PACKETS = 1 << 26  # bytes of one class, for one neighbour, where those who feed the queue cannot be stopped
 MAX_QUEUED_FOR_CLIENT = 2 * MAX_QUEUED_MESSAGES  # bytes of all frames
 MAX_QUEUED_FOR_NEIGHBOUR = 1 << 29  # bytes of all frames: more than the announcement of a large network
@@ -88,6 +90,7 @@ class TcpRouter:
         self._unreported: dict[Connection, int] = {}  # messages dropped that the client has not been notified of
         self._links: dict[Connection, Link] = {}
         self._flow = PacketFlow(self._links, MARK, self._scheduler.release)
+        self._budget = QueueBudget(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_ACCOUNT, settings.queue_bytes)
         self._traffic = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.versions.changes
@@ -364,6 +367,9 @@ class TcpRouter:
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
+            self._budget.enforce(
+                [ClientQueue(link.account, each) for each, link in self._links.items() if not link.is_router]
+            )
             for connection in self._flow.stalled(now, self.router.settings.silence):
                 self.overflowed(connection)
             self.event_log.check(now)

@@ -16,7 +16,7 @@ from cbnet.network.link.settings import Settings
         ({"scheme": "flood"}, "unknown scheme 'flood' of a live network"),
         ({"commit": "tree"}, "unknown value 'tree' of `commit`"),
         ({"silence": 0.0}, "`silence` is 0 s"),
-        ({"session_bytes": 0}, "`session_filters` or `session_bytes` is not positive"),
+        ({"session_bytes": 0}, "`session_filters`, `session_bytes` or `queue_bytes` is not positive"),
         ({"settle": -1.0}, "`overlap` or `settle` is negative"),
         ({"weights": {"b": 0}}, "invalid weight 0 of b"),
         ({"weights": {"": 1}}, "is not a valid router name"),
