@@ -216,7 +216,7 @@ def test_requests_end_as_they_must_whatever_happens(part):
 
 
 def test_the_schedules_are_not_idle():
-    schedules = [Schedule(seed) for seed in range(100, 106)]
+    schedules = [Schedule(seed) for seed in range(100, 115)]
     for schedule in schedules:
         schedule.run(25)
     routers = [host.router for schedule in schedules for host in schedule.memory.hosts.values()]
